@@ -1,0 +1,46 @@
+# `make paper` and `make test` set up everything themselves: a virtual environment in .venv, with plain pip.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OUTPUT ?= output
+PYTEST_WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help paper test test-statistics check format clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E "s/^([a-z-]+):.*## (.*)$$/make \1: \2/"
+
+paper: $(VENV)/.paper  ## Reproduce the paper into one HTML report, output/report.html (FAST=1 for a quick look)
+	$(BIN)/python -m experiments --output $(OUTPUT) $(if $(FAST),--fast)
+
+test: $(VENV)/.test  ## Run all tests but the long statistical ones
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m "not statistics"
+
+test-statistics: $(VENV)/.test  ## Run the long goodness-of-fit tests
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m statistics
+
+check: $(VENV)/.check  ## Check formatting, lint, types and the direction of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.check  ## Format the code and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:  ## Remove everything that was built
+	rm -rf $(VENV) $(OUTPUT) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests experiments benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "dpselect needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp for each extra: installed again when pyproject.toml changes.
+$(VENV)/.%: pyproject.toml | $(BIN)/python
+	@echo "Installing dpselect[$*] into $(VENV) ..."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@

@@ -1,0 +1,47 @@
+"""Pick one candidate out of many under differential privacy, when candidates are not equally sensitive.
+
+>>> import dpselect as dps
+>>> mechanism = dps.GEM(epsilon=1.0)
+>>> pick = mechanism.select([0.2, 0.9, 0.5], [1.0, 0.1, 0.3])
+
+A mechanism is an immutable value made of public numbers. Scores are private and go in with the call;
+sensitivities, candidates and the mechanism's fields are public.
+"""
+
+from dpselect import unsafe
+from dpselect._version import __version__
+from dpselect.evaluation import expected_error
+from dpselect.guarantees import Guarantee
+from dpselect.mechanisms import (
+    GEM,
+    CombinedGEM,
+    Mechanism,
+    ModifiedGEM,
+    NoisyMax,
+    RandomizedResponse,
+    RandomStopping,
+    StandardizedNoisyMax,
+    Uniform,
+    gem_scores,
+)
+from dpselect.randomness import Randomness
+from dpselect.registry import MECHANISMS
+
+__all__ = [
+    "GEM",
+    "MECHANISMS",
+    "CombinedGEM",
+    "Guarantee",
+    "Mechanism",
+    "ModifiedGEM",
+    "NoisyMax",
+    "RandomStopping",
+    "Randomness",
+    "RandomizedResponse",
+    "StandardizedNoisyMax",
+    "Uniform",
+    "__version__",
+    "expected_error",
+    "gem_scores",
+    "unsafe",
+]

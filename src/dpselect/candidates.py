@@ -1,0 +1,257 @@
+"""Reading what the caller passes: the only place that validates, broadcasts and flattens.
+
+Scores are private: messages name the argument and the rule, and never show a value.
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Table
+from dpselect.parameters import LARGEST
+
+__all__ = ["Batch", "Numbers", "read_batch"]
+
+Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
+"""What is accepted for scores and for public numbers:
+
+- an array whose last axis is candidates, leading axes a batch;
+- a tuple ``(values, offsets)`` for rows of different length: row i is ``values[offsets[i]:offsets[i + 1]]``;
+- an Arrow list array (``ListArray``, ``LargeListArray``, ``FixedSizeListArray``, chunked or not), a list for
+  each row.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Candidates of any number of rows, flat, and how to give results back in the caller's form."""
+
+    table: Table
+    shape: tuple[int, ...] | None
+    """The leading axes of a dense batch; ``None`` for ragged rows."""
+    arrow: bool
+    """Whether the scores came as an Arrow array, so that probabilities go back as one."""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return self.table.bounds.size - 1
+
+    @property
+    def sizes(self) -> IndexArray:
+        """The number of candidates of each row."""
+        return np.diff(self.table.bounds)
+
+    def restore_candidates(self, flat: FloatArray) -> Any:  # noqa: ANN401 - an array or an Arrow list array
+        """Give back one number for each candidate in the form of the scores."""
+        if self.arrow:
+            import pyarrow as pa
+
+            return pa.LargeListArray.from_arrays(self.table.bounds, flat)
+        return flat if self.shape is None else flat.reshape(*self.shape, -1)
+
+    def restore_rows(self, flat: NDArray[Any]) -> Any:  # noqa: ANN401 - a scalar or an array
+        """Give back one number for each row: a scalar for a single row without leading axes."""
+        if self.shape is None:
+            return flat
+        return flat.reshape(self.shape)[()]
+
+
+def read_batch(scores: Numbers, sensitivities: Numbers, **public: Numbers | None) -> Batch:
+    """Validate the arguments of ``pmf`` and ``select`` and lay them out for the kernels.
+
+    At most one further column of public numbers (``offsets=`` or ``anchors=``) may be given; absent, it is
+    zero for every candidate.
+
+    Raises:
+        ValueError: If an argument breaks a rule; the message names both.
+    """
+    (public_name, public_numbers) = next(iter(public.items()), ("offsets", None))
+    if _is_ragged(scores):
+        return _read_ragged(scores, sensitivities, public_name, public_numbers)
+    return _read_dense(scores, sensitivities, public_name, public_numbers)
+
+
+def _is_arrow(numbers: Numbers) -> bool:
+    return type(numbers).__module__.partition(".")[0] == "pyarrow"
+
+
+def _is_ragged(numbers: Numbers) -> bool:
+    return isinstance(numbers, tuple) or _is_arrow(numbers)
+
+
+# --- Numbers ------------------------------------------------------------------------------------------
+
+
+def _as_floats(name: str, numbers: Numbers) -> FloatArray:
+    """Return numbers as contiguous float64, refusing whatever float64 cannot hold exactly."""
+    if isinstance(numbers, np.ma.MaskedArray):
+        raise ValueError(f"{name} must not be a masked array: fill or drop the masked entries first")
+    try:
+        array = np.asarray(numbers)
+    except ValueError:
+        raise ValueError(
+            f"{name} must be rectangular: rows of different length go in as (values, offsets)"
+        ) from None
+    if array.dtype.kind in "iu" and array.size:
+        limit = 2**53
+        if int(array.max()) > limit or int(array.min()) < -limit:
+            raise ValueError(f"{name} must not hold integers beyond 2^53: float64 cannot represent them exactly")
+    elif array.dtype.kind != "f" and array.size:
+        raise ValueError(f"{name} must hold numbers, not {array.dtype.name}")
+    elif array.dtype.itemsize > 8 and array.dtype.kind == "f":
+        raise ValueError(f"{name} must be float64 or narrower, not {array.dtype.name}")
+    return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+
+
+def _check_finite(name: str, values: FloatArray) -> None:
+    if values.size and not (values.min() >= -LARGEST and values.max() <= LARGEST):  # NaN fails both
+        raise ValueError(f"{name} must be finite (no NaN, no infinity) and at most 2^300 in magnitude")
+
+
+def _check_sensitivities(values: FloatArray) -> None:
+    _check_finite("sensitivities", values)
+    if not values.size:
+        return
+    least = values.min()
+    if least < 0:
+        raise ValueError("sensitivities must not be negative")
+    if least < 1 / LARGEST and ((values > 0) & (values < 1 / LARGEST)).any():
+        raise ValueError("sensitivities must be zero or at least 2^-300")
+
+
+# --- Dense batches ------------------------------------------------------------------------------------
+
+
+def _read_dense(scores: Numbers, sensitivities: Numbers, public_name: str, public_numbers: Numbers) -> Batch:
+    score_array = _as_floats("scores", scores)
+    if score_array.ndim == 0:
+        raise ValueError("scores must have a last axis of candidates, not be a single number")
+    size = score_array.shape[-1]
+    if size == 0:
+        raise ValueError("scores must hold at least one candidate in each row")
+    arrays = {
+        "scores": score_array,
+        "sensitivities": _fit_last_axis("sensitivities", sensitivities, size),
+        public_name: _fit_last_axis(public_name, 0.0 if public_numbers is None else public_numbers, size),
+    }
+    try:
+        shape = np.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()))
+    except ValueError:
+        named = ", ".join(f"{name} {array.shape}" for name, array in arrays.items() if array.ndim > 1)
+        raise ValueError(f"leading axes must broadcast against each other: {named}") from None
+    _check_finite("scores", score_array)
+    _check_sensitivities(arrays["sensitivities"])
+    _check_finite(public_name, arrays[public_name])
+    rows = int(np.prod(shape, dtype=np.int64))
+    table = Table(
+        *(_dense_column(array, shape) for array in arrays.values()),
+        bounds=np.arange(rows + 1, dtype=np.int64) * size,
+    )
+    return Batch(table, shape, arrow=False)
+
+
+def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
+    """Return numbers whose last axis is ``size``, repeating a single one."""
+    if _is_ragged(numbers):
+        raise ValueError(f"{name} must be an array like scores, not ragged rows")
+    array = _as_floats(name, numbers)
+    if array.ndim == 0 or array.shape[-1] == 1 != size:
+        array = array.reshape(array.shape or (1,))
+        return np.ascontiguousarray(np.broadcast_to(array, (*array.shape[:-1], size)))
+    if array.shape[-1] != size:
+        raise ValueError(f"{name} must have one number for each of the {size} candidates, not {array.shape[-1]}")
+    return array
+
+
+def _dense_column(array: FloatArray, shape: tuple[int, ...]) -> Column:
+    """Return a column whose rows repeat wherever the array is broadcast, without copying numbers."""
+    size = array.shape[-1]
+    lead = array.shape[:-1]
+    starts = np.arange(int(np.prod(lead, dtype=np.int64)), dtype=np.int64) * size
+    if lead != shape:
+        starts = np.ascontiguousarray(np.broadcast_to(starts.reshape(lead), shape))
+    return Column(array.reshape(-1), starts.reshape(-1))
+
+
+# --- Ragged rows --------------------------------------------------------------------------------------
+
+
+def _read_ragged(scores: Numbers, sensitivities: Numbers, public_name: str, public_numbers: Numbers) -> Batch:
+    values, bounds = _split("scores", scores)
+    if (np.diff(bounds) == 0).any():
+        row = int(np.argmax(np.diff(bounds) == 0))
+        raise ValueError(f"scores must hold at least one candidate in each row: row {row} has none")
+    columns = [
+        Column(values, bounds[:-1]),
+        _ragged_column("sensitivities", sensitivities, bounds),
+        _ragged_column(public_name, 0.0 if public_numbers is None else public_numbers, bounds),
+    ]
+    _check_finite("scores", values)
+    _check_sensitivities(columns[1].values)
+    _check_finite(public_name, columns[2].values)
+    return Batch(Table(*columns, bounds=bounds), None, arrow=_is_arrow(scores))
+
+
+def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:
+    """Return public numbers in the layout of ragged scores: rows of their own, flat, or one for all."""
+    if _is_ragged(numbers):
+        values, own_bounds = _split(name, numbers)
+        if not np.array_equal(own_bounds, bounds):
+            raise ValueError(f"{name} must have rows of the same lengths as scores")
+        return Column(values, bounds[:-1])
+    array = _as_floats(name, numbers)
+    if array.ndim == 0:
+        widest = int(np.diff(bounds).max(initial=1))
+        return Column(np.full(widest, array), np.zeros(bounds.size - 1, dtype=np.int64))
+    if array.shape != (bounds[-1],):
+        raise ValueError(f"{name} must be flat, with one number for each of the {bounds[-1]} candidates")
+    return Column(array, bounds[:-1])
+
+
+def _split(name: str, numbers: Numbers) -> tuple[FloatArray, IndexArray]:
+    """Return (values, bounds) of ragged rows, bounds starting at 0."""
+    if _is_arrow(numbers):
+        return _split_arrow(name, numbers)
+    if len(numbers) != 2:
+        raise ValueError(f"{name}: a tuple is read as ragged rows (values, offsets); use a list for an array")
+    values = _as_floats(name, numbers[0])
+    bounds = np.asarray(numbers[1])
+    if bounds.dtype.kind not in "iu" or bounds.ndim != 1 or bounds.size == 0:
+        raise ValueError(
+            f"{name}: a tuple is read as ragged rows (values, offsets), and offsets must be a flat array of "
+            "integers, one more than there are rows"
+        )
+    bounds = np.ascontiguousarray(bounds, dtype=np.int64)
+    if values.ndim != 1:
+        raise ValueError(f"{name}: the values of ragged rows must be flat")
+    if bounds[0] != 0 or bounds[-1] != values.size or (np.diff(bounds) < 0).any():
+        raise ValueError(f"{name}: offsets must rise from 0 to the number of values, {values.size}")
+    return values, bounds
+
+
+def _split_arrow(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:  # noqa: ANN401 - an Arrow array
+    """Return (values, bounds) of an Arrow list array, zero-copy where Arrow allows it."""
+    import pyarrow as pa
+
+    array = numbers.combine_chunks() if isinstance(numbers, pa.ChunkedArray) else numbers
+    if isinstance(array, pa.ChunkedArray):  # older Arrow gives a chunked array of one chunk back
+        array = array.chunk(0) if array.num_chunks else pa.array([], array.type)
+    kind = array.type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
+        raise ValueError(f"{name} must be an Arrow list array with a list for each row, not {kind}")
+    if not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
+        raise ValueError(f"{name} must hold numbers, not {kind.value_type}")
+    if array.null_count:
+        raise ValueError(f"{name} must not have null rows")
+    flat = array.flatten()
+    if flat.null_count:
+        raise ValueError(f"{name} must not have nulls")
+    if pa.types.is_fixed_size_list(kind):
+        bounds = np.arange(len(array) + 1, dtype=np.int64) * kind.list_size
+    else:
+        bounds = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+        bounds -= bounds[0]
+    return _as_floats(name, flat.to_numpy(zero_copy_only=False)), bounds

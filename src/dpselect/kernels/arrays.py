@@ -1,0 +1,49 @@
+"""What crosses the border between Python and the kernels: array types, and rows as slices of flat values.
+
+Row r of a column starts at ``starts[r]``, so a column shared by all rows (one table of sensitivities for a
+whole batch) is stored once. Row r has ``bounds[r + 1] - bounds[r]`` candidates, and its probabilities go to
+``pmf[bounds[r]:bounds[r + 1]]``. Dense, ragged and Arrow batches all look like this.
+"""
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IndexArray: TypeAlias = NDArray[np.int64]
+WordArray: TypeAlias = NDArray[np.uint32]
+
+
+class Column(NamedTuple):
+    """One number for each candidate of each row."""
+
+    values: FloatArray
+    starts: IndexArray
+
+
+class Table(NamedTuple):
+    """A batch: private scores, public sensitivities, and a public number more (an offset or an anchor)."""
+
+    scores: Column
+    sensitivities: Column
+    public: Column
+    bounds: IndexArray
+
+
+class Normalisation(NamedTuple):
+    """How scores become gaps; kinds and parameters are those of :mod:`dpselect.kernels.gaps`."""
+
+    kind: int
+    budget: float
+    tilts: FloatArray
+    """One for each row."""
+    anchor_weights: FloatArray
+    """One for each row."""
+
+
+class Units(NamedTuple):
+    """Where each row's randomness comes from: one key, and one address (three words) for each row."""
+
+    key: WordArray
+    nonces: WordArray

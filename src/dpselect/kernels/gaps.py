@@ -1,0 +1,129 @@
+"""Three normalisations: how far each candidate trails the leader, in units of the noise.
+
+All of noisy max, GEM and standardized noisy max add noise of scale one to a transformed score and report
+the largest. Only differences of transformed scores matter, so each function here fills ``gaps`` with
+(largest transformed score) − (transformed score of a) ≥ 0; infinity means "never picked".
+
+With q the scores, o public offsets, Δ the sensitivities and y_a = q_a + o_a − tΔ_a:
+
+- global:      (budget / max Δ) · y_a
+- pairwise:    budget · min_b (y_a − y_b) / (Δ_a + Δ_b)      (the GEM score)
+- individual:  budget · (q_a − c_a) / Δ_a + b_a              (c public anchors, b public offsets)
+
+Differences are formed in pairs of floats *before* anything is scaled, so scores near 1e15 that differ in
+their last bit, or sensitivities twelve decades apart, lose nothing.
+"""
+
+import math
+
+import numpy as np
+
+from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.kernels.compilation import compiled
+from dpselect.kernels.hull import hull_tangent, lead, upper_hull
+from dpselect.kernels.twofloat import TwoFloat, add, divide, multiply, two_difference
+
+GLOBAL, INDIVIDUAL, PAIRWISE = 0, 1, 2
+
+
+@compiled
+def fill_global_gaps(
+    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, budget: float, gaps: FloatArray
+) -> None:
+    """Fill gaps of the tilted scores over the largest sensitivity; if that is zero, only leaders remain."""
+    leader = 0
+    widest = sensitivities[0]
+    for a in range(1, scores.size):
+        widest = max(widest, sensitivities[a])
+        if lead(scores, offsets, sensitivities, t, a, leader)[0] > 0.0:
+            leader = a
+    for a in range(scores.size):
+        distance = lead(scores, offsets, sensitivities, t, leader, a)[0]
+        if widest > 0.0:
+            gaps[a] = distance / widest * budget
+        else:
+            gaps[a] = 0.0 if distance == 0.0 else math.inf
+
+
+@compiled
+def fill_pairwise_gaps(
+    scores: FloatArray,
+    offsets: FloatArray,
+    sensitivities: FloatArray,
+    order: IndexArray,
+    t: float,
+    budget: float,
+    hull: IndexArray,
+    gaps: FloatArray,
+) -> None:
+    """Fill budget · max_b (y_b − y_a) / (Δ_a + Δ_b), the negative GEM score, in O(k log k).
+
+    The largest quotient is the steepest slope from an outside point to the candidates, so it is attained
+    on their upper hull (:mod:`dpselect.kernels.hull`). ``order`` sorts the candidates by sensitivity;
+    ``hull`` is room for k indices. Two candidates of sensitivity zero are compared in public: the lower
+    one gets an infinite gap.
+    """
+    size = upper_hull(scores, offsets, sensitivities, order, hull)
+    first = hull[0]
+    for a in range(scores.size):
+        if sensitivities[a] == 0.0 and lead(scores, offsets, sensitivities, 0.0, first, a)[0] > 0.0:
+            gaps[a] = math.inf  # sensitivity zero, below `first`, the best such candidate
+            continue
+        gap = 0.0
+        if sensitivities[a] > 0.0:
+            b = hull_tangent(scores, offsets, sensitivities, t, hull, size, a)
+            gap = lead(scores, offsets, sensitivities, t, b, a)[0] / (sensitivities[a] + sensitivities[b])
+        elif size > 1:  # a lies on `first`, and the next vertex is by construction the steepest from there
+            b = hull[1]
+            gap = lead(scores, offsets, sensitivities, t, b, a)[0] / sensitivities[b]
+        gaps[a] = max(0.0, gap * budget)
+
+
+@compiled
+def standardized(
+    score: float, anchor: float, sensitivity: float, offset: float, budget: float
+) -> tuple[TwoFloat, TwoFloat]:
+    """Return (level, value) of budget · (q − c)/Δ + b, to be compared in that order.
+
+    Sensitivity zero is read as the limit of a small one: q − c, which is then public, outranks everything
+    finite. ``level`` is q − c for such a candidate and 0 for all others.
+    """
+    high, low = two_difference(score, anchor)
+    if sensitivity == 0.0:
+        return (high, low), (offset, 0.0)
+    high, low = divide(high, low, sensitivity)
+    high, low = multiply(high, low, budget, 0.0)
+    return (0.0, 0.0), add(high, low, offset, 0.0)
+
+
+@compiled
+def fill_individual_gaps(
+    scores: FloatArray,
+    anchors: FloatArray,
+    sensitivities: FloatArray,
+    tilt: float,
+    anchor_weight: float,
+    budget: float,
+    gaps: FloatArray,
+) -> None:
+    """Fill gaps of budget · (q_a − c_a)/Δ_a + b_a, b_a = −tilt · Δ_a/max Δ + anchor_weight · c_a/max|c|."""
+    widest = sensitivities.max()
+    farthest = np.abs(anchors).max()
+    tilt_slope = -tilt / widest if widest > 0.0 else 0.0
+    anchor_slope = anchor_weight / farthest if farthest > 0.0 else 0.0
+    best_level = (-math.inf, 0.0)
+    best_value = (-math.inf, 0.0)
+    for a in range(scores.size):
+        offset = tilt_slope * sensitivities[a] + anchor_slope * anchors[a]
+        level, value = standardized(scores[a], anchors[a], sensitivities[a], offset, budget)
+        if level > best_level:
+            best_level, best_value = level, value
+        elif level == best_level and value > best_value:
+            best_value = value
+    for a in range(scores.size):
+        offset = tilt_slope * sensitivities[a] + anchor_slope * anchors[a]
+        level, value = standardized(scores[a], anchors[a], sensitivities[a], offset, budget)
+        if level == best_level:
+            gaps[a] = add(best_value[0], best_value[1], -value[0], -value[1])[0]
+        else:
+            gaps[a] = math.inf

@@ -1,0 +1,274 @@
+"""The law of the largest of noisy scores whose noise differs between candidates.
+
+Candidate a's noisy score is q_a + b_a Z with Z exponential, Laplace or Gumbel; F_a and f_a are its
+distribution function and density. Two mechanisms report the candidate of the largest noisy score:
+
+- *every* candidate is drawn once (noisy max):     Pr[a] = ∫ f_a(x) ∏_{b≠a} F_b(x) dx
+- K random candidates are drawn (random stopping): Pr[a] = (1/k) ∫ f_a(x) φ'(F̄(x)) dx, where F̄ is the mean
+  of all F_b and φ the generating function of K, truncated negative binomial with parameters γ and η:
+  φ(s) = (w^−η − 1) / (γ^−η − 1) with w = 1 − (1 − γ)s, and log(w)/log(γ) for η = 0.
+
+A scale b_a = 0 puts an atom at q_a; candidates that tie there share its probability equally.
+
+Panels. The integrand is analytic between scores, so the line is cut at every score and half-way between
+neighbours, and x is kept as (nearest score) + δ: differences x − q_a stay accurate whatever the scores'
+magnitude. Inside such a cell a panel is at most FINE scales wide for every candidate whose noise lives
+there. With z = (x − q)/b, the nearest complex singularities (zeros of w, or of 1 − exp(−z)/2 raised to a
+power) and the region where a product of many F_b grows are at least π/2 scales from the real line, so 16
+Gauss–Legendre nodes on 2 scales err by less than (π/2 + √(π²/4 + 1))^−32 < 1e-17; shorter panels take 8 or
+4 nodes for the same bound. Beyond FAR scales a noise is a plain exponential and COARSE steps do; beyond
+REACH scales it is worth less than 1e-26 and is not followed.
+"""
+
+import math
+
+import numpy as np
+
+from dpselect.kernels.arrays import FloatArray
+from dpselect.kernels.compilation import compiled, fused_multiply_add
+
+EXPONENTIAL, LAPLACE, GUMBEL = 0, 1, 2
+
+FINE, COARSE = 2.0, 8.0
+FAR, REACH = 40.0, 60.0
+NEGLIGIBLE = 1e-40
+
+NODES_16, WEIGHTS_16 = np.polynomial.legendre.leggauss(16)
+NODES_8, WEIGHTS_8 = np.polynomial.legendre.leggauss(8)
+NODES_4, WEIGHTS_4 = np.polynomial.legendre.leggauss(4)
+
+
+@compiled
+def log_norm(gamma: float, eta: float) -> float:
+    """Return log((γ^−η − 1)/η), which is log(log(1/γ)) for η = 0, without overflow for large η."""
+    decay = -math.log(gamma)
+    if eta == 0.0:
+        return math.log(decay)
+    if eta * decay > 40.0:
+        return eta * decay - math.log(eta)
+    return math.log(math.expm1(eta * decay) / eta)
+
+
+@compiled
+def stopping_slope(gamma: float, eta: float, w: float) -> float:
+    """Return φ'(s) at w = 1 − (1−γ)s."""
+    if gamma == 1.0:
+        return 1.0
+    return (1.0 - gamma) * math.exp(-(1.0 + eta) * math.log(w) - log_norm(gamma, eta))
+
+
+@compiled
+def stopping_increment(gamma: float, eta: float, w_before: float, w_after: float) -> float:
+    """Return φ(after) − φ(before), given w = 1 − (1−γ)s at both ends, w_before ≥ w_after > 0."""
+    rise = math.log1p((w_before - w_after) / w_after)
+    if eta == 0.0:
+        return rise * math.exp(-log_norm(gamma, eta))
+    scale = math.exp(-eta * math.log(w_after) - log_norm(gamma, eta))
+    return -math.expm1(-eta * rise) / eta * scale
+
+
+@compiled
+def weigh_point(
+    noise: int,
+    scores: FloatArray,
+    scales: FloatArray,
+    stopping: bool,  # noqa: FBT001
+    gamma: float,
+    eta: float,
+    base: float,
+    delta: float,
+    densities: FloatArray,
+) -> float:
+    """Evaluate the integrand at x = base + delta.
+
+    Fills ``densities`` with f_a (random stopping) or f_a/F_a (noisy max) and returns the factor all
+    candidates share: φ'(F̄)/k or ∏ F. The product carries its own rounding error along, so that a million
+    factors do not add theirs up.
+    """
+    k = scores.size
+    survival = 0.0
+    product, correction = 1.0, 0.0
+    exponent = 0.0
+    for a in range(k):
+        densities[a] = 0.0
+        distance = (base - scores[a]) + delta
+        if scales[a] == 0.0:
+            if distance < 0.0:
+                survival += 1.0
+                product, correction = 0.0, 0.0
+            continue
+        z = distance / scales[a]
+        if noise == GUMBEL:
+            tail = math.exp(-z)
+            exponent += tail
+            densities[a] = tail / scales[a]
+            continue
+        tail = math.exp(-abs(z))
+        if noise == EXPONENTIAL:
+            if z <= 0.0:
+                survival += 1.0
+                product, correction = 0.0, 0.0
+                continue
+            survival += tail
+            below = 1.0 - tail if z > 0.5 else -math.expm1(-z)
+            rounding = (1.0 - below) - tail if z > 0.5 else 0.0
+            density = tail / scales[a]
+        else:
+            density = 0.5 * tail / scales[a]
+            if z >= 0.0:
+                survival += 0.5 * tail
+                below = 1.0 - 0.5 * tail
+                rounding = (1.0 - below) - 0.5 * tail
+            else:
+                below = 0.5 * tail
+                survival += 1.0 - below
+                rounding = 0.0
+        if stopping:
+            densities[a] = density
+            continue
+        if below == 0.0:
+            return 0.0
+        densities[a] = density / below
+        last = product
+        product = last * below
+        correction = correction * below + fused_multiply_add(last, below, -product) + last * rounding
+    if stopping:
+        return stopping_slope(gamma, eta, gamma + (1.0 - gamma) * (survival / k)) / k
+    if noise == GUMBEL:
+        return math.exp(-exponent) * product
+    return product + correction
+
+
+@compiled
+def next_panel(
+    scores: FloatArray, scales: FloatArray, base: float, delta: float, direction: float
+) -> tuple[float, float]:
+    """Return how far a panel starting at base + delta may reach, and the smallest scale alive there."""
+    step = math.inf
+    finest = math.inf
+    for a in range(scores.size):
+        scale = scales[a]
+        if scale == 0.0:
+            continue
+        z = direction * ((base - scores[a]) + delta) / scale
+        if z < -REACH - COARSE:
+            step = min(step, (-z - REACH) * scale)  # stop where this candidate's noise begins
+        elif z < REACH:
+            finest = min(finest, scale)
+            step = min(step, (FINE if abs(z) < FAR else COARSE) * scale)
+    return step, finest
+
+
+@compiled
+def integrate_cell(
+    noise: int,
+    scores: FloatArray,
+    scales: FloatArray,
+    stopping: bool,  # noqa: FBT001
+    gamma: float,
+    eta: float,
+    base: float,
+    direction: float,
+    length: float,
+    densities: FloatArray,
+    pmf: FloatArray,
+) -> bool:
+    """Add the integral over ``length`` from ``base`` in ``direction``; tell whether anything lies beyond."""
+    done = 0.0
+    while done < length:
+        step, finest = next_panel(scores, scales, base, direction * done, direction)
+        if step == math.inf:
+            return False
+        end = min(length, done + step)
+        step = end - done
+        if finest < math.inf:
+            if step <= FINE / 40.0 * finest:
+                nodes, weights = NODES_4, WEIGHTS_4
+            elif step <= FINE / 4.0 * finest:
+                nodes, weights = NODES_8, WEIGHTS_8
+            else:
+                nodes, weights = NODES_16, WEIGHTS_16
+            largest = 0.0
+            for j in range(nodes.size):
+                delta = direction * (done + 0.5 * step * (nodes[j] + 1.0))
+                shared = weigh_point(noise, scores, scales, stopping, gamma, eta, base, delta, densities)
+                largest = max(largest, shared)
+                mass = 0.5 * step * weights[j] * shared
+                if mass > 0.0:
+                    for a in range(scores.size):
+                        pmf[a] += mass * densities[a]
+            if direction < 0.0 and not stopping and largest < NEGLIGIBLE:
+                return False  # ∏ F only falls further to the left
+        done = end
+    return True
+
+
+@compiled
+def fill_largest_noisy_pmf(
+    noise: int,
+    scores: FloatArray,
+    scales: FloatArray,
+    stopping: bool,  # noqa: FBT001
+    gamma: float,
+    eta: float,
+    pmf: FloatArray,
+) -> None:
+    """Fill Pr[a] of the module's docstring: random stopping if ``stopping``, else noisy max."""
+    k = scores.size
+    densities = np.empty(k)
+    pmf[:] = 0.0
+    falling = np.argsort(-scores)
+    i = 0
+    while i < k:  # one turn for each distinct score, from the largest down
+        base = scores[falling[i]]
+        after = i
+        atoms = 0
+        while after < k and scores[falling[after]] == base:
+            atoms += scales[falling[after]] == 0.0
+            after += 1
+        to_right = 0.5 * (scores[falling[i - 1]] - base) if i > 0 else math.inf
+        to_left = 0.5 * (base - scores[falling[after]]) if after < k else math.inf
+        integrate_cell(noise, scores, scales, stopping, gamma, eta, base, 1.0, to_right, densities, pmf)
+        if atoms > 0:
+            share = atom_mass(noise, scores, scales, stopping, gamma, eta, base, atoms, densities) / atoms
+            for j in range(i, after):
+                if scales[falling[j]] == 0.0:
+                    pmf[falling[j]] = share
+        if not stopping and (atoms > 0 or noise == EXPONENTIAL):
+            return  # ∏ F is zero below an atom, and below any score if noise is positive
+        more = integrate_cell(noise, scores, scales, stopping, gamma, eta, base, -1.0, to_left, densities, pmf)
+        if not more and not stopping:
+            return
+        i = after
+
+
+@compiled
+def atom_mass(
+    noise: int,
+    scores: FloatArray,
+    scales: FloatArray,
+    stopping: bool,  # noqa: FBT001
+    gamma: float,
+    eta: float,
+    base: float,
+    atoms: int,
+    densities: FloatArray,
+) -> float:
+    """Return the probability that the largest noisy score is the atom at ``base``."""
+    k = scores.size
+    if not stopping:
+        return weigh_point(noise, scores, scales, stopping, gamma, eta, base, 0.0, densities)
+    if gamma == 1.0:
+        return atoms / k
+    survival = 0.0
+    for a in range(k):
+        distance = base - scores[a]
+        if scales[a] == 0.0:
+            survival += 1.0 if distance < 0.0 else 0.0
+        elif noise == EXPONENTIAL:
+            survival += math.exp(-max(0.0, distance / scales[a]))
+        else:
+            half = 0.5 * math.exp(-abs(distance / scales[a]))
+            survival += half if distance >= 0.0 else 1.0 - half
+    after = gamma + (1.0 - gamma) * survival / k
+    return stopping_increment(gamma, eta, after + (1.0 - gamma) * atoms / k, after)

@@ -1,0 +1,241 @@
+"""Entry points of the kernels: each works on the block of rows [first, last) of a table."""
+
+import math
+
+import numpy as np
+
+from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Normalisation, Table, Units
+from dpselect.kernels.chacha import new_stream, seek
+from dpselect.kernels.compilation import compiled
+from dpselect.kernels.draws import draw_below, flip
+from dpselect.kernels.gaps import (
+    GLOBAL,
+    INDIVIDUAL,
+    PAIRWISE,
+    fill_global_gaps,
+    fill_individual_gaps,
+    fill_pairwise_gaps,
+)
+from dpselect.kernels.passers import fill_exponential_pmf, fill_gumbel_pmf
+from dpselect.kernels.picks import keep_larger, pick_by_random_stopping, pick_largest_noisy, pick_noisy_max
+from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, fill_largest_noisy_pmf
+from dpselect.kernels.ranks import rank_covariance_sign
+from dpselect.kernels.twofloat import add
+
+
+@compiled
+def row_of(column: Column, bounds: IndexArray, row: int) -> FloatArray:
+    """Return the slice of a column that belongs to a row."""
+    start = column.starts[row]
+    return column.values[start : start + bounds[row + 1] - bounds[row]]
+
+
+@compiled
+def widest_row(first: int, last: int, bounds: IndexArray) -> int:
+    """Return the largest number of candidates of a row in the block."""
+    size = 0
+    for row in range(first, last):
+        size = max(size, bounds[row + 1] - bounds[row])
+    return size
+
+
+@compiled
+def sensitivity_order(table: Table, row: int, known: IndexArray) -> IndexArray:
+    """Return the row's candidates by rising sensitivity; ``known`` is the previous row's order."""
+    starts = table.sensitivities.starts
+    size = table.bounds[row + 1] - table.bounds[row]
+    if row > 0 and known.size == size and starts[row] == starts[row - 1]:
+        return known
+    return np.argsort(row_of(table.sensitivities, table.bounds, row))
+
+
+@compiled
+def fill_gaps(
+    table: Table, rule: Normalisation, row: int, order: IndexArray, hull: IndexArray, gaps: FloatArray
+) -> IndexArray:
+    """Fill the gaps of one row and return the order of its sensitivities, for the next row to reuse."""
+    scores = row_of(table.scores, table.bounds, row)
+    sensitivities = row_of(table.sensitivities, table.bounds, row)
+    public = row_of(table.public, table.bounds, row)
+    tilt = rule.tilts[row]
+    if rule.kind == GLOBAL:
+        fill_global_gaps(scores, public, sensitivities, tilt, rule.budget, gaps)
+    elif rule.kind == INDIVIDUAL:
+        fill_individual_gaps(scores, public, sensitivities, tilt, rule.anchor_weights[row], rule.budget, gaps)
+    elif rule.kind == PAIRWISE:
+        order = sensitivity_order(table, row, order)
+        fill_pairwise_gaps(scores, public, sensitivities, order, tilt, rule.budget, hull, gaps)
+    return order
+
+
+@compiled
+def noisy_max_gaps(first: int, last: int, table: Table, rule: Normalisation, gaps: FloatArray) -> None:
+    """Fill the gaps of every row."""
+    hull = np.empty(widest_row(first, last, table.bounds), np.int64)
+    order = np.empty(0, np.int64)
+    for row in range(first, last):
+        target = gaps[table.bounds[row] : table.bounds[row + 1]]
+        order = fill_gaps(table, rule, row, order, hull, target)
+
+
+@compiled
+def noisy_max_pmf(
+    first: int, last: int, table: Table, rule: Normalisation, noise: int, pmf: FloatArray
+) -> None:
+    """Fill the exact probabilities of every row of a noisy max over normalised scores."""
+    noisy_max_gaps(first, last, table, rule, pmf)
+    for row in range(first, last):
+        target = pmf[table.bounds[row] : table.bounds[row + 1]]
+        if noise == EXPONENTIAL:
+            fill_exponential_pmf(target, target)
+        elif noise == GUMBEL:
+            fill_gumbel_pmf(target, target)
+        else:
+            scores = -np.minimum(target, 1e6)  # beyond 1e6 scales Laplace noise is exactly nothing
+            fill_largest_noisy_pmf(noise, scores, np.ones(scores.size), False, 1.0, 1.0, target)
+
+
+@compiled
+def noisy_max_select(
+    first: int, last: int, table: Table, rule: Normalisation, noise: int, units: Units, picks: IndexArray
+) -> None:
+    """Pick one candidate of every row by a noisy max over normalised scores."""
+    widest = widest_row(first, last, table.bounds)
+    scratch = np.empty(widest)
+    hull = np.empty(widest, np.int64)
+    order = np.empty(0, np.int64)
+    stream = new_stream(units.key)
+    for row in range(first, last):
+        gaps = scratch[: table.bounds[row + 1] - table.bounds[row]]
+        order = fill_gaps(table, rule, row, order, hull, gaps)
+        seek(stream, units.nonces[row])
+        picks[row] = pick_noisy_max(noise, gaps, stream)
+
+
+@compiled
+def largest_noisy_pmf(
+    first: int,
+    last: int,
+    table: Table,
+    noise: int,
+    scale: float,
+    stopping: bool,  # noqa: FBT001
+    gamma: float,
+    eta: float,
+    pmf: FloatArray,
+) -> None:
+    """Fill the exact probabilities of the largest noisy score, candidate a's noise being scale · Δ_a."""
+    for row in range(first, last):
+        scores = row_of(table.scores, table.bounds, row)
+        scales = row_of(table.sensitivities, table.bounds, row) * scale
+        target = pmf[table.bounds[row] : table.bounds[row + 1]]
+        fill_largest_noisy_pmf(noise, scores, scales, stopping, gamma, eta, target)
+
+
+@compiled
+def largest_noisy_select(
+    first: int,
+    last: int,
+    table: Table,
+    noise: int,
+    scale: float,
+    stopping: bool,  # noqa: FBT001
+    gamma: float,
+    eta: float,
+    units: Units,
+    picks: IndexArray,
+) -> None:
+    """Pick the largest noisy score of every row, candidate a's noise being scale · Δ_a."""
+    stream = new_stream(units.key)
+    for row in range(first, last):
+        seek(stream, units.nonces[row])
+        scores = row_of(table.scores, table.bounds, row)
+        scales = row_of(table.sensitivities, table.bounds, row) * scale
+        if stopping:
+            picks[row] = pick_by_random_stopping(noise, scores, scales, gamma, eta, stream)
+        else:
+            picks[row] = pick_largest_noisy(noise, scores, scales, stream)
+
+
+@compiled
+def randomized_response_pmf(first: int, last: int, table: Table, epsilon: float, pmf: FloatArray) -> None:
+    """Fill e^ε/(e^ε + k − 1) for the best candidate, 1/(e^ε + k − 1) for others; ties share the surplus."""
+    for row in range(first, last):
+        scores = row_of(table.scores, table.bounds, row)
+        top = scores.max()
+        ties = 0
+        for score in scores:
+            ties += score == top
+        norm = 1.0 + (scores.size - 1) * math.exp(-epsilon)
+        for a in range(scores.size):
+            surplus = -math.expm1(-epsilon) / ties if scores[a] == top else 0.0
+            pmf[table.bounds[row] + a] = (math.exp(-epsilon) + surplus) / norm
+
+
+@compiled
+def randomized_response_select(
+    first: int, last: int, table: Table, epsilon: float, units: Units, picks: IndexArray
+) -> None:
+    """Propose uniform candidates until one is kept: the best surely, any other with probability e^−ε.
+
+    The accepted candidate has the odds e^ε : 1 : … : 1 of randomised response.
+    """
+    stream = new_stream(units.key)
+    for row in range(first, last):
+        seek(stream, units.nonces[row])
+        scores = row_of(table.scores, table.bounds, row)
+        best, winner, ties = -math.inf, 0, 0
+        for a in range(scores.size):
+            best, winner, ties = keep_larger(scores[a], a, best, winner, ties, stream)
+        while True:
+            picked = draw_below(stream, scores.size)
+            if picked == winner or flip(stream, epsilon):
+                break
+        picks[row] = picked
+
+
+@compiled
+def uniform_select(first: int, last: int, table: Table, units: Units, picks: IndexArray) -> None:
+    """Pick a candidate of every row at random."""
+    stream = new_stream(units.key)
+    for row in range(first, last):
+        seek(stream, units.nonces[row])
+        picks[row] = draw_below(stream, table.bounds[row + 1] - table.bounds[row])
+
+
+@compiled
+def correlation_signs(first: int, last: int, table: Table, positive: IndexArray) -> None:
+    """Tell for every row whether Spearman's correlation of scores and sensitivities is at least 0."""
+    for row in range(first, last):
+        scores = row_of(table.scores, table.bounds, row)
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        positive[row] = rank_covariance_sign(scores, sensitivities) >= 0
+
+
+@compiled
+def noisy_signs(
+    first: int, last: int, positive: IndexArray, epsilon: float, units: Units, reported: IndexArray
+) -> None:
+    """Report each row's sign by randomised response: the true one has the odds e^ε : 1."""
+    stream = new_stream(units.key)
+    for row in range(first, last):
+        seek(stream, units.nonces[row])
+        while True:
+            answer = draw_below(stream, 2)
+            if answer == positive[row] or flip(stream, epsilon):
+                break
+        reported[row] = answer
+
+
+@compiled
+def largest_miss(first: int, last: int, bounds: IndexArray, pmf: FloatArray) -> float:
+    """Return how far the probabilities of any row are from adding up to 1 (infinite for NaN or negatives)."""
+    worst = 0.0
+    for row in range(first, last):
+        high, low = -1.0, 0.0
+        for a in range(bounds[row], bounds[row + 1]):
+            if not pmf[a] >= 0.0:
+                return math.inf
+            high, low = add(high, low, pmf[a], 0.0)
+        worst = max(worst, abs(high + low))
+    return worst

@@ -1,0 +1,73 @@
+"""The shape that noisy max, the exponential mechanism, GEM and their tilted relatives share.
+
+    public offsets  →  normalisation  →  noise  →  pick the largest
+
+Offsets are data-independent numbers added to scores; they change no sensitivity, so they cost nothing. A
+normalisation turns scores of unequal sensitivity into numbers that change by at most ``budget`` between
+neighbours: *global* divides by the largest sensitivity, *individual* by each candidate's own after
+subtracting a public anchor, *pairwise* compares candidates two by two (GEM). Noise of scale one on numbers
+that move by at most ε/2 (by ε if all move in the same direction) makes the pick ε-DP.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from dpselect import kernels
+from dpselect.candidates import Batch
+from dpselect.kernels.arrays import FloatArray, IndexArray, Normalisation
+from dpselect.mechanisms.rows import pick_rows, weigh_rows
+from dpselect.parameters import LARGEST, NOISES, Noise
+from dpselect.randomness import Randomness
+
+__all__ = ["Composition", "tilt_scale"]
+
+Kind: TypeAlias = Literal["global", "individual", "pairwise"]
+KINDS: tuple[Kind, ...] = ("global", "individual", "pairwise")  # numbered as in the kernels
+
+
+def tilt_scale(batch: Batch, beta: float) -> FloatArray:
+    """Return log(k/β) for each row: how far the largest of k noises reaches, but for a chance of β."""
+    return np.log(batch.sizes / beta)
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """Offsets, normalisation and noise of one call."""
+
+    kind: Kind
+    noise: Noise
+    budget: float
+    tilts: FloatArray
+    """One for each row: t of q − tΔ (global, pairwise), or the weight of −Δ/max Δ (individual)."""
+    anchor_weights: FloatArray | None = None
+    """One for each row: the weight of c/max|c| (individual)."""
+
+    def __post_init__(self) -> None:
+        if self.tilts.size and not np.abs(self.tilts).max() <= LARGEST:
+            raise ValueError("tilt over epsilon is too large: q − tΔ needs |t| ≤ 2^300")
+
+    @property
+    def _rule(self) -> Normalisation:
+        weights = np.zeros_like(self.tilts) if self.anchor_weights is None else self.anchor_weights
+        return Normalisation(KINDS.index(self.kind), self.budget, self.tilts, weights)
+
+    def pmf(self, batch: Batch) -> FloatArray:
+        """Return flat exact probabilities."""
+        rule, noise = self._rule, NOISES.index(self.noise)
+        return weigh_rows(
+            batch,
+            lambda first, last, pmf: kernels.rows.noisy_max_pmf(first, last, batch.table, rule, noise, pmf),
+        )
+
+    def select(self, batch: Batch, randomness: Randomness | None) -> IndexArray:
+        """Return one pick for each row."""
+        rule, noise = self._rule, NOISES.index(self.noise)
+        return pick_rows(
+            batch,
+            randomness,
+            lambda first, last, units, picks: kernels.rows.noisy_max_select(
+                first, last, batch.table, rule, noise, units, picks
+            ),
+        )

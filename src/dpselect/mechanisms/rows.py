@@ -1,0 +1,45 @@
+"""Running a kernel over the rows of a batch."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dpselect import kernels
+from dpselect.candidates import Batch
+from dpselect.kernels.arrays import FloatArray, IndexArray, Units
+from dpselect.parallel import over_rows
+from dpselect.randomness import Randomness
+
+__all__ = ["pick_rows", "weigh_rows"]
+
+TOLERANCE = 1e-12
+
+
+def weigh_rows(batch: Batch, fill: Callable[[int, int, FloatArray], None]) -> FloatArray:
+    """Return flat probabilities. ``fill(first, last, pmf)`` writes those of a block of rows.
+
+    Probabilities are returned as computed: dividing them by their sum would hide an error, so a sum that
+    misses 1 is one.
+    """
+    bounds = batch.table.bounds
+    pmf = np.empty(int(bounds[-1]))
+
+    def work(first: int, last: int) -> float:
+        fill(first, last, pmf)
+        return kernels.rows.largest_miss(first, last, bounds, pmf)
+
+    miss = max(over_rows(bounds, work)) if batch.rows else 0.0
+    if not miss <= TOLERANCE:
+        raise ArithmeticError(f"probabilities miss a sum of 1 by {miss:.1e}; please report this as a bug")
+    return pmf
+
+
+def pick_rows(
+    batch: Batch, randomness: Randomness | None, fill: Callable[[int, int, Units, IndexArray], None]
+) -> IndexArray:
+    """Return one pick for each row. ``fill(first, last, units, picks)`` writes those of a block of rows."""
+    units = (randomness or Randomness.fresh()).units(batch.rows)
+    picks = np.empty(batch.rows, dtype=np.int64)
+    if batch.rows:
+        over_rows(batch.table.bounds, lambda first, last: fill(first, last, units, picks))
+    return picks

@@ -1,0 +1,53 @@
+"""Rows in parallel: ordinary threads over compiled kernels that release the interpreter lock.
+
+Threads live for one call, so nothing survives into a forked child, and any number of callers may run at
+once. What a kernel writes for a row depends on that row alone; the number of threads changes nothing.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+
+from dpselect.kernels.arrays import IndexArray
+
+__all__ = ["over_rows", "thread_count"]
+
+Result = TypeVar("Result")
+
+BLOCKS_PER_THREAD = 8
+"""Several blocks for each thread, so that one slow block does not leave the others idle."""
+
+WORTH_A_THREAD = 1 << 14
+"""Candidates below which starting threads costs more than it saves."""
+
+
+def thread_count() -> int:
+    """Return the number of threads to use: ``DPSELECT_THREADS``, or the processors available."""
+    setting = os.environ.get("DPSELECT_THREADS", "")
+    if setting:
+        if not setting.isdecimal() or int(setting) == 0:
+            raise ValueError(f"DPSELECT_THREADS must be a positive whole number, not {setting!r}")
+        return int(setting)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def over_rows(bounds: IndexArray, work: Callable[[int, int], Result]) -> list[Result]:
+    """Call ``work(first, last)`` for blocks that cover all rows, and return what it returned.
+
+    Blocks hold about equally many candidates, whatever the rows' lengths.
+    """
+    rows = bounds.size - 1
+    candidates = int(bounds[-1])
+    threads = thread_count()
+    if threads == 1 or rows == 1 or candidates < WORTH_A_THREAD:
+        return [work(0, rows)]
+    marks = np.linspace(0, candidates, threads * BLOCKS_PER_THREAD + 1)
+    edges = np.unique(np.searchsorted(bounds, marks)).tolist()
+    edges[0], edges[-1] = 0, rows
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, edges[:-1], edges[1:]))

@@ -1,0 +1,81 @@
+"""Checks of a mechanism's own parameters. They are public, so messages may show them."""
+
+import math
+from numbers import Real
+from typing import Any, Literal, TypeAlias
+
+Noise: TypeAlias = Literal["exponential", "laplace", "gumbel"]
+NOISES: tuple[Noise, ...] = ("exponential", "laplace", "gumbel")
+
+LARGEST = 2.0**300
+"""No input may exceed this in magnitude, and no positive one may be below its inverse.
+
+Kernels multiply up to three inputs, and carry rounding errors 2⁻¹⁰⁶ times smaller than the results: within
+these limits nothing overflows and nothing that matters underflows.
+"""
+
+
+def real(name: str, value: object) -> float:
+    """Return a finite number as a float."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError(f"{name} must be a number, not {type(value).__name__}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not abs(number) <= LARGEST:  # also refuses NaN
+        raise ValueError(f"{name} must be finite and at most 2^300 in magnitude, not {value}")
+    return number
+
+
+def positive(name: str, value: object) -> float:
+    """Return a number above zero."""
+    number = real(name, value)
+    if not number >= 1 / LARGEST:
+        raise ValueError(f"{name} must be positive (at least 2^-300), not {value}")
+    return number
+
+
+def above(name: str, value: object, bound: float) -> float:
+    """Return a number strictly above a bound."""
+    number = real(name, value)
+    if not number > bound:
+        raise ValueError(f"{name} must be above {bound:g}, not {value}")
+    return number
+
+
+def inside_unit_interval(name: str, value: object) -> float:
+    """Return a number strictly between 0 and 1."""
+    number = positive(name, value)
+    if not number < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, not {value}")
+    return number
+
+
+def probability(name: str, value: object) -> float:
+    """Return a number above 0 and at most 1."""
+    number = positive(name, value)
+    if not number <= 1:
+        raise ValueError(f"{name} must lie above 0 and be at most 1, not {value}")
+    return number
+
+
+def flag(name: str, value: object) -> bool:
+    """Return True or False."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False, not {type(value).__name__}")
+    return value
+
+
+def noise(name: str, value: object) -> Noise:
+    """Return the name of a noise."""
+    for known in NOISES:
+        if value == known:
+            return known
+    raise ValueError(f"{name} must be one of {', '.join(map(repr, NOISES))}, not {value!r}")
+
+
+def store(instance: Any, **checked: object) -> None:  # noqa: ANN401 - any frozen dataclass
+    """Replace fields of a frozen dataclass under construction by their checked values."""
+    for name, value in checked.items():
+        object.__setattr__(instance, name, value)

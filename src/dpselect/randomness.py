@@ -1,0 +1,137 @@
+"""Keys and streams: where picks get their randomness.
+
+Every row of a batch is a *unit* with a stream of its own, the ChaCha20 key stream addressed by (key, unit).
+The pick of a unit therefore depends on the key, the unit and its data, and on nothing else: not on the
+order of rows, their number, the partitioning or the threads.
+"""
+
+import hashlib
+import operator
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpselect.kernels.arrays import Units, WordArray
+
+__all__ = ["Randomness", "UnitIds"]
+
+UnitIds: TypeAlias = Sequence[int] | Sequence[str] | Sequence[bytes] | NDArray[Any] | int | str | bytes
+
+KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Randomness:
+    """Where a call draws its randomness from. A value, not a generator: it has no state to use up.
+
+    ``select`` without ``randomness=`` takes a fresh key from the operating system, which is right for a
+    release that is computed once. Two more ways to make one:
+
+    - :meth:`seeded` for experiments that must be repeatable. Anyone who knows the seed can undo the noise,
+      so it is **not for releases**.
+    - :meth:`keyed` for releases that may be computed more than once, by retried or speculative tasks: the
+      same key, unit and data give the same pick, so a second computation is not a second release. One key
+      belongs to one release; keep it as secret as the scores.
+
+    Passing the same value twice gives the same picks twice. For many draws of the same candidates, pass
+    them as a batch, since each row draws from its own stream.
+
+    Example:
+        >>> import numpy as np, dpselect as dps
+        >>> scores = np.broadcast_to([0.0, 1.0, 2.0], (5, 3))
+        >>> mechanism = dps.NoisyMax(epsilon=1.0)
+        >>> first = mechanism.select(scores, 1.0, randomness=dps.Randomness.seeded(7))
+        >>> again = mechanism.select(scores, 1.0, randomness=dps.Randomness.seeded(7))
+        >>> bool((first == again).all())
+        True
+        >>> key = bytes(32)  # a real one comes from secrets.token_bytes(32)
+        >>> dps.Randomness.keyed(key, ["ann", "bob"])
+        Randomness(keyed, 2 units)
+    """
+
+    kind: str
+    _key: bytes = field(repr=False)
+    _nonces: WordArray | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        units = "" if self._nonces is None else f", {len(self._nonces)} units"
+        return f"Randomness({self.kind}{units})"
+
+    @classmethod
+    def fresh(cls) -> "Randomness":
+        """Return a new secret key from the operating system: what ``select`` does by default."""
+        return cls("fresh", os.urandom(KEY_BYTES))
+
+    @classmethod
+    def seeded(cls, seed: int) -> "Randomness":
+        """Return repeatable randomness for experiments; not for releases."""
+        try:
+            number = operator.index(seed)
+        except TypeError:
+            raise ValueError(f"seed must be an integer, not {type(seed).__name__}") from None
+        digits = number.to_bytes((number.bit_length() + 8) // 8, "little", signed=True)
+        return cls("seeded", hashlib.blake2b(digits, digest_size=KEY_BYTES, person=b"dpselect seed").digest())
+
+    @classmethod
+    def keyed(cls, key: bytes, units: UnitIds) -> "Randomness":
+        """Return randomness addressed by unit.
+
+        Args:
+            key: 32 secret bytes, for example from ``secrets.token_bytes(32)``.
+            units: One identifier for each row, all distinct: integers of at most 64 bits, or strings, or
+                bytes. Integers address their stream directly; strings (as UTF-8) and bytes are hashed
+                with the key to 96 bits.
+        """
+        if not isinstance(key, bytes) or len(key) != KEY_BYTES:
+            raise ValueError(f"key must be {KEY_BYTES} bytes")
+        identifiers = [units] if isinstance(units, int | str | bytes) else units
+        array = np.asarray(identifiers)
+        if array.ndim != 1:
+            raise ValueError("units must be one identifier for each row")
+        if array.dtype.kind in "iu":
+            nonces = _integer_nonces(array)
+        else:
+            nonces = _hashed_nonces(key, list(identifiers))
+        if len(np.unique(nonces, axis=0)) != len(nonces):
+            raise ValueError("units must be distinct: two rows with one identifier would share their noise")
+        return cls("keyed", key, nonces)
+
+    def lane(self, name: str) -> "Randomness":
+        """Return randomness for another part of the same call, independent of this one."""
+        person = hashlib.blake2b(name.encode(), digest_size=16).digest()
+        key = hashlib.blake2b(key=self._key, digest_size=KEY_BYTES, person=person).digest()
+        return replace(self, _key=key)
+
+    def units(self, rows: int) -> Units:
+        """Return the key and one address for each row, for the kernels."""
+        nonces = self._nonces
+        if nonces is None:
+            nonces = _integer_nonces(np.arange(rows))
+        if len(nonces) != rows:
+            raise ValueError(f"units must name each row once: there are {rows} rows and {len(nonces)} units")
+        return Units(np.frombuffer(self._key, dtype="<u4").astype(np.uint32), nonces)
+
+
+def _integer_nonces(array: NDArray[Any]) -> WordArray:
+    nonces = np.zeros((array.size, 3), dtype=np.uint32)
+    words = array.astype(np.uint64) if array.dtype.kind == "u" else array.astype(np.int64).view(np.uint64)
+    nonces[:, 0] = words & np.uint64(0xFFFFFFFF)
+    nonces[:, 1] = words >> np.uint64(32)
+    if array.dtype.kind == "u":  # tell 2⁶⁴ − 1 from −1
+        nonces[:, 2] = words >> np.uint64(63)
+    return nonces
+
+
+def _hashed_nonces(key: bytes, identifiers: list[Any]) -> WordArray:
+    kinds = {type(identifier) for identifier in identifiers}
+    if not (kinds <= {str, np.str_} or kinds <= {bytes, np.bytes_}):
+        raise ValueError("units must be all integers of at most 64 bits, all strings, or all bytes")
+    digests = bytearray()
+    for identifier in identifiers:
+        data = identifier.encode() if isinstance(identifier, str) else bytes(identifier)
+        digests += hashlib.blake2b(data, key=key, digest_size=12, person=b"dpselect unit").digest()
+    return np.frombuffer(bytes(digests), dtype="<u4").astype(np.uint32).reshape(-1, 3)

@@ -1,0 +1,142 @@
+"""Mechanisms that are **not private**, kept to show why the private ones are needed.
+
+They are in no registry, and their ``guarantee`` says that there is none. Never use them on private data.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, final
+
+import dpselect.parameters as check
+from dpselect.candidates import Numbers, read_batch
+from dpselect.guarantees import Guarantee
+from dpselect.mechanisms.largest_noisy import LargestNoisy
+from dpselect.parameters import Noise, store
+from dpselect.randomness import Randomness
+
+__all__ = ["ExponentialRandomStopping", "HeterogeneousNoisyMax"]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class HeterogeneousNoisyMax:
+    r"""**Not private.** Noisy max with noise in proportion to each candidate's own sensitivity (RNMH).
+
+    Reports argmax_a {q_a + b_a Z_a}, Pr[a] = ∫ f_a(x) ∏_{b≠a} F_b(x) dx, with b_a = 2Δ_a/ε for exponential
+    and Gumbel noise and b_a = Δ_a/ε for Laplace noise.
+
+    Privacy:
+        None. Two candidates with Δ = (0, 1): at q = (0, ½) the first is never picked, at the neighbouring
+        (0, −½) it is, with probability 1 − exp(−ε/4). With Laplace noise the loss reaches (k−1)ε.
+        :class:`dpselect.StandardizedNoisyMax` is what this wants to be.
+
+    Cost:
+        ``select`` takes O(k), ``pmf`` is a quadrature of O(k²).
+
+    Example:
+        >>> import dpselect as dps
+        >>> naive = dps.unsafe.HeterogeneousNoisyMax(epsilon=1.0)
+        >>> naive.pmf([0.0, 0.5], [0.0, 1.0]), naive.pmf([0.0, -0.5], [0.0, 1.0]).round(4)
+        (array([0., 1.]), array([0.2212, 0.7788]))
+        >>> naive.guarantee.epsilon
+        inf
+
+    References:
+        D. Antonova et al., Private selection with heterogeneous sensitivities, 2025, section III.A.
+    """
+
+    epsilon: float
+    noise: Noise = "exponential"
+
+    def __post_init__(self) -> None:
+        store(
+            self,
+            epsilon=check.positive("epsilon", self.epsilon),
+            noise=check.noise("noise", self.noise),
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """None: ε = ∞."""
+        return _no_guarantee("a candidate of small sensitivity can become impossible on a neighbouring dataset")
+
+    def pmf(self, scores: Numbers, sensitivities: Numbers) -> Any:  # noqa: ANN401
+        """Return the exact probability of each candidate."""
+        batch = read_batch(scores, sensitivities)
+        return batch.restore_candidates(self._law.pmf(batch))
+
+    def select(
+        self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None
+    ) -> Any:  # noqa: ANN401
+        """Return the index of one candidate for each row. Not private."""
+        batch = read_batch(scores, sensitivities)
+        return batch.restore_rows(self._law.select(batch, randomness))
+
+    @property
+    def _law(self) -> LargestNoisy:
+        return LargestNoisy(self.noise, (1 if self.noise == "laplace" else 2) / self.epsilon)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ExponentialRandomStopping:
+    r"""**Not private.** Random stopping (η = 1) with exponential in place of Laplace noise, of scale 6Δ_a/ε.
+
+    Privacy:
+        None. With Δ_1 = 0, all other sensitivities 1, q_1 = 1, and the other scores 1 against 0,
+        candidate 1's probabilities have a ratio that grows without bound in k: exponential noise is
+        one-sided, so a single noisy score is not private to begin with.
+
+    Cost:
+        As :class:`dpselect.RandomStopping`.
+
+    Example:
+        >>> import numpy as np, dpselect as dps
+        >>> broken = dps.unsafe.ExponentialRandomStopping(epsilon=1.0, gamma=0.05)
+        >>> k = 1000
+        >>> sensitivities = np.r_[0.0, np.ones(k - 1)]
+        >>> high = broken.pmf(np.ones(k), sensitivities)[0]
+        >>> low = broken.pmf(np.r_[1.0, np.zeros(k - 1)], sensitivities)[0]
+        >>> bool(low / high > np.exp(1.0))
+        True
+
+    References:
+        D. Antonova et al., Private selection with heterogeneous sensitivities, 2025, appendix B.
+    """
+
+    epsilon: float
+    gamma: float
+
+    def __post_init__(self) -> None:
+        store(
+            self,
+            epsilon=check.positive("epsilon", self.epsilon),
+            gamma=check.probability("gamma", self.gamma),
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """None: ε = ∞."""
+        return _no_guarantee("one noisy score with exponential noise is not private, nor is the best of several")
+
+    def pmf(self, scores: Numbers, sensitivities: Numbers) -> Any:  # noqa: ANN401
+        """Return the exact probability of each candidate."""
+        batch = read_batch(scores, sensitivities)
+        return batch.restore_candidates(self._law.pmf(batch))
+
+    def select(
+        self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None
+    ) -> Any:  # noqa: ANN401
+        """Return the index of one candidate for each row. Not private."""
+        batch = read_batch(scores, sensitivities)
+        return batch.restore_rows(self._law.select(batch, randomness))
+
+    @property
+    def _law(self) -> LargestNoisy:
+        return LargestNoisy("exponential", 6 / self.epsilon, stopping=(self.gamma, 1.0))
+
+
+def _no_guarantee(reason: str) -> Guarantee:
+    return Guarantee(
+        epsilon=math.inf, theorem=f"not private: {reason}", reference="Antonova et al. 2025, counterexamples"
+    )
