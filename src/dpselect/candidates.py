@@ -47,7 +47,7 @@ class Batch:
     def restore_candidates(self, flat: FloatArray) -> Any:  # noqa: ANN401 - an array or an Arrow list array
         """Give back one number for each candidate in the form of the scores."""
         if self.arrow:
-            import pyarrow as pa
+            import pyarrow as pa  # noqa: PLC0415 - only for callers who brought Arrow
 
             return pa.LargeListArray.from_arrays(self.table.bounds, flat)
         return flat if self.shape is None else flat.reshape(*self.shape, -1)
@@ -98,7 +98,9 @@ def _as_floats(name: str, numbers: Numbers) -> FloatArray:
     if array.dtype.kind in "iu" and array.size:
         limit = 2**53
         if int(array.max()) > limit or int(array.min()) < -limit:
-            raise ValueError(f"{name} must not hold integers beyond 2^53: float64 cannot represent them exactly")
+            raise ValueError(
+                f"{name} must not hold integers beyond 2^53: float64 cannot represent them exactly"
+            )
     elif array.dtype.kind != "f" and array.size:
         raise ValueError(f"{name} must hold numbers, not {array.dtype.name}")
     elif array.dtype.itemsize > 8 and array.dtype.kind == "f":
@@ -146,11 +148,9 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, public_name: str, publi
     _check_sensitivities(arrays["sensitivities"])
     _check_finite(public_name, arrays[public_name])
     rows = int(np.prod(shape, dtype=np.int64))
-    table = Table(
-        *(_dense_column(array, shape) for array in arrays.values()),
-        bounds=np.arange(rows + 1, dtype=np.int64) * size,
-    )
-    return Batch(table, shape, arrow=False)
+    score_column, sensitivity_column, public_column = (_dense_column(a, shape) for a in arrays.values())
+    bounds = np.arange(rows + 1, dtype=np.int64) * size
+    return Batch(Table(score_column, sensitivity_column, public_column, bounds), shape, arrow=False)
 
 
 def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
@@ -162,7 +162,9 @@ def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
         array = array.reshape(array.shape or (1,))
         return np.ascontiguousarray(np.broadcast_to(array, (*array.shape[:-1], size)))
     if array.shape[-1] != size:
-        raise ValueError(f"{name} must have one number for each of the {size} candidates, not {array.shape[-1]}")
+        raise ValueError(
+            f"{name} must have one number for each of the {size} candidates, not {array.shape[-1]}"
+        )
     return array
 
 
@@ -184,15 +186,13 @@ def _read_ragged(scores: Numbers, sensitivities: Numbers, public_name: str, publ
     if (np.diff(bounds) == 0).any():
         row = int(np.argmax(np.diff(bounds) == 0))
         raise ValueError(f"scores must hold at least one candidate in each row: row {row} has none")
-    columns = [
-        Column(values, bounds[:-1]),
-        _ragged_column("sensitivities", sensitivities, bounds),
-        _ragged_column(public_name, 0.0 if public_numbers is None else public_numbers, bounds),
-    ]
+    sensitivity_column = _ragged_column("sensitivities", sensitivities, bounds)
+    public_column = _ragged_column(public_name, 0.0 if public_numbers is None else public_numbers, bounds)
     _check_finite("scores", values)
-    _check_sensitivities(columns[1].values)
-    _check_finite(public_name, columns[2].values)
-    return Batch(Table(*columns, bounds=bounds), None, arrow=_is_arrow(scores))
+    _check_sensitivities(sensitivity_column.values)
+    _check_finite(public_name, public_column.values)
+    table = Table(Column(values, bounds[:-1]), sensitivity_column, public_column, bounds)
+    return Batch(table, None, arrow=_is_arrow(scores))
 
 
 def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:
@@ -211,7 +211,7 @@ def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:
     return Column(array, bounds[:-1])
 
 
-def _split(name: str, numbers: Numbers) -> tuple[FloatArray, IndexArray]:
+def _split(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:  # noqa: ANN401 - a tuple or Arrow
     """Return (values, bounds) of ragged rows, bounds starting at 0."""
     if _is_arrow(numbers):
         return _split_arrow(name, numbers)
@@ -234,7 +234,7 @@ def _split(name: str, numbers: Numbers) -> tuple[FloatArray, IndexArray]:
 
 def _split_arrow(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:  # noqa: ANN401 - an Arrow array
     """Return (values, bounds) of an Arrow list array, zero-copy where Arrow allows it."""
-    import pyarrow as pa
+    import pyarrow as pa  # noqa: PLC0415 - only for callers who brought Arrow
 
     array = numbers.combine_chunks() if isinstance(numbers, pa.ChunkedArray) else numbers
     if isinstance(array, pa.ChunkedArray):  # older Arrow gives a chunked array of one chunk back

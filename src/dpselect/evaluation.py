@@ -33,7 +33,7 @@ def expected_error(
 
     Example:
         >>> import dpselect as dps
-        >>> round(dps.expected_error(dps.Uniform(), [0.0, 2.0], 1.0), 3)
+        >>> float(dps.expected_error(dps.Uniform(), [0.0, 2.0], 1.0))
         2.0
     """
     exponent = check.positive("power", power)

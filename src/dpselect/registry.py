@@ -41,5 +41,5 @@ MECHANISMS: Mapping[str, Callable[..., Mechanism]] = MappingProxyType(
 )
 """Constructors by short name, for the command line, the figures and the contract tests.
 
-All take ``epsilon=`` and further fields as keywords. What is not private (:mod:`dpselect.unsafe`) is not here.
+All take ``epsilon=`` and further fields as keywords. Nothing of :mod:`dpselect.unsafe` is here.
 """

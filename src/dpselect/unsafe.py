@@ -1,4 +1,4 @@
-"""Mechanisms that are **not private**, kept to show why the private ones are needed.
+"""Mechanisms **without a guarantee**, kept to show why the private ones are needed.
 
 They are in no registry, and their ``guarantee`` says that there is none. Never use them on private data.
 """
@@ -58,16 +58,14 @@ class HeterogeneousNoisyMax:
     @property
     def guarantee(self) -> Guarantee:
         """None: ε = ∞."""
-        return _no_guarantee("a candidate of small sensitivity can become impossible on a neighbouring dataset")
+        return _no_guarantee("not private: a candidate can become impossible on a neighbouring dataset")
 
     def pmf(self, scores: Numbers, sensitivities: Numbers) -> Any:  # noqa: ANN401
         """Return the exact probability of each candidate."""
         batch = read_batch(scores, sensitivities)
         return batch.restore_candidates(self._law.pmf(batch))
 
-    def select(
-        self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None
-    ) -> Any:  # noqa: ANN401
+    def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row. Not private."""
         batch = read_batch(scores, sensitivities)
         return batch.restore_rows(self._law.select(batch, randomness))
@@ -80,25 +78,29 @@ class HeterogeneousNoisyMax:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ExponentialRandomStopping:
-    r"""**Not private.** Random stopping (η = 1) with exponential in place of Laplace noise, of scale 6Δ_a/ε.
+    r"""Random stopping (η = 1) with exponential in place of Laplace noise, of scale 6Δ_a/ε.
+
+    Published as a second counterexample: a single exponentially noisy score is not private, and a ratio of
+    probabilities is said to grow without bound in k. Kept under that name, and **no guarantee is claimed**.
 
     Privacy:
-        None. With Δ_1 = 0, all other sensitivities 1, q_1 = 1, and the other scores 1 against 0,
-        candidate 1's probabilities have a ratio that grows without bound in k: exponential noise is
-        one-sided, so a single noisy score is not private to begin with.
+        None claimed. The exact law does not bear the printed counterexample out: with Δ_1 = 0, all other
+        sensitivities 1, q_1 = 1 and the other scores 1 against 0, candidate 1's probabilities have a ratio
+        that tends to (1 − (1−γ)(1 − e^(−ε/6)))^−2 as k grows, which is below e^(ε/2).
+        docs/theory/counterexamples.md gives the corrected algebra, and an argument for ε/2-DP.
 
     Cost:
         As :class:`dpselect.RandomStopping`.
 
     Example:
         >>> import numpy as np, dpselect as dps
-        >>> broken = dps.unsafe.ExponentialRandomStopping(epsilon=1.0, gamma=0.05)
-        >>> k = 1000
-        >>> sensitivities = np.r_[0.0, np.ones(k - 1)]
-        >>> high = broken.pmf(np.ones(k), sensitivities)[0]
-        >>> low = broken.pmf(np.r_[1.0, np.zeros(k - 1)], sensitivities)[0]
-        >>> bool(low / high > np.exp(1.0))
-        True
+        >>> published = dps.unsafe.ExponentialRandomStopping(epsilon=1.0, gamma=0.05)
+        >>> sensitivities = np.r_[0.0, np.ones(999)]
+        >>> high = published.pmf(np.ones(1000), sensitivities)[0]
+        >>> low = published.pmf(np.r_[1.0, np.zeros(999)], sensitivities)[0]
+        >>> limit = (1 - 0.95 * (1 - np.exp(-1 / 6))) ** -2
+        >>> round(float(low / high), 2), round(float(limit), 2)
+        (1.37, 1.37)
 
     References:
         D. Antonova et al., Private selection with heterogeneous sensitivities, 2025, appendix B.
@@ -117,16 +119,16 @@ class ExponentialRandomStopping:
     @property
     def guarantee(self) -> Guarantee:
         """None: ε = ∞."""
-        return _no_guarantee("one noisy score with exponential noise is not private, nor is the best of several")
+        return _no_guarantee(
+            "none is claimed: published as a counterexample, see docs/theory/counterexamples.md"
+        )
 
     def pmf(self, scores: Numbers, sensitivities: Numbers) -> Any:  # noqa: ANN401
         """Return the exact probability of each candidate."""
         batch = read_batch(scores, sensitivities)
         return batch.restore_candidates(self._law.pmf(batch))
 
-    def select(
-        self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None
-    ) -> Any:  # noqa: ANN401
+    def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row. Not private."""
         batch = read_batch(scores, sensitivities)
         return batch.restore_rows(self._law.select(batch, randomness))
@@ -136,7 +138,5 @@ class ExponentialRandomStopping:
         return LargestNoisy("exponential", 6 / self.epsilon, stopping=(self.gamma, 1.0))
 
 
-def _no_guarantee(reason: str) -> Guarantee:
-    return Guarantee(
-        epsilon=math.inf, theorem=f"not private: {reason}", reference="Antonova et al. 2025, counterexamples"
-    )
+def _no_guarantee(theorem: str) -> Guarantee:
+    return Guarantee(epsilon=math.inf, theorem=theorem, reference="Antonova et al. 2025, counterexamples")

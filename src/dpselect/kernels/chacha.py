@@ -76,7 +76,7 @@ def fill_block(state: WordArray, block: WordArray) -> None:
 
 
 @compiled
-def next_word(stream: Stream) -> int:
+def next_word(stream: Stream) -> np.uint64:
     """Return the next 64 random bits."""
     used = stream.block[16]
     if used == 16:

@@ -20,7 +20,7 @@ def draw_below(stream: Stream, bound: int) -> int:
     while True:
         value = next_word(stream) & mask
         if value < np.uint64(bound):
-            return np.int64(value)
+            return int(value)
 
 
 @compiled
@@ -34,7 +34,7 @@ def flip(stream: Stream, x: float) -> bool:
     """Return true with probability exp(−x), x ≥ 0. A sure thing (x = 0) uses no randomness."""
     if x == 0.0:
         return True
-    return np.float64(next_word(stream)) < math.exp(-x) * TWO_64
+    return bool(np.float64(next_word(stream)) < math.exp(-x) * TWO_64)
 
 
 @compiled

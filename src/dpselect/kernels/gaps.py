@@ -28,7 +28,12 @@ GLOBAL, INDIVIDUAL, PAIRWISE = 0, 1, 2
 
 @compiled
 def fill_global_gaps(
-    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, budget: float, gaps: FloatArray
+    scores: FloatArray,
+    offsets: FloatArray,
+    sensitivities: FloatArray,
+    t: float,
+    budget: float,
+    gaps: FloatArray,
 ) -> None:
     """Fill gaps of the tilted scores over the largest sensitivity; if that is zero, only leaders remain."""
     leader = 0

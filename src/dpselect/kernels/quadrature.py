@@ -28,6 +28,7 @@ from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.compilation import compiled, fused_multiply_add
 
 EXPONENTIAL, LAPLACE, GUMBEL = 0, 1, 2
+ONCE, STOPPING = False, True
 
 FINE, COARSE = 2.0, 8.0
 FAR, REACH = 40.0, 60.0
@@ -236,7 +237,9 @@ def fill_largest_noisy_pmf(
                     pmf[falling[j]] = share
         if not stopping and (atoms > 0 or noise == EXPONENTIAL):
             return  # ∏ F is zero below an atom, and below any score if noise is positive
-        more = integrate_cell(noise, scores, scales, stopping, gamma, eta, base, -1.0, to_left, densities, pmf)
+        more = integrate_cell(
+            noise, scores, scales, stopping, gamma, eta, base, -1.0, to_left, densities, pmf
+        )
         if not more and not stopping:
             return
         i = after

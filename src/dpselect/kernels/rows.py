@@ -18,7 +18,7 @@ from dpselect.kernels.gaps import (
 )
 from dpselect.kernels.passers import fill_exponential_pmf, fill_gumbel_pmf
 from dpselect.kernels.picks import keep_larger, pick_by_random_stopping, pick_largest_noisy, pick_noisy_max
-from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, fill_largest_noisy_pmf
+from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, ONCE, fill_largest_noisy_pmf
 from dpselect.kernels.ranks import rank_covariance_sign
 from dpselect.kernels.twofloat import add
 
@@ -92,7 +92,7 @@ def noisy_max_pmf(
             fill_gumbel_pmf(target, target)
         else:
             scores = -np.minimum(target, 1e6)  # beyond 1e6 scales Laplace noise is exactly nothing
-            fill_largest_noisy_pmf(noise, scores, np.ones(scores.size), False, 1.0, 1.0, target)
+            fill_largest_noisy_pmf(noise, scores, np.ones(scores.size), ONCE, 1.0, 1.0, target)
 
 
 @compiled

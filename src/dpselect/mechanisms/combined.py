@@ -51,7 +51,7 @@ class CombinedGEM:
         >>> import dpselect as dps
         >>> scores, sensitivities = [1.0, 0.0, 0.0], [1.8, 1.0, 1.0]
         >>> dps.CombinedGEM(epsilon=4.0).pmf(scores, sensitivities).round(3)
-        array([0.828, 0.086, 0.086])
+        array([0.731, 0.134, 0.134])
 
     References:
         D. Antonova et al., Private selection with heterogeneous sensitivities, 2025, algorithm 2.
@@ -103,9 +103,7 @@ class CombinedGEM:
             np.where(positive, truth * modified + lie * original, lie * modified + truth * original)
         )
 
-    def select(
-        self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None
-    ) -> Any:  # noqa: ANN401
+    def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row, drawn privately."""
         batch = read_batch(scores, sensitivities)
         source = randomness or Randomness.fresh()

@@ -51,7 +51,7 @@ class GEM:
         >>> import dpselect as dps
         >>> scores, sensitivities = [1.0, 0.9, 0.0], [5.0, 0.1, 0.1]
         >>> dps.GEM(epsilon=1.0).pmf(scores, sensitivities).round(3)  # the second is good and steady
-        array([0.017, 0.972, 0.011])
+        array([0.01 , 0.938, 0.052])
 
     References:
         S. Raskhodnikova, A. Smith, Efficient Lipschitz extensions for high-dimensional graph statistics and
@@ -121,7 +121,7 @@ class ModifiedGEM:
         >>> import dpselect as dps
         >>> scores, sensitivities = [1.0, 0.0, 0.0], [1.8, 1.0, 1.0]
         >>> dps.ModifiedGEM(epsilon=1.0).pmf(scores, sensitivities).round(3)
-        array([0.819, 0.091, 0.091])
+        array([0.763, 0.119, 0.119])
 
     References:
         D. Antonova et al., Private selection with heterogeneous sensitivities, 2025.

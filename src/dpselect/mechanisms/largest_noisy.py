@@ -29,7 +29,12 @@ class LargestNoisy:
 
     @property
     def _law(self) -> tuple[int, float, bool, float, float]:
-        return (NOISES.index(self.noise), self.scale, self.stopping is not None, *(self.stopping or (1.0, 1.0)))
+        return (
+            NOISES.index(self.noise),
+            self.scale,
+            self.stopping is not None,
+            *(self.stopping or (1.0, 1.0)),
+        )
 
     def pmf(self, batch: Batch) -> FloatArray:
         """Return flat exact probabilities."""

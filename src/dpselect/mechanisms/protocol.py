@@ -33,9 +33,7 @@ class Mechanism(Protocol):
         """
         ...
 
-    def select(
-        self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None
-    ) -> Any:  # noqa: ANN401 - an index, or an array of indices
+    def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401 - an index, or an array of indices
         """Return the index of one candidate for each row, drawn privately.
 
         Without ``randomness`` a fresh secret key comes from the operating system.

@@ -44,7 +44,7 @@ class RandomStopping:
     Example:
         >>> import dpselect as dps
         >>> dps.RandomStopping(epsilon=1.0).pmf([0.0, 1.0], [1.0, 3.0]).round(3)
-        array([0.079, 0.921])
+        array([0.18, 0.82])
 
     References:
         J. Liu, K. Talwar, Private selection from private candidates, 2019.
@@ -78,9 +78,7 @@ class RandomStopping:
         batch = read_batch(scores, sensitivities)
         return batch.restore_candidates(self._law.pmf(batch))
 
-    def select(
-        self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None
-    ) -> Any:  # noqa: ANN401
+    def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row, drawn privately."""
         batch = read_batch(scores, sensitivities)
         return batch.restore_rows(self._law.select(batch, randomness))

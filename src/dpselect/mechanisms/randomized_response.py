@@ -71,9 +71,7 @@ class RandomizedResponse:
             )
         )
 
-    def select(
-        self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None
-    ) -> Any:  # noqa: ANN401
+    def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row, drawn privately."""
         batch = read_batch(scores, sensitivities)
         return batch.restore_rows(
@@ -123,9 +121,7 @@ class Uniform:
         batch = read_batch(scores, sensitivities)
         return batch.restore_candidates(np.repeat(1.0 / batch.sizes, batch.sizes))
 
-    def select(
-        self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None
-    ) -> Any:  # noqa: ANN401
+    def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
         """Return a random index for each row."""
         batch = read_batch(scores, sensitivities)
         return batch.restore_rows(
