@@ -1,0 +1,68 @@
+"""What an experiment is: tables first, then what is drawn and said from them alone."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+from experiments.mechanisms import STYLES
+from experiments.tables import Tables
+
+__all__ = ["FAST", "FULL", "Effort", "Experiment", "Numbers", "Task"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How finely to compute: everything that the fast mode makes coarser, and nothing else."""
+
+    description: str
+    epsilon_points: int
+    """How many values of ε from 0.01 to 100; one more than a multiple of 4 hits each power of ten."""
+
+
+FULL = Effort(description="full: 25 values of ε", epsilon_points=25)
+FAST = Effort(description="fast: 9 values of ε", epsilon_points=9)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One step of an experiment: it computes some rows of one table."""
+
+    label: str
+    table: str
+    compute: Callable[[], pa.Table]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """A small table for readers: columns in groups, a row for each mechanism."""
+
+    caption: str
+    groups: Sequence[str]
+    columns: Sequence[str]
+    """The columns, the same ones under each group."""
+    values: Mapping[str, Sequence[float]]
+    """The numbers of each mechanism, for all columns of all groups."""
+
+    def is_best(self, mechanism: str, position: int) -> bool:
+        """Return whether a number is the lowest of all private mechanisms' in its column."""
+        rivals = (row[position] for name, row in self.values.items() if STYLES[name].private)
+        return STYLES[mechanism].private and self.values[mechanism][position] == min(rivals)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One figure of the report: how its tables are computed, drawn, and put into numbers."""
+
+    name: str
+    """Names the files and the place in the report."""
+    title: str
+    caption: str
+    description: str
+    """What the figure shows, for readers who cannot see it."""
+    choices: Mapping[str, str]
+    """The parameters, and the choices made where the paper leaves room."""
+    plan: Callable[[Effort], Sequence[Task]]
+    draw: Callable[[Tables], Figure]
+    count: Callable[[Tables], Numbers]

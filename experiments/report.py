@@ -1,0 +1,95 @@
+"""One HTML page that holds everything: it loads nothing from anywhere."""
+
+import base64
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+import dpselect as dps
+from experiments.experiment import Effort, Experiment, Numbers
+from experiments.files import replacing
+from experiments.mechanisms import STYLES
+
+__all__ = ["Section", "provenance", "write"]
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """What the report shows of one experiment."""
+
+    experiment: Experiment
+    image: bytes
+    """The figure, as SVG."""
+    numbers: Numbers
+    files: Sequence[str]
+    """The files with the figure and with every number in it, relative to the report."""
+
+    @property
+    def source(self) -> str:
+        """The figure as the address of an image.
+
+        Not inline: identifiers inside one matplotlib figure would clash with those of the next.
+        """
+        return f"data:image/svg+xml;base64,{base64.b64encode(self.image).decode()}"
+
+
+def write(path: Path, sections: Sequence[Section], origin: Mapping[str, str]) -> None:
+    """Write the report; ``path`` is either complete or untouched."""
+    environment = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = _number
+    page = environment.get_template("report.html.jinja").render(
+        sections=sections, styles=STYLES, provenance=origin
+    )
+    with replacing(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+def provenance(effort: Effort, seconds: float) -> dict[str, str]:
+    """Return what made the report: enough to make it again, and nothing about this machine."""
+    return {
+        "dpselect": dps.__version__,
+        "commit": _commit(),
+        "Python": platform.python_version(),
+        **{package: version(package) for package in ("numpy", "numba", "matplotlib")},
+        "effort": effort.description,
+        "duration": f"{seconds:.1f} s",
+        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+    }
+
+
+def _number(value: float) -> str:
+    """Write a number with three decimals, and a very small one by its magnitude."""
+    return f"{value:.3f}" if value == 0 or abs(value) >= 5e-4 else f"{value:.0e}"
+
+
+def _commit() -> str:
+    # Without this, a copy unpacked inside another repository would claim that one's commit.
+    if not (HERE.parent / ".git").exists():
+        return "unknown (not a git checkout)"
+    try:
+        commit = _git("rev-parse", "HEAD")
+        # New files count as well: git describe --dirty would overlook them.
+        return (
+            f"{commit} with local changes" if _git("status", "--porcelain", "src", "experiments") else commit
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown (git did not answer)"
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(HERE.parent), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603

@@ -1,0 +1,85 @@
+import io
+
+import pytest
+
+from experiments import __main__ as command_line
+from experiments.progress import Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_help_names_the_options(capsys):
+    with pytest.raises(SystemExit) as ended:
+        command_line.main(["--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert all(option in text for option in ("--output", "--fast", "--pictures"))
+
+
+@pytest.mark.parametrize("arguments", [["--quick"], ["--fas"], ["--output"], ["everything"]])
+def test_an_unknown_or_incomplete_argument_is_named(arguments, capsys):
+    with pytest.raises(SystemExit) as ended:
+        command_line.main(arguments)
+    assert ended.value.code == 2
+    assert arguments[0] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--output", "--pictures"])
+def test_a_file_in_place_of_a_directory_is_refused_before_the_work(option, tmp_path, capsys):
+    taken = tmp_path / "taken"
+    taken.touch()
+    with pytest.raises(SystemExit):
+        command_line.main(["--output", str(tmp_path / "out"), option, str(taken)])
+    assert f"argument {option}: cannot make the directory {taken}" in capsys.readouterr().err
+
+
+def test_an_interruption_ends_without_a_trace_and_without_a_report(monkeypatch, tmp_path, capsys):
+    def interrupt(*_arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_line, "run", interrupt)
+    assert command_line.main(["--output", str(tmp_path)]) == 130
+    assert "the report was not written" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_progress_is_plain_lines_where_there_is_no_terminal():
+    stream = io.StringIO()
+    with Progress(2, stream) as progress:
+        progress.begin("measuring")
+        progress.begin("cutting")
+    assert stream.getvalue() == "  0%  measuring\n 50%  cutting\n100%  done\n"
+
+
+def test_many_steps_make_few_lines():
+    stream = io.StringIO()
+    with Progress(1000, stream) as progress:
+        for step in range(1000):
+            progress.begin(f"step {step}")
+    assert len(stream.getvalue().splitlines()) == 11
+
+
+def test_progress_is_a_bar_on_a_terminal():
+    stream = Terminal()
+    with Progress(2, stream) as progress:
+        progress.begin("measuring")
+        progress.begin("cutting")
+    assert "\r" in stream.getvalue()
+    assert "2/2" in stream.getvalue()
+    assert "done" in stream.getvalue()
+
+
+def test_progress_does_not_claim_to_be_done_when_the_work_failed():
+    stream = io.StringIO()
+
+    def fail():
+        with Progress(2, stream) as progress:
+            progress.begin("measuring")
+            raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert "done" not in stream.getvalue()
