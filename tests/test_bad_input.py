@@ -1,0 +1,390 @@
+"""Bad input is a ValueError that names the argument and the rule, before any work, and shows no score."""
+
+import traceback
+from contextlib import ExitStack
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dpselect as dps
+from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
+
+SECRET = 73.21943
+DIGITS = "73.2"
+
+MECHANISMS = {name: make(epsilon=1.0) for name, make in dps.MECHANISMS.items()} | {
+    "rnmh": HeterogeneousNoisyMax(epsilon=1.0),
+    "rs-exponential": ExponentialRandomStopping(epsilon=1.0, gamma=0.5),
+}
+every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
+NOISY_MAX = MECHANISMS["rnm"]
+KEY = bytes(range(32))
+
+
+def calls(mechanism):
+    return {"pmf": mechanism.pmf, "select": mechanism.select}
+
+
+def start_no_work(*_):
+    raise AssertionError("work began before the input was checked")
+
+
+def assert_refused(call, *arguments, names, **keywords):
+    """Check that the call is refused for the name's sake before any work, and that no score shows."""
+    with ExitStack() as stack:
+        for module in ("mechanisms.rows", "mechanisms.combined", "mechanisms.gem"):
+            stack.enter_context(patch(f"dpselect.{module}.over_rows", start_no_work))
+        caught = stack.enter_context(pytest.raises(ValueError))  # noqa: PT011 - the message is checked below
+        call(*arguments, **keywords)
+    message = str(caught.value)
+    assert names in message
+    assert len(message) > len(names) + 8
+    shown = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + repr(caught.value.args)
+    assert DIGITS not in shown
+    return message
+
+
+# --- Scores, sensitivities, offsets, anchors --------------------------------------------------------------
+
+BAD_NUMBERS = {
+    "nan": [SECRET, np.nan],
+    "inf": [SECRET, np.inf],
+    "-inf": [-np.inf, SECRET],
+    "beyond 2^300": [SECRET, 2.0**301],
+    "complex": np.array([SECRET, 1j]),
+    "strings": [str(SECRET), "1"],
+    "bytes": [str(SECRET).encode(), b"1"],
+    "bools": np.array([True, False]),
+    "objects": np.array([SECRET, None], dtype=object),
+    "long doubles": np.array([SECRET, 1.0], dtype=np.longdouble),
+    "dates": np.array(["2025-01-01", "2025-01-02"], dtype="datetime64[D]"),
+    "durations": np.array([1, 2], dtype="timedelta64[s]"),
+    "a structure": np.array([(SECRET, 1.0)] * 2, dtype=[("a", float), ("b", float)]),
+    "masked": np.ma.array([SECRET, 1.0], mask=[False, True]),
+    "unmasked but masked by type": np.ma.array([SECRET, 1.0]),
+    "integers beyond 2^53": np.array([2**53 + 1, 1]),
+    "negative integers beyond 2^53": np.array([-(2**53) - 1, 1]),
+    "unsigned integers beyond 2^53": np.array([2**63 + 1, 1], dtype=np.uint64),
+    "integers beyond 64 bits": [2**70, 1],
+    "jagged": [[SECRET, 1.0], [SECRET]],
+    "jagged and deep": [[[SECRET], [1.0, 2.0]], [[1.0], [2.0]]],
+    "a dictionary": {"a": SECRET},
+    "a set": {SECRET, 1.0},
+    "nothing": [None, SECRET],
+}
+bad_numbers = pytest.mark.parametrize("numbers", BAD_NUMBERS.values(), ids=BAD_NUMBERS)
+
+
+@every_mechanism
+@bad_numbers
+def test_scores_must_be_finite_numbers(mechanism, numbers):
+    for call in calls(mechanism).values():
+        assert_refused(call, numbers, 1.0, names="scores")
+
+
+@bad_numbers
+@pytest.mark.parametrize("bad", ["sensitivities", "offsets", "anchors"])
+def test_public_numbers_must_be_finite_numbers(bad, numbers):
+    mechanism = MECHANISMS["standardized-rnm" if bad == "anchors" else "gem"]
+    good = {"scores": [SECRET, 1.0], "sensitivities": 1.0}
+    for call in calls(mechanism).values():
+        assert_refused(call, **{**good, bad: numbers}, names=bad)
+
+
+def test_integers_beyond_2_to_the_53_are_refused_though_numpy_would_make_floats_of_them():
+    assert_refused(NOISY_MAX.pmf, [2**63, -1], 1.0, names="scores")
+
+
+@every_mechanism
+@pytest.mark.parametrize(
+    "numbers", [[-1.0, 1.0], -1e-300, [1.0, 5e-324], 1e-310, [2.0**-301, 1.0], np.nan, np.inf]
+)
+def test_sensitivities_must_be_zero_or_positive_and_not_minute(mechanism, numbers):
+    for call in calls(mechanism).values():
+        message = assert_refused(call, [SECRET, 1.0], numbers, names="sensitivities")
+        assert "must" in message
+
+
+@every_mechanism
+@pytest.mark.parametrize("numbers", [[1.0], [1.0, 1.0, 1.0], [[1.0, 1.0, 1.0]], []])
+def test_sensitivities_must_fit_the_candidates(mechanism, numbers):
+    if numbers == [1.0]:
+        numbers = np.ones((3, 4))
+    for call in calls(mechanism).values():
+        assert_refused(call, [SECRET, 1.0], numbers, names="sensitivities")
+
+
+@every_mechanism
+@pytest.mark.parametrize(
+    "scores", [[], [[], []], np.zeros((3, 0)), SECRET, np.float64(SECRET), np.array(SECRET)]
+)
+def test_there_must_be_candidates(mechanism, scores):
+    for call in calls(mechanism).values():
+        assert_refused(call, scores, 1.0, names="scores")
+
+
+def test_leading_axes_must_broadcast():
+    scores = np.full((3, 4), SECRET)
+    for call in calls(NOISY_MAX).values():
+        message = assert_refused(call, scores, np.ones((2, 4)), names="broadcast")
+        assert "sensitivities (2, 4)" in message
+        assert_refused(call, scores, 1.0, offsets=np.ones((5, 4)), names="offsets (5, 4)")
+        assert_refused(call, scores, 1.0, offsets=np.ones(3), names="offsets")
+
+
+def test_an_anchor_weight_needs_anchors():
+    mechanism = dps.StandardizedNoisyMax(epsilon=1.0, anchor_weight=0.5)
+    for call in calls(mechanism).values():
+        assert_refused(call, [SECRET, 1.0], 1.0, names="anchors")
+        assert_refused(call, [SECRET, 1.0], 1.0, anchors=None, names="anchors")
+        assert_refused(call, [SECRET, 1.0], 1.0, anchors=[1.0, 2.0, 3.0], names="anchors")
+
+
+def test_a_tilt_out_of_all_proportion_is_refused():
+    assert_refused(dps.GEM(epsilon=1e-80, tilt=1e20).pmf, [SECRET, 1.0], 1.0, names="tilt")
+
+
+# --- Ragged rows ------------------------------------------------------------------------------------------
+
+VALUES = [SECRET, 1.0, 2.0]
+
+
+@every_mechanism
+@pytest.mark.parametrize(
+    "scores",
+    [
+        (VALUES, [1, 3]),
+        (VALUES, [0, 2]),
+        (VALUES, [0, 4]),
+        (VALUES, [0, 2, 1, 3]),
+        (VALUES, [0.0, 3.0]),
+        (VALUES, [0, 0, 3]),
+        (VALUES, [0, 3, 3]),
+        (VALUES, []),
+        (VALUES, [[0, 3]]),
+        (VALUES, 3),
+        (VALUES, ["0", "3"]),
+        (VALUES, [False, True]),
+        ([VALUES], [0, 1]),
+        (VALUES,),
+        (VALUES, [0, 3], [0, 3]),
+        (SECRET, 1.0, 2.0),
+        (SECRET, 1.0),
+        (),
+        ([SECRET, np.nan], [0, 2]),
+    ],
+    ids=str,
+)
+def test_ragged_rows_must_add_up(mechanism, scores):
+    for call in calls(mechanism).values():
+        assert_refused(call, scores, 1.0, names="scores")
+
+
+def test_public_numbers_of_ragged_rows_must_match_the_scores():
+    scores = VALUES, [0, 1, 3]
+    for wrong in ([1.0, 1.0], [[1.0, 1.0, 1.0]], (VALUES, [0, 2, 3]), (VALUES, [0, 3]), np.ones((2, 3))):
+        assert_refused(NOISY_MAX.pmf, scores, wrong, names="sensitivities")
+        assert_refused(NOISY_MAX.pmf, scores, 1.0, offsets=wrong, names="offsets")
+    assert_refused(NOISY_MAX.pmf, scores, [1.0, -1.0, 1.0], names="sensitivities")
+    assert_refused(NOISY_MAX.pmf, [SECRET, 1.0], ([1.0, 1.0], [0, 2]), names="sensitivities")
+
+
+# --- Arrow ------------------------------------------------------------------------------------------------
+
+ROWS = [[SECRET, 1.0], [2.0]]
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        pa.array([[SECRET, 1.0], None]),
+        pa.array([[SECRET, None], [1.0]]),
+        pa.array([[SECRET, 1.0], []]),
+        pa.array([[str(SECRET)], ["1"]]),
+        pa.array([[True], [False]]),
+        pa.array([[[SECRET]], [[1.0]]]),
+        pa.array([SECRET, 1.0]),
+        pa.array([[SECRET, np.nan]]),
+        pa.array([[2**53 + 1, 1]]),
+        pa.array([[None]], pa.list_(pa.float64())),
+        pa.array([None], pa.list_(pa.float64(), 2)),
+        pa.array([[]], pa.list_(pa.float64(), 0)),
+        pa.chunked_array([[[SECRET, 1.0]], [None]]),
+        pa.array([{"a": SECRET}]),
+        pa.nulls(2),
+        pa.scalar([SECRET, 1.0]),
+        pa.table({"scores": ROWS}),
+        pa.record_batch({"scores": ROWS}),
+    ],
+    ids=lambda scores: f"{type(scores).__name__} {getattr(scores, 'type', '')}",
+)
+def test_arrow_scores_must_be_lists_of_numbers_without_nulls(scores):
+    for call in calls(NOISY_MAX).values():
+        assert_refused(call, scores, 1.0, names="scores")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pa.array([[1.0], [1.0, 1.0]]),
+        pa.array([[1.0, 1.0]]),
+        pa.array([[1.0, 1.0], None]),
+        pa.array([[1.0, None], [1.0]]),
+        pa.array([1.0, 1.0, 1.0]),
+        pa.array([["a", "b"], ["c"]]),
+        np.ones((2, 2)),
+        np.ones(2),
+    ],
+    ids=lambda wrong: str(wrong).replace("\n", ""),
+)
+def test_public_numbers_of_arrow_rows_must_match_the_scores(wrong):
+    assert_refused(NOISY_MAX.pmf, pa.array(ROWS), wrong, names="sensitivities")
+    assert_refused(NOISY_MAX.pmf, pa.array(ROWS), 1.0, offsets=wrong, names="offsets")
+
+
+# --- Fields of mechanisms ---------------------------------------------------------------------------------
+
+NOT_NUMBERS = [np.nan, np.inf, -np.inf, True, "1", None, 1j, [1.0], np.array([1.0]), 10**400]
+NOT_POSITIVE = [*NOT_NUMBERS, 0, 0.0, -1.0, 1e-320]
+NOT_INSIDE = [*NOT_POSITIVE, 1.0, 1.5]
+FAMILIES = [type(mechanism) for mechanism in MECHANISMS.values() if not isinstance(mechanism, dps.Uniform)]
+
+
+@pytest.mark.parametrize("value", NOT_POSITIVE, ids=lambda value: str(type(value).__name__))
+@pytest.mark.parametrize("family", dict.fromkeys(FAMILIES))
+def test_epsilon_must_be_a_positive_number(family, value):
+    others = {"gamma": 0.5} if family is ExponentialRandomStopping else {}
+    assert_refused(family, epsilon=value, **others, names="epsilon")
+
+
+@pytest.mark.parametrize(
+    ("family", "field", "values"),
+    [
+        *(
+            (family, "beta", NOT_INSIDE)
+            for family in (dps.NoisyMax, dps.GEM, dps.ModifiedGEM, dps.CombinedGEM)
+        ),
+        (dps.StandardizedNoisyMax, "beta", NOT_INSIDE),
+        (dps.CombinedGEM, "correlation_share", NOT_INSIDE),
+        (dps.RandomStopping, "gamma", [*NOT_POSITIVE, 1.0000001]),
+        (ExponentialRandomStopping, "gamma", [*NOT_POSITIVE, 1.0000001]),
+        (dps.RandomStopping, "eta", [*NOT_NUMBERS, -1, -1.0, -7.0]),
+        *((family, "tilt", NOT_NUMBERS) for family in (dps.NoisyMax, dps.GEM, dps.StandardizedNoisyMax)),
+        (dps.StandardizedNoisyMax, "anchor_weight", NOT_NUMBERS),
+        (dps.NoisyMax, "monotone", [0, 1, None, "True", 1.0, np.array([True, False])]),
+        *(
+            (
+                family,
+                "noise",
+                ["normal", "Laplace", "", None, 0, ["laplace"]],
+            )
+            for family in (dps.NoisyMax, dps.GEM, dps.StandardizedNoisyMax, HeterogeneousNoisyMax)
+        ),
+    ],
+)
+def test_fields_must_keep_their_rules(family, field, values):
+    for value in values:
+        assert_refused(family, **{"epsilon": 1.0, field: value}, names=field)
+
+
+def test_a_noise_that_is_an_array_is_refused_by_name():
+    assert_refused(dps.NoisyMax, epsilon=1.0, noise=np.array(["laplace", "gumbel"]), names="noise")
+
+
+def test_an_integer_too_long_to_print_is_refused_by_name():
+    assert_refused(dps.NoisyMax, epsilon=10**5000, names="epsilon")
+
+
+@pytest.mark.parametrize("power", [0, -1, np.nan, np.inf, "2", None, True])
+def test_the_power_of_an_error_must_be_positive(power):
+    assert_refused(dps.expected_error, NOISY_MAX, [SECRET, 1.0], 1.0, power, names="power")
+
+
+# --- Randomness -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [1.0, "1", None, b"1", [1], np.array([1, 2])])
+def test_seeds_must_be_integers(seed):
+    assert_refused(dps.Randomness.seeded, seed, names="seed")
+
+
+@pytest.mark.parametrize(
+    "key", [bytes(31), bytes(33), b"", "k" * 32, None, 7, bytearray(32), list(range(32))]
+)
+def test_keys_must_be_thirty_two_bytes(key):
+    assert_refused(dps.Randomness.keyed, key, [1], names="key")
+
+
+DUPLICATED = [[1, 1], ["a", "a"], [b"a", b"a"], np.array([3, 3]), np.array(["a", "a"])]
+MIXED = [[1, "a"], ["a", b"a"], [1.0, 2.0], [None], [True], True, 1.5, [2**64], [2**64, 1], np.array([1.5])]
+MISSHAPEN = [[[1], [2]], {1, 2}, None, np.array([[1]]), np.array(1)]
+
+
+@pytest.mark.parametrize("units", [*DUPLICATED, *MIXED, *MISSHAPEN], ids=str)
+def test_units_must_be_distinct_and_of_one_kind(units):
+    assert_refused(dps.Randomness.keyed, KEY, units, names="units")
+
+
+@every_mechanism
+@pytest.mark.parametrize("units", [[1], [1, 2, 3], []])
+def test_units_must_name_every_row_once(mechanism, units):
+    randomness = dps.Randomness.keyed(KEY, units)
+    scores = [[SECRET, 1.0], [SECRET, 2.0]]
+    assert_refused(mechanism.select, scores, 1.0, randomness=randomness, names="units")
+
+
+@pytest.mark.parametrize("setting", ["0", "-1", "two", "1.5", " 2", "²"])
+def test_the_number_of_threads_must_be_positive(monkeypatch, setting):
+    monkeypatch.setenv("DPSELECT_THREADS", setting)
+    for call in calls(NOISY_MAX).values():
+        with pytest.raises(ValueError, match="DPSELECT_THREADS must be a positive whole number"):
+            call([SECRET, 1.0], 1.0)
+
+
+# --- What is accepted, and what never shows ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kind", [np.float16, np.float32, ">f8", np.int8, np.uint16, np.int32, np.int64, np.uint64]
+)
+@every_mechanism
+def test_a_mechanism_accepts_narrow_numbers_and_widens_them_exactly(mechanism, kind):
+    scores, sensitivities = (
+        np.array([3.3, 1.7, 2.0, 5.1]).astype(kind),
+        np.array([1.1, 2.2, 1.0, 3.0]).astype(kind),
+    )
+    wide = mechanism.pmf(scores.astype(float), sensitivities.astype(float))
+    assert (mechanism.pmf(scores, sensitivities) == wide).all()
+    assert (mechanism.pmf(scores.tolist(), sensitivities.tolist()) == wide).all()
+
+
+@every_mechanism
+def test_a_mechanism_accepts_an_empty_batch(mechanism):
+    for shape in ((0, 5), (2, 0, 5)):
+        assert mechanism.select(np.zeros(shape), 1.0).shape == shape[:-1]
+        assert mechanism.pmf(np.zeros(shape), 1.0).shape == shape
+        assert dps.expected_error(mechanism, np.zeros(shape), 1.0).shape == shape[:-1]
+
+
+@every_mechanism
+def test_a_mechanism_accepts_ragged_and_arrow_batches_without_rows(mechanism):
+    column = pa.array([], pa.list_(pa.float64()))
+    for rows in ((np.zeros(0), [0]), column):
+        assert mechanism.select(rows, 1.0).shape == (0,)
+        assert dps.expected_error(mechanism, rows, 1.0).shape == (0,)
+    assert mechanism.pmf((np.zeros(0), [0]), 1.0).shape == (0,)
+    assert mechanism.pmf(column, 1.0).to_pylist() == []
+
+
+def test_gem_scores_accepts_an_empty_batch():
+    assert dps.gem_scores(np.zeros((0, 5)), 1.0, 0.0).shape == (0, 5)
+
+
+@every_mechanism
+def test_a_mechanism_accepts_scores_without_keeping_them(mechanism):
+    mechanism.pmf([SECRET, 1.0], 1.0)
+    mechanism.select([SECRET, 1.0], 1.0)
+    shown = repr(mechanism) + str(mechanism) + repr(mechanism.guarantee) + repr(vars(mechanism))
+    assert DIGITS not in shown

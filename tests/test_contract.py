@@ -1,0 +1,335 @@
+"""One contract that every mechanism keeps."""
+
+import dataclasses
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+import dpselect as dps
+from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
+
+REGISTERED = {name: make(epsilon=1.5) for name, make in dps.MECHANISMS.items()}
+VARIANTS = {
+    "rnm-laplace": dps.NoisyMax(epsilon=0.7, noise="laplace"),
+    "rnm-monotone": dps.NoisyMax(epsilon=1.0, monotone=True),
+    "rnm-monotone-gumbel": dps.NoisyMax(epsilon=1.0, monotone=True, noise="gumbel", tilt=-1.0),
+    "rnm-monotone-laplace": dps.NoisyMax(epsilon=1.0, monotone=True, noise="laplace"),
+    "rnm-tilted-down": dps.NoisyMax(epsilon=1.0, tilt=-0.4, beta=0.3, noise="laplace"),
+    "gem-laplace": dps.GEM(epsilon=2.0, noise="laplace"),
+    "gem-gumbel": dps.GEM(epsilon=2.0, noise="gumbel", tilt=0.0),
+    "gem-steep": dps.GEM(epsilon=0.5, tilt=-3.0, beta=0.5),
+    "standardized-laplace": dps.StandardizedNoisyMax(epsilon=1.0, noise="laplace", tilt=0.5),
+    "standardized-gumbel": dps.StandardizedNoisyMax(epsilon=1.0, noise="gumbel", tilt=-0.5),
+    "rs-negative": dps.RandomStopping(epsilon=1.0, eta=-0.5),
+    "rs-steep": dps.RandomStopping(epsilon=1.0, gamma=0.2, eta=4.0),
+    "rs-once": dps.RandomStopping(epsilon=1.0, gamma=1.0),
+    "rs-rarely": dps.RandomStopping(epsilon=1.0, gamma=0.001, eta=0.0),
+    "combined-gem-curious": dps.CombinedGEM(epsilon=4.0, correlation_share=0.9, beta=0.2),
+}
+PRIVATE = REGISTERED | VARIANTS
+UNSAFE = {
+    **{f"rnmh-{noise}": HeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in reference.NOISES},
+    "rs-exponential": ExponentialRandomStopping(epsilon=1.0, gamma=0.05),
+}
+EVERY = PRIVATE | UNSAFE
+
+every_mechanism = pytest.mark.parametrize("mechanism", EVERY.values(), ids=EVERY)
+every_private_mechanism = pytest.mark.parametrize("mechanism", PRIVATE.values(), ids=PRIVATE)
+
+
+def public_name(mechanism):
+    """Return the name of the public numbers a mechanism takes with a call, if any."""
+    keywords = inspect.signature(mechanism.pmf).parameters
+    return next((name for name in ("offsets", "anchors") if name in keywords), None)
+
+
+def candidates(mechanism, shape, seed=0):
+    """Return dyadic scores and sensitivities, some zero, and public numbers if the mechanism takes them."""
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(-64, 64, shape) / 32
+    sensitivities = np.maximum(0, rng.integers(-6, 48, shape)) / 16
+    name = public_name(mechanism)
+    return scores, sensitivities, {} if name is None else {name: rng.integers(-32, 32, shape) / 32}
+
+
+# --- Probabilities ----------------------------------------------------------------------------------------
+
+
+@every_mechanism
+@pytest.mark.parametrize("size", [1, 2, 7, 60])
+def test_probabilities_are_not_negative_and_add_up_to_one(mechanism, size):
+    scores, sensitivities, public = candidates(mechanism, (20, size))
+    probabilities = mechanism.pmf(scores, sensitivities, **public)
+    assert probabilities.shape == (20, size)
+    assert (probabilities >= 0).all()
+    assert np.abs(probabilities.sum(axis=-1) - 1).max() <= 1e-12
+
+
+@every_mechanism
+def test_probabilities_permute_with_the_candidates(mechanism):
+    scores, sensitivities, public = candidates(mechanism, (1, 9))
+    order = np.array([np.random.default_rng(seed).permutation(9) for seed in range(20)])
+    straight = mechanism.pmf(scores, sensitivities, **public)[0]
+    shuffled = {name: numbers[0][order] for name, numbers in public.items()}
+    permuted = mechanism.pmf(scores[0][order], sensitivities[0][order], **shuffled)
+    np.testing.assert_allclose(permuted, straight[order], rtol=1e-12, atol=1e-16)
+
+
+@every_mechanism
+@pytest.mark.parametrize("shift", [0.5, -1024.0, 2.0**40])
+def test_a_common_shift_of_scores_changes_nothing(mechanism, shift):
+    scores, sensitivities, public = candidates(mechanism, (20, 9))
+    shifted = dict(public)
+    if "anchors" in public:
+        shifted["anchors"] = public["anchors"] + shift
+    before = mechanism.pmf(scores, sensitivities, **public)
+    after = mechanism.pmf(scores + shift, sensitivities, **shifted)
+    np.testing.assert_allclose(after, before, rtol=1e-12, atol=1e-16)
+
+
+WITH_OFFSETS = {name: mechanism for name, mechanism in EVERY.items() if public_name(mechanism) == "offsets"}
+
+
+@pytest.mark.parametrize("mechanism", WITH_OFFSETS.values(), ids=WITH_OFFSETS)
+def test_a_common_shift_of_offsets_changes_nothing(mechanism):
+    scores, sensitivities, public = candidates(mechanism, (20, 9))
+    moved = mechanism.pmf(scores, sensitivities, offsets=public["offsets"] - 256.0)
+    np.testing.assert_allclose(moved, mechanism.pmf(scores, sensitivities, **public), rtol=1e-12, atol=1e-16)
+
+
+@every_mechanism
+def test_a_batch_equals_a_loop_bit_for_bit(mechanism):
+    scores, sensitivities, public = candidates(mechanism, (12, 30))
+    key = bytes(range(32))
+    together = mechanism.pmf(scores, sensitivities, **public)
+    units = dps.Randomness.keyed(key, range(12))
+    picks = mechanism.select(scores, sensitivities, **public, randomness=units)
+    for row in range(12):
+        own = {name: numbers[row] for name, numbers in public.items()}
+        assert (mechanism.pmf(scores[row], sensitivities[row], **own) == together[row]).all()
+        unit = dps.Randomness.keyed(key, row)
+        alone = mechanism.select(scores[row : row + 1], sensitivities[row], **own, randomness=unit)
+        assert alone.tolist() == [picks[row]]
+
+
+# --- Picks ------------------------------------------------------------------------------------------------
+
+FALSE_ALARM = 1e-6
+"""For each mechanism and seed; the seeds are fixed, so a test that passes once always passes."""
+
+
+def assert_frequencies(mechanism, scores, sensitivities, public, rows, seed):
+    probabilities = mechanism.pmf(scores, sensitivities, **public)
+    batch = np.broadcast_to(scores, (rows, scores.size))
+    picks = mechanism.select(batch, sensitivities, **public, randomness=dps.Randomness.seeded(seed))
+    counts = np.bincount(picks, minlength=scores.size)
+    assert (counts[probabilities == 0] == 0).all()
+    expected = rows * probabilities
+    rare = expected < 5
+    observed = np.r_[counts[~rare], counts[rare].sum()]
+    expected = np.r_[expected[~rare], expected[rare].sum()]
+    if expected[-1] < 5:
+        merged = slice(None, -2)
+        observed = np.r_[observed[merged], observed[-2:].sum()]
+        expected = np.r_[expected[merged], expected[-2:].sum()]
+    if expected.size > 1:
+        assert chisquare(observed, expected, sum_check=False).pvalue > FALSE_ALARM
+
+
+@every_mechanism
+@pytest.mark.parametrize("seed", [1, 2])
+def test_picks_are_as_frequent_as_their_probabilities(mechanism, seed):
+    scores, sensitivities, public = candidates(mechanism, 6, seed)
+    assert_frequencies(mechanism, scores, sensitivities, public, 40_000, seed)
+
+
+@every_mechanism
+def test_tied_and_certain_candidates_are_picked_as_often_as_their_probabilities(mechanism):
+    scores = np.array([1.0, 1.0, 1.0, 0.5, 1.0])
+    sensitivities = np.array([0.0, 0.0, 1.0, 1.0, 1.0])
+    assert_frequencies(mechanism, scores, sensitivities, {}, 40_000, 3)
+    assert_frequencies(mechanism, scores, np.zeros(5), {}, 10_000, 4)
+
+
+@pytest.mark.parametrize("eta", [0.5, 20.0, 300.0])
+def test_random_stopping_picks_as_its_probabilities_say_for_every_shape(eta):
+    scores, sensitivities = np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0])
+    mechanism = dps.RandomStopping(epsilon=1.0, eta=eta)
+    assert_frequencies(mechanism, scores, sensitivities, {}, 2_000, 5)
+
+
+@every_mechanism
+def test_a_pick_without_randomness_is_an_index_of_the_row(mechanism):
+    scores, sensitivities, public = candidates(mechanism, (50, 5))
+    picks = mechanism.select(scores, sensitivities, **public)
+    assert picks.shape == (50,)
+    assert picks.dtype == np.int64
+    assert ((picks >= 0) & (picks < 5)).all()
+    one = mechanism.select(scores[0], sensitivities[0], **{name: x[0] for name, x in public.items()})
+    assert isinstance(one, np.integer)
+
+
+# --- Privacy ----------------------------------------------------------------------------------------------
+
+
+@st.composite
+def neighbours(draw, *, one_direction=False):
+    """Draw dyadic scores, neighbours and sensitivities, so that |q − q'| ≤ Δ holds exactly."""
+    size = draw(st.integers(2, 5))
+    widths = draw(st.lists(st.integers(0, 32), min_size=size, max_size=size))
+    levels = draw(st.lists(st.integers(-32, 32), min_size=size, max_size=size))
+    least = 0 if one_direction else -1
+    moves = [draw(st.one_of(st.just(w), st.just(least * w), st.integers(least * w, w))) for w in widths]
+    seed = draw(st.integers(0, 99))
+    levels, widths, moves = (np.array(numbers) / 16 for numbers in (levels, widths, moves))
+    return np.stack([levels, levels + moves]), widths, seed
+
+
+def loss(mechanism, pair, sensitivities, seed=0):
+    name = public_name(mechanism)
+    public = {} if name is None else {name: np.random.default_rng(seed).integers(-9, 9, pair.shape[1]) / 8}
+    first, second = mechanism.pmf(pair, sensitivities, **public)
+    possible = (first > 0) | (second > 0)
+    with np.errstate(divide="ignore"):
+        return np.abs(np.log(first[possible]) - np.log(second[possible])).max()
+
+
+@every_private_mechanism
+def test_neighbours_lose_at_most_the_guaranteed_epsilon(mechanism):
+    assert mechanism.guarantee.is_private
+    assert mechanism.guarantee.delta == 0
+    monotone = getattr(mechanism, "monotone", False)
+
+    @settings(max_examples=150)
+    @given(neighbours(one_direction=monotone))
+    def holds(drawn):
+        assert loss(mechanism, *drawn) <= mechanism.guarantee.epsilon + 1e-9
+
+    holds()
+
+
+@settings(max_examples=150)
+@given(neighbours())
+def test_exponential_random_stopping_happens_to_lose_at_most_half_its_epsilon(drawn):
+    assert loss(UNSAFE["rs-exponential"], *drawn) <= 0.5 + 1e-9
+
+
+@pytest.mark.parametrize("noise", reference.NOISES)
+def test_naive_noisy_max_loses_more_than_its_epsilon(noise):
+    size = 6
+    mechanism = HeterogeneousNoisyMax(epsilon=0.5, noise=noise)
+    pair = np.zeros((2, size))
+    pair[1, 1:] = 1.0
+    assert loss(mechanism, pair, np.r_[0.01, np.ones(size - 1)]) > mechanism.epsilon
+
+
+def test_monotone_noisy_max_is_not_private_for_neighbours_in_both_directions():
+    mechanism = dps.NoisyMax(epsilon=1.0, monotone=True, noise="gumbel")
+    assert loss(mechanism, np.array([[1.0, 0.0], [0.0, 1.0]]), np.ones(2)) > 1.2
+
+
+@pytest.mark.parametrize("mechanism", UNSAFE.values(), ids=UNSAFE)
+def test_unsafe_mechanisms_promise_nothing_and_are_not_registered(mechanism):
+    assert mechanism.guarantee.epsilon == np.inf
+    assert not mechanism.guarantee.is_private
+    assert mechanism.guarantee.rho is None
+    assert type(mechanism) not in {type(make(epsilon=1.0)) for make in dps.MECHANISMS.values()}
+
+
+@every_private_mechanism
+def test_concentrated_losses_are_claimed_only_where_they_are_proven(mechanism):
+    epsilon = mechanism.guarantee.epsilon
+    bounded_range = getattr(mechanism, "noise", "") == "gumbel"
+    assert mechanism.guarantee.rho == pytest.approx(epsilon**2 / (8 if bounded_range else 2))
+    assert epsilon == getattr(mechanism, "epsilon", 0.0)
+
+
+# --- Values -----------------------------------------------------------------------------------------------
+
+FIELDS = {
+    dps.NoisyMax: "epsilon, noise='exponential', monotone=False, tilt=0.0, beta=0.05",
+    dps.GEM: "epsilon, beta=0.05, tilt=1.0, noise='exponential'",
+    dps.StandardizedNoisyMax: "epsilon, noise='exponential', tilt=0.0, anchor_weight=0.0, beta=0.05",
+    dps.ModifiedGEM: "epsilon, beta=0.05",
+    dps.RandomStopping: "epsilon, gamma=0.05, eta=1.0",
+    dps.CombinedGEM: "epsilon, beta=0.05, correlation_share=0.6",
+    dps.RandomizedResponse: "epsilon",
+    dps.Uniform: "",
+    HeterogeneousNoisyMax: "epsilon, noise='exponential'",
+    ExponentialRandomStopping: "epsilon, gamma",
+}
+
+
+@pytest.mark.parametrize(
+    ("family", "fields"), FIELDS.items(), ids=lambda value: getattr(value, "__name__", "")
+)
+def test_fields_are_keyword_only_and_have_the_agreed_defaults(family, fields):
+    parameters = inspect.signature(family).parameters.values()
+    assert {parameter.kind for parameter in parameters} <= {inspect.Parameter.KEYWORD_ONLY}
+    described = (str(p.replace(annotation=p.empty)) for p in parameters)
+    assert ", ".join(described) == fields
+    with pytest.raises(TypeError, match="positional"):
+        family(1.0)
+
+
+@every_mechanism
+def test_a_mechanism_is_a_value(mechanism):
+    family = type(mechanism)
+    fields = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)}
+    twin = family(**fields)
+    assert twin == mechanism
+    assert hash(twin) == hash(mechanism)
+    assert mechanism != object()
+    names = {kind.__name__: kind for kind in FIELDS}
+    assert eval(repr(mechanism), names) == mechanism  # noqa: S307
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism  # noqa: S301
+    assert isinstance(mechanism, dps.Mechanism)
+    for name, value in fields.items():
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(mechanism, name, value)
+    if fields:
+        other = {**fields, "epsilon": 3.25}
+        assert family(**other) != mechanism
+        assert family(**other) == dataclasses.replace(mechanism, epsilon=3.25)
+
+
+def test_whole_numbers_are_as_good_as_floats():
+    assert dps.NoisyMax(epsilon=1, tilt=2) == dps.NoisyMax(epsilon=1.0, tilt=2.0)
+    assert isinstance(dps.NoisyMax(epsilon=np.float32(1)).epsilon, float)
+
+
+def test_the_registry_cannot_be_changed():
+    with pytest.raises(TypeError):
+        dps.MECHANISMS["mine"] = dps.Uniform
+
+
+# --- Relations --------------------------------------------------------------------------------------------
+
+
+def test_modified_gem_is_gem_of_tilt_minus_one():
+    scores, sensitivities, public = candidates(dps.GEM(epsilon=1.0), (9, 12))
+    modified = dps.ModifiedGEM(epsilon=0.8, beta=0.1).pmf(scores, sensitivities, **public)
+    tilted = dps.GEM(epsilon=0.8, beta=0.1, tilt=-1).pmf(scores, sensitivities, **public)
+    assert (modified == tilted).all()
+
+
+@pytest.mark.parametrize("noise", reference.NOISES)
+def test_gem_with_equal_sensitivities_is_noisy_max_at_half_the_budget(noise):
+    scores = np.random.default_rng(0).normal(size=(9, 12))
+    gem = dps.GEM(epsilon=3.0, noise=noise, tilt=2.0).pmf(scores, 0.7)
+    noisy_max = dps.NoisyMax(epsilon=1.5, noise=noise).pmf(scores, 0.7)
+    np.testing.assert_allclose(gem, noisy_max, rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6])
+def test_noisy_max_with_exponential_noise_is_permute_and_flip(size):
+    scores = np.random.default_rng(size).integers(0, 9, size) / 4
+    levels = reference.global_levels(scores, 0.5, 0.5)
+    found = dps.NoisyMax(epsilon=1.0).pmf(scores, 0.5)
+    assert found.tolist() == pytest.approx([float(p) for p in reference.permute_and_flip(levels)], rel=1e-13)
