@@ -44,6 +44,13 @@ class Batch:
         """The number of candidates of each row."""
         return np.diff(self.table.bounds)
 
+    def row(self, index: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the scores, sensitivities and further public numbers of one row."""
+        size = self.table.bounds[index + 1] - self.table.bounds[index]
+        columns = (self.table.scores, self.table.sensitivities, self.table.public)
+        scores, sensitivities, public = (c.values[c.starts[index] : c.starts[index] + size] for c in columns)
+        return scores, sensitivities, public
+
     def restore_candidates(self, flat: FloatArray) -> Any:  # noqa: ANN401 - an array or an Arrow list array
         """Give back one number for each candidate in the form of the scores."""
         if self.arrow:

@@ -5,22 +5,31 @@ import math
 import numpy as np
 
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Normalisation, Table, Units
-from dpselect.kernels.chacha import new_stream, seek
+from dpselect.kernels.chacha import Stream, new_stream, seek
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.draws import draw_below, flip
+from dpselect.kernels.draws import FAIL, PASS, draw_below, flip
 from dpselect.kernels.gaps import (
     GLOBAL,
     INDIVIDUAL,
-    PAIRWISE,
     fill_global_gaps,
     fill_individual_gaps,
     fill_pairwise_gaps,
 )
 from dpselect.kernels.passers import fill_exponential_pmf, fill_gumbel_pmf
-from dpselect.kernels.picks import keep_larger, pick_by_random_stopping, pick_largest_noisy, pick_noisy_max
+from dpselect.kernels.picks import (
+    UNRESOLVED,
+    keep_larger,
+    pick_by_random_stopping,
+    pick_largest_noisy,
+    pick_noisy_max,
+)
 from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, ONCE, fill_largest_noisy_pmf
 from dpselect.kernels.ranks import rank_covariance_sign
 from dpselect.kernels.twofloat import add
+
+
+MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
+"""All bits of a float but its sign."""
 
 
 @compiled
@@ -52,20 +61,20 @@ def sensitivity_order(table: Table, row: int, known: IndexArray) -> IndexArray:
 @compiled
 def fill_gaps(
     table: Table, rule: Normalisation, row: int, order: IndexArray, hull: IndexArray, gaps: FloatArray
-) -> IndexArray:
-    """Fill the gaps of one row and return the order of its sensitivities, for the next row to reuse."""
+) -> tuple[bool, IndexArray]:
+    """Fill the gaps of one row; return whether to trust them, and the order of the sensitivities for reuse."""
     scores = row_of(table.scores, table.bounds, row)
     sensitivities = row_of(table.sensitivities, table.bounds, row)
     public = row_of(table.public, table.bounds, row)
-    tilt = rule.tilts[row]
+    tilt, weight = rule.tilts[row], rule.anchor_weights[row]
     if rule.kind == GLOBAL:
-        fill_global_gaps(scores, public, sensitivities, tilt, rule.budget, gaps)
+        trusted = fill_global_gaps(scores, public, sensitivities, tilt, rule.budget, gaps)
     elif rule.kind == INDIVIDUAL:
-        fill_individual_gaps(scores, public, sensitivities, tilt, rule.anchor_weights[row], rule.budget, gaps)
-    elif rule.kind == PAIRWISE:
+        trusted = fill_individual_gaps(scores, public, sensitivities, tilt, weight, rule.budget, gaps)
+    else:
         order = sensitivity_order(table, row, order)
-        fill_pairwise_gaps(scores, public, sensitivities, order, tilt, rule.budget, hull, gaps)
-    return order
+        trusted = fill_pairwise_gaps(scores, public, sensitivities, order, tilt, rule.budget, hull, gaps)
+    return trusted, order
 
 
 @compiled
@@ -75,7 +84,7 @@ def noisy_max_gaps(first: int, last: int, table: Table, rule: Normalisation, gap
     order = np.empty(0, np.int64)
     for row in range(first, last):
         target = gaps[table.bounds[row] : table.bounds[row + 1]]
-        order = fill_gaps(table, rule, row, order, hull, target)
+        _, order = fill_gaps(table, rule, row, order, hull, target)
 
 
 @compiled
@@ -96,20 +105,57 @@ def noisy_max_pmf(
 
 
 @compiled
+def row_top(values: FloatArray) -> float:
+    """Return the largest value. Integer order of the bits is float order, and vectorises without fast math."""
+    largest = np.int64(-0x8000000000000000)
+    for bits in values.view(np.int64):
+        largest = max(largest, bits ^ ((bits >> 63) & MAGNITUDE))
+    key = np.empty(1, np.int64)
+    key[0] = largest ^ ((largest >> 63) & MAGNITUDE)
+    top: float = key.view(np.float64)[0]
+    return top
+
+
+@compiled
 def noisy_max_select(
-    first: int, last: int, table: Table, rule: Normalisation, noise: int, units: Units, picks: IndexArray
+    first: int,
+    last: int,
+    table: Table,
+    rule: Normalisation,
+    noise: int,
+    plain: bool,  # noqa: FBT001
+    units: Units,
+    width: float,
+    picks: IndexArray,
 ) -> None:
-    """Pick one candidate of every row by a noisy max over normalised scores."""
+    """Pick one candidate of every row by a noisy max over normalised scores.
+
+    ``plain`` says that normalisation is global, and that there are no offsets and no tilt: then gaps are
+    computed only for the candidates looked at.
+    """
     widest = widest_row(first, last, table.bounds)
-    scratch = np.empty(widest)
-    hull = np.empty(widest, np.int64)
-    order = np.empty(0, np.int64)
+    scratch = np.empty(0 if plain else widest)
+    hull = np.empty(0 if plain else widest, np.int64)
+    sensitivity_order = np.empty(0, np.int64)
+    order = np.arange(widest)
     stream = new_stream(units.key)
     for row in range(first, last):
-        gaps = scratch[: table.bounds[row + 1] - table.bounds[row]]
-        order = fill_gaps(table, rule, row, order, hull, gaps)
         seek(stream, units.nonces[row])
-        picks[row] = pick_noisy_max(noise, gaps, stream)
+        if plain:
+            values = row_of(table.scores, table.bounds, row)
+            top = row_top(values)
+            if row == first or table.sensitivities.starts[row] != table.sensitivities.starts[row - 1]:
+                sensitivity = row_top(row_of(table.sensitivities, table.bounds, row))
+            rate = rule.budget / sensitivity
+            trusted = sensitivity > 0.0
+        else:
+            values = scratch[: table.bounds[row + 1] - table.bounds[row]]
+            trusted, sensitivity_order = fill_gaps(table, rule, row, sensitivity_order, hull, values)
+            np.negative(values, values)
+            top, rate = 0.0, 1.0
+        picks[row] = UNRESOLVED
+        if trusted:
+            picks[row] = pick_noisy_max(noise, values, top, rate, stream, order[: values.size], width)
 
 
 @compiled
@@ -143,6 +189,7 @@ def largest_noisy_select(
     gamma: float,
     eta: float,
     units: Units,
+    width: float,
     picks: IndexArray,
 ) -> None:
     """Pick the largest noisy score of every row, candidate a's noise being scale · Δ_a."""
@@ -150,11 +197,13 @@ def largest_noisy_select(
     for row in range(first, last):
         seek(stream, units.nonces[row])
         scores = row_of(table.scores, table.bounds, row)
-        scales = row_of(table.sensitivities, table.bounds, row) * scale
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
         if stopping:
-            picks[row] = pick_by_random_stopping(noise, scores, scales, gamma, eta, stream)
+            picks[row] = pick_by_random_stopping(
+                noise, scores, sensitivities, scale, gamma, eta, stream, width
+            )
         else:
-            picks[row] = pick_largest_noisy(noise, scores, scales, stream)
+            picks[row] = pick_largest_noisy(noise, scores, sensitivities, scale, stream)
 
 
 @compiled
@@ -173,13 +222,23 @@ def randomized_response_pmf(first: int, last: int, table: Table, epsilon: float,
 
 
 @compiled
-def randomized_response_select(
-    first: int, last: int, table: Table, epsilon: float, units: Units, picks: IndexArray
-) -> None:
-    """Propose uniform candidates until one is kept: the best surely, any other with probability e^−ε.
+def keep_proposal(size: int, truth: int, epsilon: float, stream: Stream, width: float) -> int:
+    """Propose uniform answers until one is kept: the truth surely, any other with probability e^−ε.
 
-    The accepted candidate has the odds e^ε : 1 : … : 1 of randomised response.
+    The answer kept has the odds e^ε : 1 : … : 1 of randomised response.
     """
+    while True:
+        answer = draw_below(stream, size)
+        verdict = PASS if answer == truth else flip(stream, epsilon, width)
+        if verdict != FAIL:
+            return answer if verdict == PASS else UNRESOLVED
+
+
+@compiled
+def randomized_response_select(
+    first: int, last: int, table: Table, epsilon: float, units: Units, width: float, picks: IndexArray
+) -> None:
+    """Report the best candidate of every row by randomised response; ties for it are broken uniformly."""
     stream = new_stream(units.key)
     for row in range(first, last):
         seek(stream, units.nonces[row])
@@ -187,11 +246,7 @@ def randomized_response_select(
         best, winner, ties = -math.inf, 0, 0
         for a in range(scores.size):
             best, winner, ties = keep_larger(scores[a], a, best, winner, ties, stream)
-        while True:
-            picked = draw_below(stream, scores.size)
-            if picked == winner or flip(stream, epsilon):
-                break
-        picks[row] = picked
+        picks[row] = keep_proposal(scores.size, winner, epsilon, stream, width)
 
 
 @compiled
@@ -214,17 +269,19 @@ def correlation_signs(first: int, last: int, table: Table, positive: IndexArray)
 
 @compiled
 def noisy_signs(
-    first: int, last: int, positive: IndexArray, epsilon: float, units: Units, reported: IndexArray
+    first: int,
+    last: int,
+    positive: IndexArray,
+    epsilon: float,
+    units: Units,
+    width: float,
+    reported: IndexArray,
 ) -> None:
     """Report each row's sign by randomised response: the true one has the odds e^ε : 1."""
     stream = new_stream(units.key)
     for row in range(first, last):
         seek(stream, units.nonces[row])
-        while True:
-            answer = draw_below(stream, 2)
-            if answer == positive[row] or flip(stream, epsilon):
-                break
-        reported[row] = answer
+        reported[row] = keep_proposal(2, positive[row], epsilon, stream, width)
 
 
 @compiled

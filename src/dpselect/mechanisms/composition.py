@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from dpselect import kernels
+from dpselect import exact, kernels
 from dpselect.candidates import Batch
 from dpselect.kernels.arrays import FloatArray, IndexArray, Normalisation
 from dpselect.mechanisms.rows import pick_rows, weigh_rows
@@ -64,10 +64,22 @@ class Composition:
     def select(self, batch: Batch, randomness: Randomness | None) -> IndexArray:
         """Return one pick for each row."""
         rule, noise = self._rule, NOISES.index(self.noise)
+        plain = self.kind == "global" and not self.tilts.any() and not batch.table.public.values.any()
         return pick_rows(
             batch,
             randomness,
-            lambda first, last, units, picks: kernels.rows.noisy_max_select(
-                first, last, batch.table, rule, noise, units, picks
+            lambda first, last, units, width, picks: kernels.rows.noisy_max_select(
+                first, last, batch.table, rule, noise, plain, units, width, picks
             ),
+            lambda row, stream: exact.pick_noisy_max(self.noise, self._exact_gaps(batch, row), stream),
         )
+
+    def _exact_gaps(self, batch: Batch, row: int) -> exact.Gaps:
+        scores, sensitivities, public = batch.row(row)
+        tilt = float(self.tilts[row])
+        if self.kind == "global":
+            return exact.global_gaps(scores, public, sensitivities, tilt, self.budget)
+        if self.kind == "pairwise":
+            return exact.pairwise_gaps(scores, public, sensitivities, tilt, self.budget)
+        weight = float(self._rule.anchor_weights[row])
+        return exact.individual_gaps(scores, public, sensitivities, tilt, weight, self.budget)
