@@ -21,8 +21,8 @@ class ExactStream:
 
     def __init__(self, units: Units, row: int) -> None:
         self._kernel = kernels.chacha
-        self._stream = self._kernel.new_stream(units.key)
-        self._kernel.seek(self._stream, units.nonces[row])
+        self._tape = self._kernel.new_stream(units.key)
+        self._kernel.seek(self._tape, units.nonces, row)
         self._secret = hashlib.blake2b(
             units.nonces[row].astype("<u4").tobytes(),
             key=units.key.astype("<u4").tobytes(),
@@ -34,7 +34,7 @@ class ExactStream:
     def word(self) -> int:
         """Return the next 64 bits."""
         self._read += 1
-        return int(self._kernel.next_word(self._stream))
+        return int(self._kernel.next_word(self._tape))
 
     def below(self, bound: int) -> int:
         """Return a uniform integer below a bound, as :func:`dpselect.kernels.draws.draw_below` does."""
@@ -57,9 +57,9 @@ class ExactStream:
     def candidate_uniform(self, candidate: int) -> UniformReal:
         """Return the random real number that belongs to a candidate: its byte, its word, and on."""
         group, place = divmod(candidate, self._kernel.GROUP_BYTES)
-        self._kernel.load_bytes(self._stream, group)
-        byte = int(self._stream.candidate_bytes[place])
-        word = int(self._kernel.candidate_word(self._stream, candidate))
+        self._kernel.load_bytes(self._tape, group)
+        byte = int(self._tape[self._kernel.BYTES + place // 8]) >> 8 * (place % 8) & 0xFF
+        word = int(self._kernel.candidate_word(self._tape, candidate))
         return UniformReal(byte << 64 | word, 72, self._further(f"candidate {candidate}"))
 
     def _further(self, place: str) -> Iterator[int]:

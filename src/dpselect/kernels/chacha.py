@@ -9,9 +9,12 @@ the LANES · 64 bytes this gives, in that order. A stream has three regions, tol
 - sequential words, for draws that follow each other;
 - one byte for each candidate, and one word for each candidate, both addressed by the candidate's index, so
   that a sampler may look at as many of them as it needs without changing what the others are.
+
+A stream is one flat array, a *tape*: the block function's input (constants, key, block number, nonce), where
+reading has got to, and a group of each region. One array is what the compiler handles without bookkeeping.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -19,16 +22,27 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from dpselect.kernels.arrays import IndexArray, WordArray
+from dpselect.kernels.arrays import WordArray
 from dpselect.kernels.compilation import compiled
 
-CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u4").astype(np.uint32)
+Tape: TypeAlias = NDArray[np.uint64]
+
 LANES = 8
 GROUP_BYTES = LANES * 64
 GROUP_WORDS = LANES * 8
+
 BYTE_REGION = 2**30
 WORD_REGION = 2**31
+"""The numbers of their first blocks; the sequential region starts at 0."""
 
+STATE, USED, READ, LOADED = 0, 8, 9, 10
+"""Where the tape holds the input, the words used of the sequential group, the groups read, the word group."""
+
+SEQUENCE, BYTES, WORDS = 16, 16 + GROUP_WORDS, 16 + 2 * GROUP_WORDS
+TAPE_LENGTH = 16 + 3 * GROUP_WORDS
+NO_GROUP = 2**63
+
+CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u8").astype(np.uint64)
 QUARTER_ROUNDS = (  # columns, then diagonals
     (0, 4, 8, 12),
     (1, 5, 9, 13),
@@ -41,119 +55,95 @@ QUARTER_ROUNDS = (  # columns, then diagonals
 )
 
 
-class Stream(NamedTuple):
-    """A position in one key stream, and room for the groups being read."""
-
-    state: WordArray
-    """The block function's input: constants, key, block number, nonce."""
-    sequence: WordArray
-    """The current group of the sequential region, 16 × LANES, and in the next field the same as 64-bit words."""
-    sequence_words: NDArray[np.uint64]
-    candidate_bytes: NDArray[np.uint8]
-    """A group of the byte region, seen as bytes; the next field is the same memory as 16 × LANES."""
-    byte_group: WordArray
-    candidate_words: NDArray[np.uint64]
-    """A group of the word region, seen as 64-bit words; the next field is the same memory as 16 × LANES."""
-    word_group: WordArray
-    position: IndexArray
-    """Words of the sequence used; groups of it read; which group of the word region is loaded."""
-
-
 @intrinsic
-def mix_lanes(typing_context: Any, words: Any) -> Any:  # noqa: ANN401, ARG001 - compiler's types
-    """Replace LANES inputs of the block function, 16 words × LANES, by its outputs."""
+def compute_group(typing_context: Any, tape: Any, block: Any, target: Any) -> Any:  # noqa: ANN401, ARG001
+    """Write the blocks numbered ``block``, ``block`` + 1, … to the tape, starting at ``target``."""
+    word, index = ir.IntType(32), ir.IntType(64)
+    vector = ir.VectorType(word, LANES)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        vector = ir.VectorType(ir.IntType(32), LANES)
-        base = builder.bitcast(array.data, vector.as_pointer())
-        places = [builder.gep(base, [ir.Constant(ir.IntType(64), i)]) for i in range(16)]
-        start = [builder.load(place, align=4) for place in places]
-        x = list(start)
+        words = builder.bitcast(array.data, word.as_pointer())
+        first = builder.gep(array.data, [arguments[2]])
+        groups = builder.bitcast(first, vector.as_pointer())
+
+        def splat(value: Any) -> Any:  # noqa: ANN401
+            single = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(word, 0))
+            return builder.shuffle_vector(single, single, ir.Constant(vector, [0] * LANES))
 
         def rotate(value: Any, bits: int) -> Any:  # noqa: ANN401
             left = builder.shl(value, ir.Constant(vector, [bits] * LANES))
             return builder.or_(left, builder.lshr(value, ir.Constant(vector, [32 - bits] * LANES)))
 
+        start = [splat(builder.load(builder.gep(words, [ir.Constant(index, i)]))) for i in range(16)]
+        numbers = splat(builder.trunc(arguments[1], word))
+        start[12] = builder.add(numbers, ir.Constant(vector, list(range(LANES))))
+        x = list(start)
         for _ in range(10):
             for a, b, c, d in QUARTER_ROUNDS:
                 for total, addend, mixed, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
                     x[total] = builder.add(x[total], x[addend])
                     x[mixed] = rotate(builder.xor(x[mixed], x[total]), bits)
-        for place, before, after in zip(places, start, x, strict=True):
-            builder.store(builder.add(before, after), place, align=4)
+        for i in range(16):
+            place = builder.gep(groups, [ir.Constant(index, i)])
+            builder.store(builder.add(start[i], x[i]), place, align=8)
         return context.get_dummy_value()
 
-    return types.void(words), generate
+    return types.void(tape, types.int64, types.int64), generate
 
 
 @compiled
-def fill_group(state: WordArray, block: int, group: WordArray) -> None:
-    """Fill a group with the blocks numbered ``block``, ``block`` + 1, …"""
-    for i in range(16):
-        for lane in range(LANES):
-            group[i, lane] = state[i]
-    for lane in range(LANES):
-        group[12, lane] = np.uint32(block + lane)
-    mix_lanes(group)  # type: ignore[call-arg]
+def fill_group(tape: Tape, block: int, target: int) -> None:
+    """Write the group that begins with a block to the tape, starting at ``target``."""
+    compute_group(tape, block, target)  # type: ignore[call-arg]
 
 
 @compiled
-def new_stream(key: WordArray) -> Stream:
-    """Return a stream for a key of 8 words, not yet at any unit."""
-    state = np.zeros(16, np.uint32)
-    state[0:4] = CONSTANTS
-    state[4:12] = key
-    sequence = np.zeros((16, LANES), np.uint32)
-    byte_group = np.zeros((16, LANES), np.uint32)
-    word_group = np.zeros((16, LANES), np.uint32)
-    return Stream(
-        state,
-        sequence,
-        sequence.reshape(16 * LANES).view(np.uint64),
-        byte_group.reshape(16 * LANES).view(np.uint8),
-        byte_group,
-        word_group.reshape(16 * LANES).view(np.uint64),
-        word_group,
-        np.zeros(3, np.int64),
-    )
+def new_stream(key: WordArray) -> Tape:
+    """Return the tape for a key of 8 words, not yet at any unit."""
+    tape = np.zeros(TAPE_LENGTH, np.uint64)
+    tape[0:2] = CONSTANTS
+    for i in range(4):
+        tape[2 + i] = np.uint64(key[2 * i]) | (np.uint64(key[2 * i + 1]) << np.uint64(32))
+    return tape
 
 
 @compiled
-def seek(stream: Stream, nonce: WordArray) -> None:
-    """Move to the start of the stream addressed by a nonce of 3 words."""
-    stream.state[13:16] = nonce
-    stream.position[0] = GROUP_WORDS
-    stream.position[1] = 0
-    stream.position[2] = -1
+def seek(tape: Tape, nonces: WordArray, row: int) -> None:
+    """Move to the start of the stream addressed by a row's nonce of 3 words."""
+    tape[6] = np.uint64(nonces[row, 0]) << np.uint64(32)
+    tape[7] = np.uint64(nonces[row, 1]) | (np.uint64(nonces[row, 2]) << np.uint64(32))
+    tape[USED] = GROUP_WORDS
+    tape[READ] = 0
+    tape[LOADED] = NO_GROUP
 
 
 @compiled
-def next_word(stream: Stream) -> np.uint64:
+def next_word(tape: Tape) -> np.uint64:
     """Return the next 64 bits of the sequential region."""
-    used = stream.position[0]
+    used = np.int64(tape[USED])
     if used == GROUP_WORDS:
-        block = stream.position[1] * LANES
+        block = np.int64(tape[READ]) * LANES
         if block >= BYTE_REGION:  # 64 GiB: a stream must end before it runs into another region
             raise OverflowError("a random stream is exhausted")
-        fill_group(stream.state, block, stream.sequence)
-        stream.position[1] += 1
+        fill_group(tape, block, SEQUENCE)
+        tape[READ] += np.uint64(1)
         used = 0
-    stream.position[0] = used + 1
-    return stream.sequence_words[used]
+    tape[USED] = used + 1
+    return tape[SEQUENCE + used]
 
 
 @compiled
-def load_bytes(stream: Stream, group: int) -> None:
-    """Fill ``stream.candidate_bytes`` with the bytes of candidates GROUP_BYTES · group and following."""
-    fill_group(stream.state, BYTE_REGION + group * LANES, stream.byte_group)
+def load_bytes(tape: Tape, group: int) -> None:
+    """Load the bytes of candidates GROUP_BYTES · group and following, eight to a word of the tape."""
+    fill_group(tape, BYTE_REGION + group * LANES, BYTES)
 
 
 @compiled
-def candidate_word(stream: Stream, candidate: int) -> np.uint64:
+def candidate_word(tape: Tape, candidate: int) -> np.uint64:
     """Return the 64 bits of the word region that belong to a candidate."""
     group = candidate // GROUP_WORDS
-    if stream.position[2] != group:
-        fill_group(stream.state, WORD_REGION + group * LANES, stream.word_group)
-        stream.position[2] = group
-    return stream.candidate_words[candidate % GROUP_WORDS]
+    if tape[LOADED] != np.uint64(group):
+        fill_group(tape, WORD_REGION + group * LANES, WORDS)
+        tape[LOADED] = group
+    return tape[WORDS + candidate % GROUP_WORDS]

@@ -14,23 +14,21 @@ import math
 
 import numpy as np
 
-from dpselect.kernels.chacha import Stream, next_word
+from dpselect.kernels.chacha import Tape, next_word
 from dpselect.kernels.compilation import compiled
 
 FAIL, PASS, UNSURE = 0, 1, -1
-TWO_64 = 2.0**64
-TWO_72 = 2.0**72
 
 
 @compiled
-def draw_below(stream: Stream, bound: int) -> int:
+def draw_below(tape: Tape, bound: int) -> int:
     """Return a uniform integer in [0, bound), 0 < bound ≤ 2³², by multiplication with rejection: no bias."""
-    product = (next_word(stream) >> np.uint64(32)) * np.uint64(bound)
+    product = (next_word(tape) >> np.uint64(32)) * np.uint64(bound)
     low = product & np.uint64(0xFFFFFFFF)
     if low < np.uint64(bound):
         threshold = np.uint64((0x100000000 - bound) % bound)
         while low < threshold:
-            product = (next_word(stream) >> np.uint64(32)) * np.uint64(bound)
+            product = (next_word(tape) >> np.uint64(32)) * np.uint64(bound)
             low = product & np.uint64(0xFFFFFFFF)
     return int(product >> np.uint64(32))
 
@@ -47,9 +45,9 @@ def judge(bits: float, scale: float, x: float, width: float) -> int:
 
 
 @compiled
-def flip(stream: Stream, x: float, width: float) -> int:
+def flip(tape: Tape, x: float, width: float) -> int:
     """Toss a coin that passes with probability exp(−x), x ≥ 0; it uses one word, whatever x."""
-    return judge(np.float64(next_word(stream)), TWO_64, x, width)
+    return judge(np.float64(next_word(tape)), 2.0**64, x, width)
 
 
 @compiled

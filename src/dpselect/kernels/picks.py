@@ -9,15 +9,25 @@ import math
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.kernels.chacha import GROUP_BYTES, Stream, candidate_word, load_bytes, next_word
+from dpselect.kernels.chacha import BYTES, GROUP_BYTES, Tape, candidate_word, load_bytes, next_word
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.draws import FAIL, PASS, TWO_72, UNSURE, draw_below, draw_exponential, flip, judge
+from dpselect.kernels.draws import FAIL, PASS, UNSURE, draw_below, draw_exponential, flip, judge
+from dpselect.kernels.lazy_gaps import GapOracle, exact_gap
 from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL
 
 UNRESOLVED = -1
 NOBODY = -2
+EXPENSIVE = -3
+"""The row would need more gaps from its oracle than it costs to compute them all."""
+
+QUESTIONS = 48
+"""How many gaps an oracle may be asked for; about what sorting and a hull cost."""
+
 VISITS = 16
 """Candidates visited in random order before the whole row is scanned; it balances the two costs."""
+
+SWAPS, ASKED = VISITS + 1, VISITS
+"""Room a sampler needs: the swaps it made, and the number of questions to the oracle."""
 
 LONG_SHOT = 5.56
 """A gap above log 256 = 5.545…: such a candidate passes only if its byte is 0."""
@@ -29,45 +39,62 @@ def pick_noisy_max(
     values: FloatArray,
     top: float,
     rate: float,
-    stream: Stream,
+    tape: Tape,
     order: IndexArray,
+    swaps: IndexArray,
+    oracle: GapOracle,
     width: float,
 ) -> int:
     """Pick the candidate in front after noise of scale one, its gap being (top − value) · rate.
 
-    ``order`` must be 0, 1, 2, … on entry, and is so again on return.
+    ``order`` must be 0, 1, 2, … on entry, and is so again on return; ``swaps`` is room for SWAPS numbers.
     """
     if noise == EXPONENTIAL:
-        return pick_passer(values, top, rate, stream, order, width)
+        return pick_passer(values, top, rate, tape, order, swaps, oracle, width)
     if noise == GUMBEL:
-        return pick_until_pass(values, top, rate, stream, width)
-    return pick_laplace(values, top, rate, stream, width)
+        return pick_until_pass(values, top, rate, tape, width)
+    return pick_laplace(values, top, rate, tape, width)
 
 
 @compiled
 def pick_passer(
-    values: FloatArray, top: float, rate: float, stream: Stream, order: IndexArray, width: float
+    values: FloatArray,
+    top: float,
+    rate: float,
+    tape: Tape,
+    order: IndexArray,
+    swaps: IndexArray,
+    oracle: GapOracle,
+    width: float,
 ) -> int:
     """Let each candidate pass with probability exp(−gap), independently, and pick a passer uniformly.
 
     Candidates are visited in random order until one passes. After VISITS of them, the rest is scanned at
     once: given that nobody passed so far, the first to pass in random order is a uniform choice among all
     that pass.
+
+    If the oracle is lazy, gaps are lower bounds: a coin that fails against one fails, any other is judged
+    again against the gap itself.
     """
     visits = min(VISITS, values.size)
-    swaps = np.empty(VISITS, np.int64)
+    swaps[ASKED] = 0
     picked = NOBODY
     visited = 0
     while visited < visits and picked == NOBODY:
-        swap = visited + draw_below(stream, values.size - visited)
+        swap = visited + draw_below(tape, values.size - visited)
         order[visited], order[swap] = order[swap], order[visited]
         swaps[visited] = swap
-        verdict = flip(stream, (top - values[order[visited]]) * rate, width)
+        a = order[visited]
+        bits = np.float64(next_word(tape))
+        verdict = judge(bits, 2.0**64, (top - values[a]) * rate, width)
+        if verdict != FAIL and oracle.lazy:
+            swaps[ASKED] += 1
+            verdict = judge(bits, 2.0**64, exact_gap(oracle, a), width)
         if verdict != FAIL:
-            picked = order[visited] if verdict == PASS else UNRESOLVED
+            picked = a if verdict == PASS else UNRESOLVED
         visited += 1
     if picked == NOBODY:
-        picked = scan_passers(values, top, rate, stream, order[:visited], width)
+        picked = scan_passers(values, top, rate, tape, order[:visited], swaps, oracle, width)
     for i in range(visited - 1, -1, -1):
         order[i], order[swaps[i]] = order[swaps[i]], order[i]
     return picked
@@ -75,7 +102,14 @@ def pick_passer(
 
 @compiled
 def scan_passers(
-    values: FloatArray, top: float, rate: float, stream: Stream, visited: IndexArray, width: float
+    values: FloatArray,
+    top: float,
+    rate: float,
+    tape: Tape,
+    visited: IndexArray,
+    swaps: IndexArray,
+    oracle: GapOracle,
+    width: float,
 ) -> int:
     """Test all candidates not in ``visited`` and pick one that passes, uniformly.
 
@@ -84,21 +118,60 @@ def scan_passers(
     """
     cut = top - LONG_SHOT / rate
     picked, passers = UNRESOLVED, 0
-    for first in range(0, values.size, GROUP_BYTES):
-        load_bytes(stream, first // GROUP_BYTES)
-        for i in range(min(GROUP_BYTES, values.size - first)):
-            a = first + i
-            if (stream.candidate_bytes[i] != 0 and values[a] < cut) or is_among(visited, a):
+    for first in range(0, values.size, 8):
+        if first % GROUP_BYTES == 0:
+            load_bytes(tape, first // GROUP_BYTES)
+        eight = tape[BYTES + first % GROUP_BYTES // 8]
+        last = min(first + 8, values.size)
+        if not (has_zero_byte(eight) or reaches(values, first, last, cut)):
+            continue
+        for a in range(first, last):
+            byte = (eight >> np.uint64(8 * (a - first))) & np.uint64(0xFF)
+            if (byte != 0 and values[a] < cut) or is_among(visited, a):
                 continue
-            bits = np.float64(stream.candidate_bytes[i]) * 2.0**64 + np.float64(candidate_word(stream, a))
-            verdict = judge(bits, TWO_72, (top - values[a]) * rate, width)
+            verdict = judge_candidate(tape, byte, a, (top - values[a]) * rate, width)
+            if verdict != FAIL and oracle.lazy:
+                swaps[ASKED] += 1
+                if swaps[ASKED] > QUESTIONS:
+                    return EXPENSIVE
+                verdict = judge_candidate(tape, byte, a, exact_gap(oracle, a), width)
             if verdict == UNSURE:
                 return UNRESOLVED
             if verdict == PASS:
                 passers += 1
-                if passers == 1 or draw_below(stream, passers) == 0:
+                if passers == 1 or draw_below(tape, passers) == 0:
                     picked = a
     return picked
+
+
+@compiled
+def judge_candidate(tape: Tape, byte: np.uint64, a: int, x: float, width: float) -> int:
+    """Decide candidate a's coin, U_a < exp(−x): by its byte if possible, else with its word."""
+    verdict = judge(np.float64(byte), 2.0**8, x, width)
+    if verdict == UNSURE:
+        bits = np.float64(byte) * 2.0**64 + np.float64(candidate_word(tape, a))
+        verdict = judge(bits, 2.0**72, x, width)
+    return verdict
+
+
+@compiled
+def has_zero_byte(word: np.uint64) -> bool:
+    """Tell whether one of eight bytes is zero: only from such a byte can subtracting 1 borrow."""
+    borrowed = (word - np.uint64(0x0101010101010101)) & ~word & np.uint64(0x8080808080808080)
+    return bool(borrowed != 0)
+
+
+@compiled
+def reaches(values: FloatArray, first: int, last: int, cut: float) -> bool:
+    """Tell whether one of up to eight values is at least ``cut``."""
+    found = False
+    if last - first == 8:
+        for i in range(8):
+            found |= values[first + i] >= cut
+    else:
+        for a in range(first, last):
+            found |= values[a] >= cut
+    return found
 
 
 @compiled
@@ -111,21 +184,21 @@ def is_among(visited: IndexArray, a: int) -> bool:
 
 
 @compiled
-def pick_until_pass(values: FloatArray, top: float, rate: float, stream: Stream, width: float) -> int:
+def pick_until_pass(values: FloatArray, top: float, rate: float, tape: Tape, width: float) -> int:
     """Propose candidates uniformly until one passes: Pr[a] ∝ exp(−gap), the exponential mechanism."""
     while True:
-        a = draw_below(stream, values.size)
-        verdict = flip(stream, (top - values[a]) * rate, width)
+        a = draw_below(tape, values.size)
+        verdict = flip(tape, (top - values[a]) * rate, width)
         if verdict != FAIL:
             return a if verdict == PASS else UNRESOLVED
 
 
 @compiled
-def pick_laplace(values: FloatArray, top: float, rate: float, stream: Stream, width: float) -> int:
+def pick_laplace(values: FloatArray, top: float, rate: float, tape: Tape, width: float) -> int:
     """Pick the largest of Laplace noise less gap. A word for each candidate: a sign bit, 63 bits of size."""
     best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
     for a in range(values.size):
-        word = next_word(stream)
+        word = next_word(tape)
         size, error = draw_exponential(word >> np.uint64(1))
         gap = (top - values[a]) * rate
         if gap == math.inf:
@@ -148,7 +221,7 @@ def pick_by_random_stopping(
     scale: float,
     gamma: float,
     eta: float,
-    stream: Stream,
+    tape: Tape,
     width: float,
 ) -> int:
     """Draw K candidates with replacement, add fresh noise of scale · Δ_a to each, and pick the largest.
@@ -158,20 +231,20 @@ def pick_by_random_stopping(
     top = scores.max()
     best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
     atom, atom_pick, ties = -math.inf, UNRESOLVED, 0
-    stop = new_stop(gamma, eta, stream)
+    stop = new_stop(gamma, eta, tape)
     drawn = 0
     while True:
-        a = draw_below(stream, scores.size)
+        a = draw_below(tape, scores.size)
         drawn += 1
         if sensitivities[a] == 0.0:
             if scores[a] > atom:
                 atom, atom_pick, ties = scores[a], a, 1
             elif scores[a] == atom:
                 ties += 1
-                if draw_below(stream, ties) == 0:
+                if draw_below(tape, ties) == 0:
                     atom_pick = a
         else:
-            word = next_word(stream)
+            word = next_word(tape)
             size, error = draw_exponential(word >> np.uint64(1))
             spread = scale * sensitivities[a]
             shortfall = scores[a] - top
@@ -182,7 +255,7 @@ def pick_by_random_stopping(
                 best_low, best_high, picked = value - error, value + error, a
             else:
                 rival = max(rival, value + error)
-        verdict = stops(stop, drawn, gamma, eta, stream, width)
+        verdict = stops(stop, drawn, gamma, eta, tape, width)
         if verdict == UNSURE:
             return UNRESOLVED
         if verdict == PASS:
@@ -195,14 +268,14 @@ def pick_by_random_stopping(
 
 
 @compiled
-def new_stop(gamma: float, eta: float, stream: Stream) -> FloatArray:
+def new_stop(gamma: float, eta: float, tape: Tape) -> FloatArray:
     """Return [U, Pr[K ≤ n], Pr[K = n+1]] before the first draw, where U decides K by inversion.
 
     Geometric K (η = 1) is decided draw by draw instead, and so is γ = 1.
     """
     stop = np.zeros(3)
     if eta != 1.0 and gamma < 1.0:
-        stop[0] = np.float64(next_word(stream)) * 2.0**-64
+        stop[0] = np.float64(next_word(tape)) * 2.0**-64
         stop[2] = first_stop(gamma, eta)
     return stop
 
@@ -219,7 +292,7 @@ def first_stop(gamma: float, eta: float) -> float:
 
 
 @compiled
-def stops(stop: FloatArray, drawn: int, gamma: float, eta: float, stream: Stream, width: float) -> int:
+def stops(stop: FloatArray, drawn: int, gamma: float, eta: float, tape: Tape, width: float) -> int:
     """Decide whether K = drawn, given that K ≥ drawn.
 
     For η = 1 a coin of probability γ, compared bit by bit with γ · 2⁶⁴, which is exact in floats but for a
@@ -230,7 +303,7 @@ def stops(stop: FloatArray, drawn: int, gamma: float, eta: float, stream: Stream
         return PASS
     if eta == 1.0:
         threshold = gamma * 2.0**64
-        word = next_word(stream)
+        word = next_word(tape)
         whole = np.uint64(threshold)
         if word < whole:
             return PASS
@@ -245,7 +318,7 @@ def stops(stop: FloatArray, drawn: int, gamma: float, eta: float, stream: Stream
 
 @compiled
 def pick_largest_noisy(
-    noise: int, scores: FloatArray, sensitivities: FloatArray, scale: float, stream: Stream
+    noise: int, scores: FloatArray, sensitivities: FloatArray, scale: float, tape: Tape
 ) -> int:
     """Pick the largest score after noise of scale · Δ_a, every candidate drawn once (not private, floats)."""
     top = scores.max()
@@ -253,26 +326,26 @@ def pick_largest_noisy(
     for a in range(scores.size):
         value = scores[a] - top
         if sensitivities[a] > 0.0:
-            word = next_word(stream)
+            word = next_word(tape)
             size = draw_exponential(word >> np.uint64(1))[0]
             if noise == GUMBEL:
                 size = -math.log(size)
             elif noise != EXPONENTIAL and not word & np.uint64(1):
                 size = -size
             value += scale * sensitivities[a] * size
-        best, picked, ties = keep_larger(value, a, best, picked, ties, stream)
+        best, picked, ties = keep_larger(value, a, best, picked, ties, tape)
     return picked
 
 
 @compiled
 def keep_larger(
-    value: float, a: int, best: float, picked: int, ties: int, stream: Stream
+    value: float, a: int, best: float, picked: int, ties: int, tape: Tape
 ) -> tuple[float, int, int]:
     """Return the new (best, picked, ties) after seeing ``value``; equal values share the pick uniformly."""
     if value > best:
         return value, a, 1
     if value == best:
         ties += 1
-        if draw_below(stream, ties) == 0:
+        if draw_below(tape, ties) == 0:
             picked = a
     return best, picked, ties

@@ -5,18 +5,22 @@ import math
 import numpy as np
 
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Normalisation, Table, Units
-from dpselect.kernels.chacha import Stream, new_stream, seek
-from dpselect.kernels.compilation import compiled
+from dpselect.kernels.chacha import Tape, new_stream, seek
+from dpselect.kernels.compilation import compiled, float_bits, float_of_bits
 from dpselect.kernels.draws import FAIL, PASS, draw_below, flip
 from dpselect.kernels.gaps import (
     GLOBAL,
     INDIVIDUAL,
+    PAIRWISE,
     fill_global_gaps,
     fill_individual_gaps,
     fill_pairwise_gaps,
 )
+from dpselect.kernels.lazy_gaps import new_oracle, no_oracle
 from dpselect.kernels.passers import fill_exponential_pmf, fill_gumbel_pmf
 from dpselect.kernels.picks import (
+    EXPENSIVE,
+    SWAPS,
     UNRESOLVED,
     keep_larger,
     pick_by_random_stopping,
@@ -106,14 +110,12 @@ def noisy_max_pmf(
 
 @compiled
 def row_top(values: FloatArray) -> float:
-    """Return the largest value. Integer order of the bits is float order, and vectorises without fast math."""
+    """Return the largest value; flipping the bits of negative floats gives integers of the same order."""
     largest = np.int64(-0x8000000000000000)
-    for bits in values.view(np.int64):
+    for i in range(values.size):
+        bits = float_bits(values[i])
         largest = max(largest, bits ^ ((bits >> 63) & MAGNITUDE))
-    key = np.empty(1, np.int64)
-    key[0] = largest ^ ((largest >> 63) & MAGNITUDE)
-    top: float = key.view(np.float64)[0]
-    return top
+    return float_of_bits(largest ^ ((largest >> 63) & MAGNITUDE))
 
 
 @compiled
@@ -130,32 +132,46 @@ def noisy_max_select(
 ) -> None:
     """Pick one candidate of every row by a noisy max over normalised scores.
 
-    ``plain`` says that normalisation is global, and that there are no offsets and no tilt: then gaps are
-    computed only for the candidates looked at.
+    ``plain`` says that there are no offsets (and no tilt, if normalisation is global): then gaps are computed
+    only for the candidates looked at, as far as that goes.
     """
     widest = widest_row(first, last, table.bounds)
-    scratch = np.empty(0 if plain else widest)
-    hull = np.empty(0 if plain else widest, np.int64)
+    scratch = np.empty(widest)
+    heights = np.empty(widest)
+    hull = np.empty(widest, np.int64)
     sensitivity_order = np.empty(0, np.int64)
     order = np.arange(widest)
-    stream = new_stream(units.key)
+    swaps = np.empty(SWAPS, np.int64)
+    tape = new_stream(units.key)
     for row in range(first, last):
-        seek(stream, units.nonces[row])
-        if plain:
-            values = row_of(table.scores, table.bounds, row)
-            top = row_top(values)
+        seek(tape, units.nonces, row)
+        size = table.bounds[row + 1] - table.bounds[row]
+        picks[row] = EXPENSIVE
+        oracle = no_oracle()
+        if plain and rule.kind == GLOBAL:
+            scores = row_of(table.scores, table.bounds, row)
             if row == first or table.sensitivities.starts[row] != table.sensitivities.starts[row - 1]:
                 sensitivity = row_top(row_of(table.sensitivities, table.bounds, row))
-            rate = rule.budget / sensitivity
-            trusted = sensitivity > 0.0
-        else:
-            values = scratch[: table.bounds[row + 1] - table.bounds[row]]
+            if sensitivity > 0.0:
+                rate = rule.budget / sensitivity
+                picks[row] = pick_noisy_max(
+                    noise, scores, row_top(scores), rate, tape, order, swaps, oracle, width
+                )
+        elif plain and rule.kind == PAIRWISE and noise == EXPONENTIAL:
+            scores = row_of(table.scores, table.bounds, row)
+            sensitivities = row_of(table.sensitivities, table.bounds, row)
+            values = scratch[:size]
+            asked = new_oracle(scores, sensitivities, rule.tilts[row], rule.budget, heights[:size], values)
+            if asked.narrowest > 0.0:
+                picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, tape, order, swaps, asked, width)
+        if picks[row] == EXPENSIVE:
+            seek(tape, units.nonces, row)
+            values = scratch[:size]
             trusted, sensitivity_order = fill_gaps(table, rule, row, sensitivity_order, hull, values)
             np.negative(values, values)
-            top, rate = 0.0, 1.0
-        picks[row] = UNRESOLVED
-        if trusted:
-            picks[row] = pick_noisy_max(noise, values, top, rate, stream, order[: values.size], width)
+            picks[row] = UNRESOLVED
+            if trusted:
+                picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, tape, order, swaps, oracle, width)
 
 
 @compiled
@@ -193,17 +209,17 @@ def largest_noisy_select(
     picks: IndexArray,
 ) -> None:
     """Pick the largest noisy score of every row, candidate a's noise being scale · Δ_a."""
-    stream = new_stream(units.key)
+    tape = new_stream(units.key)
     for row in range(first, last):
-        seek(stream, units.nonces[row])
+        seek(tape, units.nonces, row)
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
         if stopping:
             picks[row] = pick_by_random_stopping(
-                noise, scores, sensitivities, scale, gamma, eta, stream, width
+                noise, scores, sensitivities, scale, gamma, eta, tape, width
             )
         else:
-            picks[row] = pick_largest_noisy(noise, scores, sensitivities, scale, stream)
+            picks[row] = pick_largest_noisy(noise, scores, sensitivities, scale, tape)
 
 
 @compiled
@@ -222,14 +238,14 @@ def randomized_response_pmf(first: int, last: int, table: Table, epsilon: float,
 
 
 @compiled
-def keep_proposal(size: int, truth: int, epsilon: float, stream: Stream, width: float) -> int:
+def keep_proposal(size: int, truth: int, epsilon: float, tape: Tape, width: float) -> int:
     """Propose uniform answers until one is kept: the truth surely, any other with probability e^−ε.
 
     The answer kept has the odds e^ε : 1 : … : 1 of randomised response.
     """
     while True:
-        answer = draw_below(stream, size)
-        verdict = PASS if answer == truth else flip(stream, epsilon, width)
+        answer = draw_below(tape, size)
+        verdict = PASS if answer == truth else flip(tape, epsilon, width)
         if verdict != FAIL:
             return answer if verdict == PASS else UNRESOLVED
 
@@ -239,23 +255,23 @@ def randomized_response_select(
     first: int, last: int, table: Table, epsilon: float, units: Units, width: float, picks: IndexArray
 ) -> None:
     """Report the best candidate of every row by randomised response; ties for it are broken uniformly."""
-    stream = new_stream(units.key)
+    tape = new_stream(units.key)
     for row in range(first, last):
-        seek(stream, units.nonces[row])
+        seek(tape, units.nonces, row)
         scores = row_of(table.scores, table.bounds, row)
         best, winner, ties = -math.inf, 0, 0
         for a in range(scores.size):
-            best, winner, ties = keep_larger(scores[a], a, best, winner, ties, stream)
-        picks[row] = keep_proposal(scores.size, winner, epsilon, stream, width)
+            best, winner, ties = keep_larger(scores[a], a, best, winner, ties, tape)
+        picks[row] = keep_proposal(scores.size, winner, epsilon, tape, width)
 
 
 @compiled
 def uniform_select(first: int, last: int, table: Table, units: Units, picks: IndexArray) -> None:
     """Pick a candidate of every row at random."""
-    stream = new_stream(units.key)
+    tape = new_stream(units.key)
     for row in range(first, last):
-        seek(stream, units.nonces[row])
-        picks[row] = draw_below(stream, table.bounds[row + 1] - table.bounds[row])
+        seek(tape, units.nonces, row)
+        picks[row] = draw_below(tape, table.bounds[row + 1] - table.bounds[row])
 
 
 @compiled
@@ -278,10 +294,19 @@ def noisy_signs(
     reported: IndexArray,
 ) -> None:
     """Report each row's sign by randomised response: the true one has the odds e^ε : 1."""
-    stream = new_stream(units.key)
+    tape = new_stream(units.key)
     for row in range(first, last):
-        seek(stream, units.nonces[row])
-        reported[row] = keep_proposal(2, positive[row], epsilon, stream, width)
+        seek(tape, units.nonces, row)
+        reported[row] = keep_proposal(2, positive[row], epsilon, tape, width)
+
+
+@compiled
+def largest_magnitude(first: int, last: int, values: FloatArray) -> float:
+    """Return the largest magnitude in values[first:last]; infinite or NaN if any value is."""
+    largest = np.int64(0)
+    for i in range(first, last):
+        largest = max(largest, float_bits(values[i]) & MAGNITUDE)
+    return float_of_bits(largest)
 
 
 @compiled

@@ -64,7 +64,8 @@ class Composition:
     def select(self, batch: Batch, randomness: Randomness | None) -> IndexArray:
         """Return one pick for each row."""
         rule, noise = self._rule, NOISES.index(self.noise)
-        plain = self.kind == "global" and not self.tilts.any() and not batch.table.public.values.any()
+        tilted = self.kind == "global" and self.tilts.any()
+        plain = self.kind != "individual" and not tilted and not batch.table.public.values.any()
         return pick_rows(
             batch,
             randomness,
