@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpselect import kernels
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Table
+from dpselect.parallel import over_rows
 from dpselect.parameters import LARGEST
 
 __all__ = ["Batch", "Numbers", "read_batch"]
@@ -24,6 +26,10 @@ Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
 """
 
 
+WORTH_A_KERNEL = 1 << 14
+"""Numbers below which NumPy checks them faster than compiled code is called."""
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Candidates of any number of rows, flat, and how to give results back in the caller's form."""
@@ -33,6 +39,8 @@ class Batch:
     """The leading axes of a dense batch; ``None`` for ragged rows."""
     arrow: bool
     """Whether the scores came as an Arrow array, so that probabilities go back as one."""
+    has_public: bool
+    """Whether public numbers (offsets or anchors) came with the call; if not, they are zero."""
 
     @property
     def rows(self) -> int:
@@ -116,8 +124,20 @@ def _as_floats(name: str, numbers: Numbers) -> FloatArray:
 
 
 def _check_finite(name: str, values: FloatArray) -> None:
-    if values.size and not (values.min() >= -LARGEST and values.max() <= LARGEST):  # NaN fails both
+    if not _largest_magnitude(values) <= LARGEST:  # NaN fails
         raise ValueError(f"{name} must be finite (no NaN, no infinity) and at most 2^300 in magnitude")
+
+
+def _largest_magnitude(values: FloatArray) -> float:
+    if values.size < WORTH_A_KERNEL:
+        return float(np.abs(values).max(initial=0.0))
+    blocks = np.arange(0, values.size + WORTH_A_KERNEL, WORTH_A_KERNEL)
+    flat = values.reshape(-1)
+
+    def work(first: int, last: int) -> float:
+        return kernels.rows.largest_magnitude(int(blocks[first]), min(int(blocks[last]), flat.size), flat)
+
+    return float(np.max(over_rows(blocks, work)))
 
 
 def _check_sensitivities(values: FloatArray) -> None:
@@ -141,10 +161,11 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, public_name: str, publi
     size = score_array.shape[-1]
     if size == 0:
         raise ValueError("scores must hold at least one candidate in each row")
+    absent = public_numbers is None
     arrays = {
         "scores": score_array,
         "sensitivities": _fit_last_axis("sensitivities", sensitivities, size),
-        public_name: _fit_last_axis(public_name, 0.0 if public_numbers is None else public_numbers, size),
+        public_name: np.zeros(size) if absent else _fit_last_axis(public_name, public_numbers, size),
     }
     try:
         shape = np.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()))
@@ -153,11 +174,13 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, public_name: str, publi
         raise ValueError(f"leading axes must broadcast against each other: {named}") from None
     _check_finite("scores", score_array)
     _check_sensitivities(arrays["sensitivities"])
-    _check_finite(public_name, arrays[public_name])
+    if not absent:
+        _check_finite(public_name, arrays[public_name])
     rows = int(np.prod(shape, dtype=np.int64))
     score_column, sensitivity_column, public_column = (_dense_column(a, shape) for a in arrays.values())
     bounds = np.arange(rows + 1, dtype=np.int64) * size
-    return Batch(Table(score_column, sensitivity_column, public_column, bounds), shape, arrow=False)
+    table = Table(score_column, sensitivity_column, public_column, bounds)
+    return Batch(table, shape, arrow=False, has_public=not absent)
 
 
 def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
@@ -199,7 +222,7 @@ def _read_ragged(scores: Numbers, sensitivities: Numbers, public_name: str, publ
     _check_sensitivities(sensitivity_column.values)
     _check_finite(public_name, public_column.values)
     table = Table(Column(values, bounds[:-1]), sensitivity_column, public_column, bounds)
-    return Batch(table, None, arrow=_is_arrow(scores))
+    return Batch(table, None, arrow=_is_arrow(scores), has_public=public_numbers is not None)
 
 
 def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:

@@ -31,16 +31,17 @@ def pick_noisy_max(noise: Noise, gaps: Gaps, stream: ExactStream) -> int:
 
 
 def _pick_passer(gaps: Gaps, stream: ExactStream) -> int:
-    order = list(range(len(gaps)))
-    visits = min(kernels.picks.VISITS, len(gaps))
-    for i in range(visits):
-        swap = i + stream.below(len(gaps) - i)
-        order[i], order[swap] = order[swap], order[i]
-        if _passes(stream.uniform(), gaps[order[i]]):
-            return order[i]
+    seen: set[int] = set()
+    for _ in range(kernels.picks.visits_of(len(gaps))):
+        a = stream.below(len(gaps))
+        while a in seen:
+            a = stream.below(len(gaps))
+        seen.add(a)
+        if _passes(stream.uniform(), gaps[a]):
+            return a
     picked, passers = -1, 0
-    for a in sorted(order[visits:]):
-        if _passes(stream.candidate_uniform(a), gaps[a]):
+    for a in range(len(gaps)):
+        if a not in seen and _passes(stream.candidate_uniform(a), gaps[a]):
             passers += 1
             if passers == 1 or stream.below(passers) == 0:
                 picked = a

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import ParamSpec, TypeVar, cast
 
 import numba
-from numba.core import types
-from numba.extending import intrinsic
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -62,52 +60,3 @@ def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Res
     with _caching_in(cache_directory()) as caching:
         decorate = numba.njit(cache=caching, nogil=True, error_model="numpy")
         return cast("Callable[Parameters, Result]", decorate(function))
-
-
-@intrinsic
-def _llvm_fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ANN401, ARG001
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401, ARG001
-        return builder.fma(*arguments)
-
-    return types.float64(types.float64, types.float64, types.float64), generate
-
-
-@intrinsic
-def _llvm_bits(typing_context: Any, value: Any) -> Any:  # noqa: ANN401, ARG001
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
-        return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
-
-    return types.int64(types.float64), generate
-
-
-@compiled
-def float_bits(value: float) -> int:
-    """Return the bits of a float as a signed integer.
-
-    Among floats that are not negative, integers have the same order; negative floats are negative integers. So
-    a maximum over bits is one over floats, and one that the compiler turns into vector code without fast math.
-    """
-    bits: int = _llvm_bits(value)  # type: ignore[call-arg]
-    return bits
-
-
-@intrinsic
-def _llvm_float(typing_context: Any, bits: Any) -> Any:  # noqa: ANN401, ARG001
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
-        return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
-
-    return types.float64(types.int64), generate
-
-
-@compiled
-def float_of_bits(bits: int) -> float:
-    """Return the float that has these bits."""
-    value: float = _llvm_float(bits)  # type: ignore[call-arg]
-    return value
-
-
-@compiled
-def fused_multiply_add(a: float, b: float, c: float) -> float:
-    """Return a·b + c, rounded once."""
-    result: float = _llvm_fma(a, b, c)  # type: ignore[call-arg]
-    return result

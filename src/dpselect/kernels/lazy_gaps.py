@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray
-from dpselect.kernels.compilation import compiled, float_bits, float_of_bits
+from dpselect.kernels.compilation import compiled
+from dpselect.kernels.instructions import float_bits, float_of_bits
 from dpselect.kernels.gaps import FAR
 
 PRECISE = 2.0**-43
@@ -30,8 +31,9 @@ class GapOracle(NamedTuple):
 
     lazy: bool
     """Whether known gaps are only lower bounds, so that a candidate who passes must be asked for here."""
-    heights: FloatArray
+    scores: FloatArray
     sensitivities: FloatArray
+    t: float
     budget: float
     error: float
     narrowest: float
@@ -40,7 +42,7 @@ class GapOracle(NamedTuple):
 @compiled
 def no_oracle() -> GapOracle:
     """Return the oracle of a row whose gaps are all known."""
-    return GapOracle(False, np.empty(0), np.empty(0), 0.0, 0.0, 0.0)
+    return GapOracle(False, np.empty(0), np.empty(0), 0.0, 0.0, 0.0, 0.0)
 
 
 @compiled
@@ -49,16 +51,16 @@ def new_oracle(
     sensitivities: FloatArray,
     t: float,
     budget: float,
-    heights: FloatArray,
     negative_bounds: FloatArray,
 ) -> GapOracle:
-    """Fill the heights y and minus the lower bounds on the gaps; return what computes the gaps themselves.
+    """Fill minus the lower bounds on the gaps; return what computes the gaps themselves.
 
     The two b are the candidate of the largest y, and that of the largest y − sΔ for a slope s typical of the
     row: vertices of the upper hull, where all maxima are attained.
     """
     origin = scores[0]
     farthest, widest, narrowest = np.int64(0), np.int64(0), np.int64(0x7FFFFFFFFFFFFFFF)
+    heights = negative_bounds  # first y, then the bound computed from it
     for a in range(scores.size):
         shifted = scores[a] - origin
         heights[a] = shifted - t * sensitivities[a]
@@ -77,7 +79,7 @@ def new_oracle(
         bound = first if first > second else second
         slack = error / (sensitivities[a] + float_of_bits(narrowest))
         negative_bounds[a] = (slack - bound * MARGIN) * budget
-    return GapOracle(True, heights, sensitivities, budget, error, float_of_bits(narrowest))
+    return GapOracle(True, scores, sensitivities, t, budget, error, float_of_bits(narrowest))
 
 
 @compiled
@@ -94,11 +96,13 @@ def argmax_less(heights: FloatArray, sensitivities: FloatArray, slope: float) ->
 @compiled
 def exact_gap(oracle: GapOracle, a: int) -> float:
     """Return the gap of a candidate, within 2⁻⁴² if it is below FAR; NaN if floats cannot tell."""
-    height, width = oracle.heights[a], oracle.sensitivities[a]
+    scores, sensitivities, t = oracle.scores, oracle.sensitivities, oracle.t
+    origin, width = scores[0], sensitivities[a]
+    height = (scores[a] - origin) - t * width
     largest = np.int64(0)  # a's quotient with itself
-    for b in range(oracle.heights.size):
-        quotient = (oracle.heights[b] - height) / (width + oracle.sensitivities[b])
-        largest = max(largest, float_bits(quotient))
+    for b in range(scores.size):
+        lead = ((scores[b] - origin) - t * sensitivities[b]) - height
+        largest = max(largest, float_bits(lead / (width + sensitivities[b])))
     gap = oracle.budget * float_of_bits(largest)
     error = oracle.budget * oracle.error / (width + oracle.narrowest)
     return gap if error < PRECISE or gap - error > FAR else math.nan

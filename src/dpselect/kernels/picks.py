@@ -7,11 +7,13 @@ order, so a row that is unresolved here gets there the pick that infinitely prec
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.chacha import BYTES, GROUP_BYTES, Tape, candidate_word, load_bytes, next_word
 from dpselect.kernels.compilation import compiled
 from dpselect.kernels.draws import FAIL, PASS, UNSURE, draw_below, draw_exponential, flip, judge
+from dpselect.kernels.instructions import BLOCK, find_suspects, lowest_bit
 from dpselect.kernels.lazy_gaps import GapOracle, exact_gap
 from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL
 
@@ -23,14 +25,17 @@ EXPENSIVE = -3
 QUESTIONS = 48
 """How many gaps an oracle may be asked for; about what sorting and a hull cost."""
 
-VISITS = 16
-"""Candidates visited in random order before the whole row is scanned; it balances the two costs."""
-
-SWAPS, ASKED = VISITS + 1, VISITS
-"""Room a sampler needs: the swaps it made, and the number of questions to the oracle."""
-
 LONG_SHOT = 5.56
 """A gap above log 256 = 5.545…: such a candidate passes only if its byte is 0."""
+
+
+@compiled
+def visits_of(size: int) -> int:
+    """Return how many candidates are visited in random order before the whole row is scanned.
+
+    A visit costs about as much as scanning 64 candidates, if few of those may pass, and much less if many.
+    """
+    return min(size, 24 + size // 64)
 
 
 @compiled
@@ -40,17 +45,18 @@ def pick_noisy_max(
     top: float,
     rate: float,
     tape: Tape,
-    order: IndexArray,
-    swaps: IndexArray,
+    seen: NDArray[np.bool_],
+    visited: IndexArray,
     oracle: GapOracle,
     width: float,
 ) -> int:
     """Pick the candidate in front after noise of scale one, its gap being (top − value) · rate.
 
-    ``order`` must be 0, 1, 2, … on entry, and is so again on return; ``swaps`` is room for SWAPS numbers.
+    ``seen`` must be false for every candidate on entry, and is so again on return; ``visited`` is room for one
+    number more than there are visits.
     """
     if noise == EXPONENTIAL:
-        return pick_passer(values, top, rate, tape, order, swaps, oracle, width)
+        return pick_passer(values, top, rate, tape, seen, visited, oracle, width)
     if noise == GUMBEL:
         return pick_until_pass(values, top, rate, tape, width)
     return pick_laplace(values, top, rate, tape, width)
@@ -62,8 +68,8 @@ def pick_passer(
     top: float,
     rate: float,
     tape: Tape,
-    order: IndexArray,
-    swaps: IndexArray,
+    seen: NDArray[np.bool_],
+    visited: IndexArray,
     oracle: GapOracle,
     width: float,
 ) -> int:
@@ -76,27 +82,28 @@ def pick_passer(
     If the oracle is lazy, gaps are lower bounds: a coin that fails against one fails, any other is judged
     again against the gap itself.
     """
-    visits = min(VISITS, values.size)
-    swaps[ASKED] = 0
+    visits = visits_of(values.size)
+    visited[-1] = 0  # questions to the oracle
     picked = NOBODY
-    visited = 0
-    while visited < visits and picked == NOBODY:
-        swap = visited + draw_below(tape, values.size - visited)
-        order[visited], order[swap] = order[swap], order[visited]
-        swaps[visited] = swap
-        a = order[visited]
+    count = 0
+    while count < visits and picked == NOBODY:
+        a = draw_below(tape, values.size)
+        while seen[a]:
+            a = draw_below(tape, values.size)
+        seen[a] = True
+        visited[count] = a
+        count += 1
         bits = np.float64(next_word(tape))
         verdict = judge(bits, 2.0**64, (top - values[a]) * rate, width)
         if verdict != FAIL and oracle.lazy:
-            swaps[ASKED] += 1
+            visited[-1] += 1
             verdict = judge(bits, 2.0**64, exact_gap(oracle, a), width)
         if verdict != FAIL:
             picked = a if verdict == PASS else UNRESOLVED
-        visited += 1
     if picked == NOBODY:
-        picked = scan_passers(values, top, rate, tape, order[:visited], swaps, oracle, width)
-    for i in range(visited - 1, -1, -1):
-        order[i], order[swaps[i]] = order[swaps[i]], order[i]
+        picked = scan_passers(values, top, rate, tape, seen, visited, oracle, width)
+    for i in range(count):
+        seen[visited[i]] = False
     return picked
 
 
@@ -106,33 +113,33 @@ def scan_passers(
     top: float,
     rate: float,
     tape: Tape,
+    seen: NDArray[np.bool_],
     visited: IndexArray,
-    swaps: IndexArray,
     oracle: GapOracle,
     width: float,
 ) -> int:
-    """Test all candidates not in ``visited`` and pick one that passes, uniformly.
+    """Test all candidates not seen and pick one that passes, uniformly.
 
     Candidate a's coin is U_a = 0.bbbbbbbb…, of which the first byte is looked at for everybody and 64 more
     bits where that does not decide. The i-th passer replaces the one held with probability 1/i.
     """
     cut = top - LONG_SHOT / rate
     picked, passers = UNRESOLVED, 0
-    for first in range(0, values.size, 8):
+    for first in range(0, values.size, BLOCK):
         if first % GROUP_BYTES == 0:
             load_bytes(tape, first // GROUP_BYTES)
-        eight = tape[BYTES + first % GROUP_BYTES // 8]
-        last = min(first + 8, values.size)
-        if not (has_zero_byte(eight) or reaches(values, first, last, cut)):
-            continue
-        for a in range(first, last):
-            byte = (eight >> np.uint64(8 * (a - first))) & np.uint64(0xFF)
-            if (byte != 0 and values[a] < cut) or is_among(visited, a):
+        at = BYTES + first % GROUP_BYTES // 8
+        suspects = suspects_in_block(values, first, cut, tape, at)
+        while suspects != 0:
+            a = first + lowest_bit(suspects)
+            suspects &= suspects - np.uint64(1)
+            if seen[a]:
                 continue
+            byte = (tape[at + (a - first) // 8] >> np.uint64(8 * (a & 7))) & np.uint64(0xFF)
             verdict = judge_candidate(tape, byte, a, (top - values[a]) * rate, width)
             if verdict != FAIL and oracle.lazy:
-                swaps[ASKED] += 1
-                if swaps[ASKED] > QUESTIONS:
+                visited[-1] += 1
+                if visited[-1] > QUESTIONS:
                     return EXPENSIVE
                 verdict = judge_candidate(tape, byte, a, exact_gap(oracle, a), width)
             if verdict == UNSURE:
@@ -145,6 +152,19 @@ def scan_passers(
 
 
 @compiled
+def suspects_in_block(values: FloatArray, first: int, cut: float, tape: Tape, at: int) -> np.uint64:
+    """Return a bit for each candidate of a block who may pass: its value reaches ``cut``, or its byte is 0."""
+    if first + BLOCK <= values.size:
+        return np.uint64(find_suspects(values, first, cut, tape, at))
+    mask = np.uint64(0)
+    for a in range(first, values.size):
+        byte = (tape[at + (a - first) // 8] >> np.uint64(8 * (a & 7))) & np.uint64(0xFF)
+        if values[a] >= cut or byte == 0:
+            mask |= np.uint64(1) << np.uint64(a - first)
+    return mask
+
+
+@compiled
 def judge_candidate(tape: Tape, byte: np.uint64, a: int, x: float, width: float) -> int:
     """Decide candidate a's coin, U_a < exp(−x): by its byte if possible, else with its word."""
     verdict = judge(np.float64(byte), 2.0**8, x, width)
@@ -152,35 +172,6 @@ def judge_candidate(tape: Tape, byte: np.uint64, a: int, x: float, width: float)
         bits = np.float64(byte) * 2.0**64 + np.float64(candidate_word(tape, a))
         verdict = judge(bits, 2.0**72, x, width)
     return verdict
-
-
-@compiled
-def has_zero_byte(word: np.uint64) -> bool:
-    """Tell whether one of eight bytes is zero: only from such a byte can subtracting 1 borrow."""
-    borrowed = (word - np.uint64(0x0101010101010101)) & ~word & np.uint64(0x8080808080808080)
-    return bool(borrowed != 0)
-
-
-@compiled
-def reaches(values: FloatArray, first: int, last: int, cut: float) -> bool:
-    """Tell whether one of up to eight values is at least ``cut``."""
-    found = False
-    if last - first == 8:
-        for i in range(8):
-            found |= values[first + i] >= cut
-    else:
-        for a in range(first, last):
-            found |= values[a] >= cut
-    return found
-
-
-@compiled
-def is_among(visited: IndexArray, a: int) -> bool:
-    """Tell whether a is in a short list."""
-    for b in visited:
-        if a == b:
-            return True
-    return False
 
 
 @compiled

@@ -6,7 +6,8 @@ import numpy as np
 
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Normalisation, Table, Units
 from dpselect.kernels.chacha import Tape, new_stream, seek
-from dpselect.kernels.compilation import compiled, float_bits, float_of_bits
+from dpselect.kernels.compilation import compiled
+from dpselect.kernels.instructions import float_bits, float_of_bits
 from dpselect.kernels.draws import FAIL, PASS, draw_below, flip
 from dpselect.kernels.gaps import (
     GLOBAL,
@@ -20,12 +21,12 @@ from dpselect.kernels.lazy_gaps import new_oracle, no_oracle
 from dpselect.kernels.passers import fill_exponential_pmf, fill_gumbel_pmf
 from dpselect.kernels.picks import (
     EXPENSIVE,
-    SWAPS,
     UNRESOLVED,
     keep_larger,
     pick_by_random_stopping,
     pick_largest_noisy,
     pick_noisy_max,
+    visits_of,
 )
 from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, ONCE, fill_largest_noisy_pmf
 from dpselect.kernels.ranks import rank_covariance_sign
@@ -137,11 +138,10 @@ def noisy_max_select(
     """
     widest = widest_row(first, last, table.bounds)
     scratch = np.empty(widest)
-    heights = np.empty(widest)
     hull = np.empty(widest, np.int64)
     sensitivity_order = np.empty(0, np.int64)
-    order = np.arange(widest)
-    swaps = np.empty(SWAPS, np.int64)
+    seen = np.zeros(widest, np.bool_)
+    visited = np.empty(visits_of(widest) + 1, np.int64)
     tape = new_stream(units.key)
     for row in range(first, last):
         seek(tape, units.nonces, row)
@@ -155,15 +155,15 @@ def noisy_max_select(
             if sensitivity > 0.0:
                 rate = rule.budget / sensitivity
                 picks[row] = pick_noisy_max(
-                    noise, scores, row_top(scores), rate, tape, order, swaps, oracle, width
+                    noise, scores, row_top(scores), rate, tape, seen, visited, oracle, width
                 )
         elif plain and rule.kind == PAIRWISE and noise == EXPONENTIAL:
             scores = row_of(table.scores, table.bounds, row)
             sensitivities = row_of(table.sensitivities, table.bounds, row)
             values = scratch[:size]
-            asked = new_oracle(scores, sensitivities, rule.tilts[row], rule.budget, heights[:size], values)
+            asked = new_oracle(scores, sensitivities, rule.tilts[row], rule.budget, values)
             if asked.narrowest > 0.0:
-                picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, tape, order, swaps, asked, width)
+                picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, tape, seen, visited, asked, width)
         if picks[row] == EXPENSIVE:
             seek(tape, units.nonces, row)
             values = scratch[:size]
@@ -171,7 +171,7 @@ def noisy_max_select(
             np.negative(values, values)
             picks[row] = UNRESOLVED
             if trusted:
-                picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, tape, order, swaps, oracle, width)
+                picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, tape, seen, visited, oracle, width)
 
 
 @compiled
@@ -304,8 +304,8 @@ def noisy_signs(
 def largest_magnitude(first: int, last: int, values: FloatArray) -> float:
     """Return the largest magnitude in values[first:last]; infinite or NaN if any value is."""
     largest = np.int64(0)
-    for i in range(first, last):
-        largest = max(largest, float_bits(values[i]) & MAGNITUDE)
+    for value in values[first:last]:
+        largest = max(largest, float_bits(value) & MAGNITUDE)
     return float_of_bits(largest)
 
 

@@ -7,7 +7,8 @@ than 8u², ``divide`` by less than 10u² (M. Joldes, J.-M. Muller, V. Popescu, T
 basic building blocks of double-word arithmetic, 2017: algorithms 6, 11 and 15).
 """
 
-from dpselect.kernels.compilation import compiled, fused_multiply_add
+from dpselect.kernels.compilation import compiled
+from dpselect.kernels.instructions import fused_multiply_add
 
 TwoFloat = tuple[float, float]
 

@@ -65,7 +65,7 @@ class Composition:
         """Return one pick for each row."""
         rule, noise = self._rule, NOISES.index(self.noise)
         tilted = self.kind == "global" and self.tilts.any()
-        plain = self.kind != "individual" and not tilted and not batch.table.public.values.any()
+        plain = self.kind != "individual" and not tilted and not batch.has_public
         return pick_rows(
             batch,
             randomness,
