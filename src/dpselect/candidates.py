@@ -3,6 +3,7 @@
 Scores are private: messages name the argument and the rule, and never show a value.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -25,6 +26,8 @@ Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
   each row.
 """
 
+
+FIRST_ROW = np.zeros(1, dtype=np.int64)
 
 WORTH_A_KERNEL = 1 << 14
 """Numbers below which NumPy checks them faster than compiled code is called."""
@@ -120,7 +123,9 @@ def _as_floats(name: str, numbers: Numbers) -> FloatArray:
         raise ValueError(f"{name} must hold numbers, not {array.dtype.name}")
     elif array.dtype.itemsize > 8 and array.dtype.kind == "f":
         raise ValueError(f"{name} must be float64 or narrower, not {array.dtype.name}")
-    return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+    if array.ndim == 0:  # `ascontiguousarray` would give it an axis
+        return array.astype(np.float64)
+    return np.ascontiguousarray(array, dtype=np.float64)
 
 
 def _check_finite(name: str, values: FloatArray) -> None:
@@ -130,7 +135,7 @@ def _check_finite(name: str, values: FloatArray) -> None:
 
 def _largest_magnitude(values: FloatArray) -> float:
     if values.size < WORTH_A_KERNEL:
-        return float(np.abs(values).max(initial=0.0))
+        return max(float(values.max()), -float(values.min())) if values.size else 0.0
     blocks = np.arange(0, values.size + WORTH_A_KERNEL, WORTH_A_KERNEL)
     flat = values.reshape(-1)
 
@@ -167,20 +172,29 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, public_name: str, publi
         "sensitivities": _fit_last_axis("sensitivities", sensitivities, size),
         public_name: np.zeros(size) if absent else _fit_last_axis(public_name, public_numbers, size),
     }
-    try:
-        shape = np.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()))
-    except ValueError:
-        named = ", ".join(f"{name} {array.shape}" for name, array in arrays.items() if array.ndim > 1)
-        raise ValueError(f"leading axes must broadcast against each other: {named}") from None
+    shape = _broadcast_leading_axes(arrays)
     _check_finite("scores", score_array)
     _check_sensitivities(arrays["sensitivities"])
     if not absent:
         _check_finite(public_name, arrays[public_name])
-    rows = int(np.prod(shape, dtype=np.int64))
+    rows = math.prod(shape)
     score_column, sensitivity_column, public_column = (_dense_column(a, shape) for a in arrays.values())
-    bounds = np.arange(rows + 1, dtype=np.int64) * size
+    bounds = np.arange(0, (rows + 1) * size, size, dtype=np.int64)
     table = Table(score_column, sensitivity_column, public_column, bounds)
     return Batch(table, shape, arrow=False, has_public=not absent)
+
+
+def _broadcast_leading_axes(arrays: dict[str, FloatArray]) -> tuple[int, ...]:
+    leading = {array.shape[:-1] for array in arrays.values()} - {()}
+    if not leading:
+        return ()
+    if len(leading) == 1:
+        return leading.pop()
+    try:
+        return np.broadcast_shapes(*leading)
+    except ValueError:
+        named = ", ".join(f"{name} {array.shape}" for name, array in arrays.items() if array.ndim > 1)
+        raise ValueError(f"leading axes must broadcast against each other: {named}") from None
 
 
 def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
@@ -188,9 +202,10 @@ def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
     if _is_ragged(numbers):
         raise ValueError(f"{name} must be an array like scores, not ragged rows")
     array = _as_floats(name, numbers)
-    if array.ndim == 0 or array.shape[-1] == 1 != size:
-        array = array.reshape(array.shape or (1,))
-        return np.ascontiguousarray(np.broadcast_to(array, (*array.shape[:-1], size)))
+    if array.ndim == 0:
+        return np.full(size, array)
+    if array.shape[-1] == 1 != size:
+        return np.repeat(array, size, axis=-1)
     if array.shape[-1] != size:
         raise ValueError(
             f"{name} must have one number for each of the {size} candidates, not {array.shape[-1]}"
@@ -200,12 +215,14 @@ def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
 
 def _dense_column(array: FloatArray, shape: tuple[int, ...]) -> Column:
     """Return a column whose rows repeat wherever the array is broadcast, without copying numbers."""
+    if not shape:
+        return Column(array, FIRST_ROW)
     size = array.shape[-1]
     lead = array.shape[:-1]
-    starts = np.arange(int(np.prod(lead, dtype=np.int64)), dtype=np.int64) * size
+    starts = np.arange(math.prod(lead), dtype=np.int64) * size
     if lead != shape:
-        starts = np.ascontiguousarray(np.broadcast_to(starts.reshape(lead), shape))
-    return Column(array.reshape(-1), starts.reshape(-1))
+        starts = np.broadcast_to(starts.reshape(lead), shape).reshape(-1)
+    return Column(array.reshape(-1), starts)
 
 
 # --- Ragged rows --------------------------------------------------------------------------------------

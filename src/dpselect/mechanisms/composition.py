@@ -21,15 +21,17 @@ from dpselect.mechanisms.rows import pick_rows, weigh_rows
 from dpselect.parameters import LARGEST, NOISES, Noise
 from dpselect.randomness import Randomness
 
-__all__ = ["Composition", "tilt_scale"]
+__all__ = ["Composition", "tilts"]
 
 Kind: TypeAlias = Literal["global", "individual", "pairwise"]
 KINDS: tuple[Kind, ...] = ("global", "individual", "pairwise")  # numbered as in the kernels
 
 
-def tilt_scale(batch: Batch, beta: float) -> FloatArray:
-    """Return log(k/β) for each row: how far the largest of k noises reaches, but for a chance of β."""
-    return np.log(batch.sizes / beta)
+def tilts(batch: Batch, weight: float | FloatArray, beta: float) -> FloatArray:
+    """Return weight · log(k/β) for each row: how far the largest of k noises reaches, but for a chance of β."""
+    if isinstance(weight, float) and weight == 0:
+        return np.zeros(batch.rows)
+    return weight * np.log(batch.sizes / beta)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def pick_rows(
     picks = np.empty(batch.rows, dtype=np.int64)
     if batch.rows:
         over_rows(batch.table.bounds, lambda first, last: fill(first, last, units, FILTER_WIDTH, picks))
-    if resolve is not None:
+    if resolve is not None and batch.rows and picks.min() < 0:
         for row in np.flatnonzero(picks < 0).tolist():
             picks[row] = resolve(row, ExactStream(units, row))
     return picks
