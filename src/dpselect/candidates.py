@@ -3,13 +3,16 @@
 Scores are private: messages name the argument and the rule, and never show a value.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpselect import kernels
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Table
+from dpselect.parallel import over_rows
 from dpselect.parameters import LARGEST
 
 __all__ = ["Batch", "Numbers", "read_batch"]
@@ -24,6 +27,12 @@ Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
 """
 
 
+FIRST_ROW = np.zeros(1, dtype=np.int64)
+
+WORTH_A_KERNEL = 1 << 14
+"""Numbers below which NumPy checks them faster than compiled code is called."""
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Candidates of any number of rows, flat, and how to give results back in the caller's form."""
@@ -33,6 +42,8 @@ class Batch:
     """The leading axes of a dense batch; ``None`` for ragged rows."""
     arrow: bool
     """Whether the scores came as an Arrow array, so that probabilities go back as one."""
+    has_public: bool
+    """Whether public numbers (offsets or anchors) came with the call; if not, they are zero."""
 
     @property
     def rows(self) -> int:
@@ -43,6 +54,13 @@ class Batch:
     def sizes(self) -> IndexArray:
         """The number of candidates of each row."""
         return np.diff(self.table.bounds)
+
+    def row(self, index: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the scores, sensitivities and further public numbers of one row."""
+        size = self.table.bounds[index + 1] - self.table.bounds[index]
+        columns = (self.table.scores, self.table.sensitivities, self.table.public)
+        scores, sensitivities, public = (c.values[c.starts[index] : c.starts[index] + size] for c in columns)
+        return scores, sensitivities, public
 
     def restore_candidates(self, flat: FloatArray) -> Any:  # noqa: ANN401 - an array or an Arrow list array
         """Give back one number for each candidate in the form of the scores."""
@@ -105,12 +123,26 @@ def _as_floats(name: str, numbers: Numbers) -> FloatArray:
         raise ValueError(f"{name} must hold numbers, not {array.dtype.name}")
     elif array.dtype.itemsize > 8 and array.dtype.kind == "f":
         raise ValueError(f"{name} must be float64 or narrower, not {array.dtype.name}")
-    return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+    if array.ndim == 0:  # `ascontiguousarray` would give it an axis
+        return array.astype(np.float64)
+    return np.ascontiguousarray(array, dtype=np.float64)
 
 
 def _check_finite(name: str, values: FloatArray) -> None:
-    if values.size and not (values.min() >= -LARGEST and values.max() <= LARGEST):  # NaN fails both
+    if not _largest_magnitude(values) <= LARGEST:  # NaN fails
         raise ValueError(f"{name} must be finite (no NaN, no infinity) and at most 2^300 in magnitude")
+
+
+def _largest_magnitude(values: FloatArray) -> float:
+    if values.size < WORTH_A_KERNEL:
+        return max(float(values.max()), -float(values.min())) if values.size else 0.0
+    blocks = np.arange(0, values.size + WORTH_A_KERNEL, WORTH_A_KERNEL)
+    flat = values.reshape(-1)
+
+    def work(first: int, last: int) -> float:
+        return kernels.rows.largest_magnitude(int(blocks[first]), min(int(blocks[last]), flat.size), flat)
+
+    return float(np.max(over_rows(blocks, work)))
 
 
 def _check_sensitivities(values: FloatArray) -> None:
@@ -134,23 +166,35 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, public_name: str, publi
     size = score_array.shape[-1]
     if size == 0:
         raise ValueError("scores must hold at least one candidate in each row")
+    absent = public_numbers is None
     arrays = {
         "scores": score_array,
         "sensitivities": _fit_last_axis("sensitivities", sensitivities, size),
-        public_name: _fit_last_axis(public_name, 0.0 if public_numbers is None else public_numbers, size),
+        public_name: np.zeros(size) if absent else _fit_last_axis(public_name, public_numbers, size),
     }
+    shape = _broadcast_leading_axes(arrays)
+    _check_finite("scores", score_array)
+    _check_sensitivities(arrays["sensitivities"])
+    if not absent:
+        _check_finite(public_name, arrays[public_name])
+    rows = math.prod(shape)
+    score_column, sensitivity_column, public_column = (_dense_column(a, shape) for a in arrays.values())
+    bounds = np.arange(0, (rows + 1) * size, size, dtype=np.int64)
+    table = Table(score_column, sensitivity_column, public_column, bounds)
+    return Batch(table, shape, arrow=False, has_public=not absent)
+
+
+def _broadcast_leading_axes(arrays: dict[str, FloatArray]) -> tuple[int, ...]:
+    leading = {array.shape[:-1] for array in arrays.values()} - {()}
+    if not leading:
+        return ()
+    if len(leading) == 1:
+        return leading.pop()
     try:
-        shape = np.broadcast_shapes(*(array.shape[:-1] for array in arrays.values()))
+        return np.broadcast_shapes(*leading)
     except ValueError:
         named = ", ".join(f"{name} {array.shape}" for name, array in arrays.items() if array.ndim > 1)
         raise ValueError(f"leading axes must broadcast against each other: {named}") from None
-    _check_finite("scores", score_array)
-    _check_sensitivities(arrays["sensitivities"])
-    _check_finite(public_name, arrays[public_name])
-    rows = int(np.prod(shape, dtype=np.int64))
-    score_column, sensitivity_column, public_column = (_dense_column(a, shape) for a in arrays.values())
-    bounds = np.arange(rows + 1, dtype=np.int64) * size
-    return Batch(Table(score_column, sensitivity_column, public_column, bounds), shape, arrow=False)
 
 
 def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
@@ -158,9 +202,10 @@ def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
     if _is_ragged(numbers):
         raise ValueError(f"{name} must be an array like scores, not ragged rows")
     array = _as_floats(name, numbers)
-    if array.ndim == 0 or array.shape[-1] == 1 != size:
-        array = array.reshape(array.shape or (1,))
-        return np.ascontiguousarray(np.broadcast_to(array, (*array.shape[:-1], size)))
+    if array.ndim == 0:
+        return np.full(size, array)
+    if array.shape[-1] == 1 != size:
+        return np.repeat(array, size, axis=-1)
     if array.shape[-1] != size:
         raise ValueError(
             f"{name} must have one number for each of the {size} candidates, not {array.shape[-1]}"
@@ -170,12 +215,14 @@ def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
 
 def _dense_column(array: FloatArray, shape: tuple[int, ...]) -> Column:
     """Return a column whose rows repeat wherever the array is broadcast, without copying numbers."""
+    if not shape:
+        return Column(array, FIRST_ROW)
     size = array.shape[-1]
     lead = array.shape[:-1]
-    starts = np.arange(int(np.prod(lead, dtype=np.int64)), dtype=np.int64) * size
+    starts = np.arange(math.prod(lead), dtype=np.int64) * size
     if lead != shape:
-        starts = np.ascontiguousarray(np.broadcast_to(starts.reshape(lead), shape))
-    return Column(array.reshape(-1), starts.reshape(-1))
+        starts = np.broadcast_to(starts.reshape(lead), shape).reshape(-1)
+    return Column(array.reshape(-1), starts)
 
 
 # --- Ragged rows --------------------------------------------------------------------------------------
@@ -192,7 +239,7 @@ def _read_ragged(scores: Numbers, sensitivities: Numbers, public_name: str, publ
     _check_sensitivities(sensitivity_column.values)
     _check_finite(public_name, public_column.values)
     table = Table(Column(values, bounds[:-1]), sensitivity_column, public_column, bounds)
-    return Batch(table, None, arrow=_is_arrow(scores))
+    return Batch(table, None, arrow=_is_arrow(scores), has_public=public_numbers is not None)
 
 
 def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:

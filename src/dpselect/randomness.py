@@ -22,6 +22,7 @@ __all__ = ["Randomness", "UnitIds"]
 UnitIds: TypeAlias = Sequence[int] | Sequence[str] | Sequence[bytes] | NDArray[Any] | int | str | bytes
 
 KEY_BYTES = 32
+FIRST_NONCE: WordArray = np.zeros((1, 3), dtype=np.uint32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class Randomness:
         """Return the key and one address for each row, for the kernels."""
         nonces = self._nonces
         if nonces is None:
-            nonces = _integer_nonces(np.arange(rows))
+            nonces = FIRST_NONCE if rows == 1 else _integer_nonces(np.arange(rows))
         if len(nonces) != rows:
             raise ValueError(f"units must name each row once: there are {rows} rows and {len(nonces)} units")
         return Units(np.frombuffer(self._key, dtype="<u4").astype(np.uint32), nonces)

@@ -5,6 +5,7 @@ They are in no registry, and their ``guarantee`` says that there is none. Never 
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, final
 
 import dpselect.parameters as check
@@ -72,7 +73,7 @@ class HeterogeneousNoisyMax:
 
     @property
     def _law(self) -> LargestNoisy:
-        return LargestNoisy(self.noise, (1 if self.noise == "laplace" else 2) / self.epsilon)
+        return LargestNoisy(self.noise, (1 if self.noise == "laplace" else 2) / Fraction(self.epsilon))
 
 
 @final
@@ -135,7 +136,7 @@ class ExponentialRandomStopping:
 
     @property
     def _law(self) -> LargestNoisy:
-        return LargestNoisy("exponential", 6 / self.epsilon, stopping=(self.gamma, 1.0))
+        return LargestNoisy("exponential", 6 / Fraction(self.epsilon), stopping=(self.gamma, 1.0))
 
 
 def _no_guarantee(theorem: str) -> Guarantee:

@@ -2,88 +2,148 @@
 
 A stream is the key stream of a 32-byte key and a 12-byte nonce: the nonce is the unit's address, so what a
 row draws depends on (key, unit) alone, never on its position, its batch or its thread.
+
+Blocks are computed LANES at a time, the same word of all blocks side by side in one vector. A *group* is
+the LANES · 64 bytes this gives, in that order. A stream has three regions, told apart by block number:
+
+- sequential words, for draws that follow each other;
+- one byte for each candidate, and one word for each candidate, both addressed by the candidate's index, so
+  that a sampler may look at as many of them as it needs without changing what the others are.
+
+A stream is one flat array, a *tape*: the block function's input (constants, key, block number, nonce), where
+reading has got to, and a group of each region. One array is what the compiler handles without bookkeeping.
 """
 
-from typing import NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from dpselect.kernels.arrays import WordArray
 from dpselect.kernels.compilation import compiled
 
-CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u4").astype(np.uint32)
+Tape: TypeAlias = NDArray[np.uint64]
+
+LANES = 8
+GROUP_BYTES = LANES * 64
+GROUP_WORDS = LANES * 8
+
+BYTE_REGION = 2**30
+WORD_REGION = 2**31
+"""The numbers of their first blocks; the sequential region starts at 0."""
+
+STATE, USED, READ, LOADED = 0, 8, 9, 10
+"""Where the tape holds the input, the words used of the sequential group, the groups read, the word group."""
+
+SEQUENCE, BYTES, WORDS = 16, 16 + GROUP_WORDS, 16 + 2 * GROUP_WORDS
+TAPE_LENGTH = 16 + 3 * GROUP_WORDS
+NO_GROUP = 2**63
+
+CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u8").astype(np.uint64)
+QUARTER_ROUNDS = (  # columns, then diagonals
+    (0, 4, 8, 12),
+    (1, 5, 9, 13),
+    (2, 6, 10, 14),
+    (3, 7, 11, 15),
+    (0, 5, 10, 15),
+    (1, 6, 11, 12),
+    (2, 7, 8, 13),
+    (3, 4, 9, 14),
+)
 
 
-class Stream(NamedTuple):
-    """A position in one key stream."""
+@intrinsic
+def compute_group(typing_context: Any, tape: Any, block: Any, target: Any) -> Any:  # noqa: ANN401, ARG001
+    """Write the blocks numbered ``block``, ``block`` + 1, … to the tape, starting at ``target``."""
+    word, index = ir.IntType(32), ir.IntType(64)
+    vector = ir.VectorType(word, LANES)
 
-    state: WordArray
-    """The block function's input: constants, key, block counter, nonce."""
-    block: WordArray
-    """The current block of 16 words, and after them the number of words already used."""
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        words = builder.bitcast(array.data, word.as_pointer())
+        first = builder.gep(array.data, [arguments[2]])
+        groups = builder.bitcast(first, vector.as_pointer())
+
+        def splat(value: Any) -> Any:  # noqa: ANN401
+            single = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(word, 0))
+            return builder.shuffle_vector(single, single, ir.Constant(vector, [0] * LANES))
+
+        def rotate(value: Any, bits: int) -> Any:  # noqa: ANN401
+            left = builder.shl(value, ir.Constant(vector, [bits] * LANES))
+            return builder.or_(left, builder.lshr(value, ir.Constant(vector, [32 - bits] * LANES)))
+
+        start = [splat(builder.load(builder.gep(words, [ir.Constant(index, i)]))) for i in range(16)]
+        numbers = splat(builder.trunc(arguments[1], word))
+        start[12] = builder.add(numbers, ir.Constant(vector, list(range(LANES))))
+        x = list(start)
+        for _ in range(10):
+            for a, b, c, d in QUARTER_ROUNDS:
+                for total, addend, mixed, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+                    x[total] = builder.add(x[total], x[addend])
+                    x[mixed] = rotate(builder.xor(x[mixed], x[total]), bits)
+        for i in range(16):
+            place = builder.gep(groups, [ir.Constant(index, i)])
+            builder.store(builder.add(start[i], x[i]), place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(tape, types.int64, types.int64), generate
 
 
 @compiled
-def new_stream(key: WordArray) -> Stream:
-    """Return a stream for a key of 8 words, not yet at any unit."""
-    state = np.zeros(16, np.uint32)
-    state[0:4] = CONSTANTS
-    state[4:12] = key
-    return Stream(state, np.zeros(17, np.uint32))
+def fill_group(tape: Tape, block: int, target: int) -> None:
+    """Write the group that begins with a block to the tape, starting at ``target``."""
+    compute_group(tape, block, target)  # type: ignore[call-arg]
 
 
 @compiled
-def seek(stream: Stream, nonce: WordArray) -> None:
-    """Move to the start of the stream addressed by a nonce of 3 words."""
-    stream.state[12] = 0
-    stream.state[13:16] = nonce
-    stream.block[16] = 16
+def new_stream(key: WordArray) -> Tape:
+    """Return the tape for a key of 8 words, not yet at any unit."""
+    tape = np.zeros(TAPE_LENGTH, np.uint64)
+    tape[0:2] = CONSTANTS
+    for i in range(4):
+        tape[2 + i] = np.uint64(key[2 * i]) | (np.uint64(key[2 * i + 1]) << np.uint64(32))
+    return tape
 
 
 @compiled
-def quarter_round(x: WordArray, a: int, b: int, c: int, d: int) -> None:
-    """Mix four words in place. Stores into the array wrap around at 32 bits."""
-    x[a] += x[b]
-    x[d] ^= x[a]
-    x[d] = (x[d] << 16) | (x[d] >> 16)
-    x[c] += x[d]
-    x[b] ^= x[c]
-    x[b] = (x[b] << 12) | (x[b] >> 20)
-    x[a] += x[b]
-    x[d] ^= x[a]
-    x[d] = (x[d] << 8) | (x[d] >> 24)
-    x[c] += x[d]
-    x[b] ^= x[c]
-    x[b] = (x[b] << 7) | (x[b] >> 25)
+def seek(tape: Tape, nonces: WordArray, row: int) -> None:
+    """Move to the start of the stream addressed by a row's nonce of 3 words."""
+    tape[6] = np.uint64(nonces[row, 0]) << np.uint64(32)
+    tape[7] = np.uint64(nonces[row, 1]) | (np.uint64(nonces[row, 2]) << np.uint64(32))
+    tape[USED] = GROUP_WORDS
+    tape[READ] = 0
+    tape[LOADED] = NO_GROUP
 
 
 @compiled
-def fill_block(state: WordArray, block: WordArray) -> None:
-    """Fill the first 16 words of ``block`` with the block function of ``state``."""
-    for i in range(16):
-        block[i] = state[i]
-    for _ in range(10):
-        quarter_round(block, 0, 4, 8, 12)
-        quarter_round(block, 1, 5, 9, 13)
-        quarter_round(block, 2, 6, 10, 14)
-        quarter_round(block, 3, 7, 11, 15)
-        quarter_round(block, 0, 5, 10, 15)
-        quarter_round(block, 1, 6, 11, 12)
-        quarter_round(block, 2, 7, 8, 13)
-        quarter_round(block, 3, 4, 9, 14)
-    for i in range(16):
-        block[i] += state[i]
-
-
-@compiled
-def next_word(stream: Stream) -> np.uint64:
-    """Return the next 64 random bits."""
-    used = stream.block[16]
-    if used == 16:
-        fill_block(stream.state, stream.block)
-        stream.state[12] += np.uint32(1)
-        if stream.state[12] == 0:  # 256 GiB of one stream: it must end before it repeats
+def next_word(tape: Tape) -> np.uint64:
+    """Return the next 64 bits of the sequential region."""
+    used = np.int64(tape[USED])
+    if used == GROUP_WORDS:
+        block = np.int64(tape[READ]) * LANES
+        if block >= BYTE_REGION:  # 64 GiB: a stream must end before it runs into another region
             raise OverflowError("a random stream is exhausted")
-        used = np.uint32(0)
-    stream.block[16] = used + 2
-    return np.uint64(stream.block[used]) | (np.uint64(stream.block[used + 1]) << np.uint64(32))
+        fill_group(tape, block, SEQUENCE)
+        tape[READ] += np.uint64(1)
+        used = 0
+    tape[USED] = used + 1
+    return tape[SEQUENCE + used]
+
+
+@compiled
+def load_bytes(tape: Tape, group: int) -> None:
+    """Load the bytes of candidates GROUP_BYTES · group and following, eight to a word of the tape."""
+    fill_group(tape, BYTE_REGION + group * LANES, BYTES)
+
+
+@compiled
+def candidate_word(tape: Tape, candidate: int) -> np.uint64:
+    """Return the 64 bits of the word region that belong to a candidate."""
+    group = candidate // GROUP_WORDS
+    if tape[LOADED] != np.uint64(group):
+        fill_group(tape, WORD_REGION + group * LANES, WORDS)
+        tape[LOADED] = group
+    return tape[WORDS + candidate % GROUP_WORDS]

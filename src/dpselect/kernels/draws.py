@@ -1,48 +1,63 @@
-"""Draws from a stream: integers, coins and noise."""
+"""Draws from a stream: integers, and coins and noises that know how sure they are.
+
+The law of a pick must be exactly the mechanism's, though kernels compute in floats. So a comparison of a
+random real number with a computed one is decided here only if it comes out the same for every real number
+that the random bits drawn so far may still become, and for every error the computation may have made;
+otherwise it is UNSURE, and :mod:`dpselect.exact` decides the row in exact arithmetic, with the same bits.
+
+``width`` bounds all relative errors of a computed probability: those of the gap (2⁻⁴² absolute, see
+:mod:`dpselect.kernels.gaps`), of ``exp`` (assumed below 2⁻⁴⁴, some 500 units in the last place), and of the
+few roundings here. It is an argument so that tests can widen it.
+"""
 
 import math
 
 import numpy as np
 
-from dpselect.kernels.chacha import Stream, next_word
+from dpselect.kernels.chacha import Tape, next_word
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL
 
-TWO_64 = 2.0**64
-
-
-@compiled
-def draw_below(stream: Stream, bound: int) -> int:
-    """Return a uniform integer in [0, bound), by rejection from the next power of two: no modulo bias."""
-    mask = np.uint64(bound - 1)
-    for shift in (1, 2, 4, 8, 16, 32):
-        mask |= mask >> np.uint64(shift)
-    while True:
-        value = next_word(stream) & mask
-        if value < np.uint64(bound):
-            return int(value)
+FAIL, PASS, UNSURE = 0, 1, -1
 
 
 @compiled
-def draw_uniform(stream: Stream) -> float:
-    """Return a uniform float in (0, 1): the middle of one of 2⁵² equal intervals, never 0 or 1."""
-    return (np.float64(next_word(stream) >> np.uint64(12)) + 0.5) / 2.0**52
+def draw_below(tape: Tape, bound: int) -> int:
+    """Return a uniform integer in [0, bound), 0 < bound ≤ 2³², by multiplication with rejection: no bias."""
+    product = (next_word(tape) >> np.uint64(32)) * np.uint64(bound)
+    low = product & np.uint64(0xFFFFFFFF)
+    if low < np.uint64(bound):
+        threshold = np.uint64((0x100000000 - bound) % bound)
+        while low < threshold:
+            product = (next_word(tape) >> np.uint64(32)) * np.uint64(bound)
+            low = product & np.uint64(0xFFFFFFFF)
+    return int(product >> np.uint64(32))
 
 
 @compiled
-def flip(stream: Stream, x: float) -> bool:
-    """Return true with probability exp(−x), x ≥ 0. A sure thing (x = 0) uses no randomness."""
-    if x == 0.0:
-        return True
-    return bool(np.float64(next_word(stream)) < math.exp(-x) * TWO_64)
+def judge(bits: float, scale: float, x: float, width: float) -> int:
+    """Decide U < exp(−x), given that U lies in [bits, bits + 1)/scale."""
+    threshold = math.exp(-x) * scale
+    if (bits + 1.0) * (1.0 + width) < threshold:
+        return PASS
+    if bits * (1.0 - width) > threshold:
+        return FAIL
+    return UNSURE
 
 
 @compiled
-def draw_noise(stream: Stream, noise: int) -> float:
-    """Return standard exponential, Laplace or Gumbel noise."""
-    magnitude = -math.log(draw_uniform(stream))
-    if noise == EXPONENTIAL:
-        return magnitude
-    if noise == GUMBEL:
-        return -math.log(magnitude)
-    return magnitude if next_word(stream) & np.uint64(1) else -magnitude
+def flip(tape: Tape, x: float, width: float) -> int:
+    """Toss a coin that passes with probability exp(−x), x ≥ 0; it uses one word, whatever x."""
+    return judge(np.float64(next_word(tape)), 2.0**64, x, width)
+
+
+@compiled
+def draw_exponential(bits: np.uint64) -> tuple[float, float]:
+    """Return E = −log U and a bound on its error, given that U lies in [bits, bits + 1)/2⁶³.
+
+    log(1 + 1/(2·bits)) < 0.51/(bits + ½) from 25 on; below, which happens once in 2⁵⁸ times, nothing is sure.
+    """
+    if bits < np.uint64(32):
+        return 0.0, math.inf
+    middle = np.float64(bits) + 0.5
+    value = -math.log(middle * 2.0**-63)
+    return value, 0.51 / middle + (1.0 + value) * 2.0**-44

@@ -12,6 +12,12 @@ With q the scores, o public offsets, Δ the sensitivities and y_a = q_a + o_a �
 
 Differences are formed in pairs of floats *before* anything is scaled, so scores near 1e15 that differ in
 their last bit, or sensitivities twelve decades apart, lose nothing.
+
+Each function returns whether its gaps can be *trusted*: whether every gap below FAR is within 2⁻⁴² of the
+exact one. A gap's relative error is below 8u (a few roundings, u = 2⁻⁵³), so at most 2⁻⁴⁴ below FAR = 64. Its
+absolute error comes from leads that cancel, 12u² times their size; it stays below 2⁻⁴⁴ while a size, in units
+of the noise, is below LARGE = 2⁵⁶, counted twice because the leader is found with the same error. Gaps beyond
+FAR need no precision: no more than 2⁻⁹² of the probability is theirs.
 """
 
 import math
@@ -20,21 +26,18 @@ import numpy as np
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.hull import hull_tangent, lead, upper_hull
+from dpselect.kernels.hull import hull_tangent, lead, lead_size, upper_hull
 from dpselect.kernels.twofloat import TwoFloat, add, divide, multiply, two_difference
 
 GLOBAL, INDIVIDUAL, PAIRWISE = 0, 1, 2
+FAR = 64.0
+LARGE = 2.0**56
 
 
 @compiled
 def fill_global_gaps(
-    scores: FloatArray,
-    offsets: FloatArray,
-    sensitivities: FloatArray,
-    t: float,
-    budget: float,
-    gaps: FloatArray,
-) -> None:
+    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, budget: float, gaps: FloatArray
+) -> bool:
     """Fill gaps of the tilted scores over the largest sensitivity; if that is zero, only leaders remain."""
     leader = 0
     widest = sensitivities[0]
@@ -42,12 +45,16 @@ def fill_global_gaps(
         widest = max(widest, sensitivities[a])
         if lead(scores, offsets, sensitivities, t, a, leader)[0] > 0.0:
             leader = a
+    trusted = True
     for a in range(scores.size):
         distance = lead(scores, offsets, sensitivities, t, leader, a)[0]
         if widest > 0.0:
-            gaps[a] = distance / widest * budget
+            gaps[a] = max(0.0, distance / widest * budget)
+            size = lead_size(scores, offsets, sensitivities, t, leader, a) / widest * budget
+            trusted &= size < LARGE or gaps[a] > FAR
         else:
             gaps[a] = 0.0 if distance == 0.0 else math.inf
+    return trusted
 
 
 @compiled
@@ -60,7 +67,7 @@ def fill_pairwise_gaps(
     budget: float,
     hull: IndexArray,
     gaps: FloatArray,
-) -> None:
+) -> bool:
     """Fill budget · max_b (y_b − y_a) / (Δ_a + Δ_b), the negative GEM score, in O(k log k).
 
     The largest quotient is the steepest slope from an outside point to the candidates, so it is attained
@@ -68,20 +75,26 @@ def fill_pairwise_gaps(
     ``hull`` is room for k indices. Two candidates of sensitivity zero are compared in public: the lower
     one gets an infinite gap.
     """
-    size = upper_hull(scores, offsets, sensitivities, order, hull)
+    size, trusted = upper_hull(scores, offsets, sensitivities, order, hull)
     first = hull[0]
     for a in range(scores.size):
-        if sensitivities[a] == 0.0 and lead(scores, offsets, sensitivities, 0.0, first, a)[0] > 0.0:
+        b = a
+        if sensitivities[a] > 0.0:
+            b, sure = hull_tangent(scores, offsets, sensitivities, t, hull, size, a)
+            trusted &= sure
+        elif lead(scores, offsets, sensitivities, 0.0, first, a)[0] > 0.0:
             gaps[a] = math.inf  # sensitivity zero, below `first`, the best such candidate
             continue
-        gap = 0.0
-        if sensitivities[a] > 0.0:
-            b = hull_tangent(scores, offsets, sensitivities, t, hull, size, a)
-            gap = lead(scores, offsets, sensitivities, t, b, a)[0] / (sensitivities[a] + sensitivities[b])
         elif size > 1:  # a lies on `first`, and the next vertex is by construction the steepest from there
             b = hull[1]
-            gap = lead(scores, offsets, sensitivities, t, b, a)[0] / sensitivities[b]
-        gaps[a] = max(0.0, gap * budget)
+        gaps[a] = 0.0
+        reach = sensitivities[a] + sensitivities[b]
+        if b != a and reach > 0.0:
+            gap = lead(scores, offsets, sensitivities, t, b, a)[0] / reach * budget
+            gaps[a] = max(0.0, gap)
+            lead_error = lead_size(scores, offsets, sensitivities, t, b, a) / reach * budget
+            trusted &= lead_error < LARGE or gap > FAR
+    return trusted
 
 
 @compiled
@@ -110,7 +123,7 @@ def fill_individual_gaps(
     anchor_weight: float,
     budget: float,
     gaps: FloatArray,
-) -> None:
+) -> bool:
     """Fill gaps of budget · (q_a − c_a)/Δ_a + b_a, b_a = −tilt · Δ_a/max Δ + anchor_weight · c_a/max|c|."""
     widest = sensitivities.max()
     farthest = np.abs(anchors).max()
@@ -125,10 +138,15 @@ def fill_individual_gaps(
             best_level, best_value = level, value
         elif level == best_level and value > best_value:
             best_value = value
+    trusted = True
+    largest_offsets = 2.0 * (abs(tilt) + abs(anchor_weight))
     for a in range(scores.size):
         offset = tilt_slope * sensitivities[a] + anchor_slope * anchors[a]
         level, value = standardized(scores[a], anchors[a], sensitivities[a], offset, budget)
         if level == best_level:
-            gaps[a] = add(best_value[0], best_value[1], -value[0], -value[1])[0]
+            gaps[a] = max(0.0, add(best_value[0], best_value[1], -value[0], -value[1])[0])
+            size = abs(best_value[0]) + abs(value[0]) + largest_offsets
+            trusted &= size < LARGE or gaps[a] > FAR
         else:
             gaps[a] = math.inf
+    return trusted

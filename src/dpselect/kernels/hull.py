@@ -6,14 +6,22 @@ t, from the point (−Δ_a, y_a − tΔ_a) to the points (Δ_b, q_b + o_b). So *
 because the outside point lies left of the whole hull, slopes along the hull rise and then fall: a binary
 search finds the tangent.
 
-Orientation tests run in pairs of floats, exact to about 2⁻¹⁰⁰ of the products compared. Three points they
-misjudge are collinear to that precision, and which of them carries the tangent then changes the quotient
-by less than its final rounding.
+Orientation tests run in pairs of floats. What they cannot decide beyond their rounding errors they report as
+UNSURE. For probabilities any choice will do then: the points are collinear to 2⁻⁹⁶, and which of them carries
+the tangent changes the quotient by less than its final rounding. A sampler must know, and asks.
 """
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.compilation import compiled
 from dpselect.kernels.twofloat import TwoFloat, add, multiply, two_difference, two_sum
+
+NO, YES, UNSURE = 0, 1, -1
+DOUBT = 2.0**-98
+"""What rounding can do to a difference of two products of leads and widths, relative to their sizes.
+
+A lead of size s errs by at most 12u²s (a product 8u², two additions 4u² each, u = 2⁻⁵³), its product with an
+exact width by 8u² more, the difference of two such products by 4u² of the larger: below 32u² = 2⁻¹⁰¹ in all.
+"""
 
 
 @compiled
@@ -32,53 +40,82 @@ def lead(
 
 
 @compiled
+def lead_size(
+    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int
+) -> float:
+    """Return |q_b − q_a| + |o_b − o_a| + |t(Δ_b − Δ_a)|, to which the error of a lead is relative."""
+    tilt = abs(t * (sensitivities[b] - sensitivities[a]))
+    return abs(scores[b] - scores[a]) + abs(offsets[b] - offsets[a]) + tilt
+
+
+@compiled
+def larger_product(x: TwoFloat, y: TwoFloat, z: TwoFloat, w: TwoFloat, size: float) -> int:
+    """Decide x·y > z·w, where ``size`` bounds both products' magnitudes (leads taken with their sizes).
+
+    Products of single floats are exact as pairs, so that structured data with true ties stay sure.
+    """
+    left = multiply(x[0], x[1], y[0], y[1])
+    right = multiply(z[0], z[1], w[0], w[1])
+    difference = add(left[0], left[1], -right[0], -right[1])[0]
+    exact = x[1] == 0.0 and y[1] == 0.0 and z[1] == 0.0 and w[1] == 0.0
+    if exact or abs(difference) > DOUBT * size:
+        return YES if difference > 0.0 else NO
+    return UNSURE
+
+
+@compiled
 def turns_right(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, i: int, j: int, m: int
-) -> bool:
-    """Tell whether j lies strictly above the chord from i to m, given Δ_i < Δ_j < Δ_m."""
+) -> int:
+    """Decide whether j lies strictly above the chord from i to m, given Δ_i < Δ_j < Δ_m."""
     rise_j = lead(scores, offsets, sensitivities, 0.0, j, i)
     rise_m = lead(scores, offsets, sensitivities, 0.0, m, i)
     run_j = two_difference(sensitivities[j], sensitivities[i])
     run_m = two_difference(sensitivities[m], sensitivities[i])
-    above = multiply(rise_j[0], rise_j[1], run_m[0], run_m[1])
-    chord = multiply(rise_m[0], rise_m[1], run_j[0], run_j[1])
-    return add(above[0], above[1], -chord[0], -chord[1])[0] > 0.0
+    size_j = lead_size(scores, offsets, sensitivities, 0.0, j, i)
+    size_m = lead_size(scores, offsets, sensitivities, 0.0, m, i)
+    return larger_product(rise_j, run_m, rise_m, run_j, size_j * run_m[0] + size_m * run_j[0])
 
 
 @compiled
 def upper_hull(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, order: IndexArray, hull: IndexArray
-) -> int:
-    """Fill ``hull`` with the vertices from left to right and return their number.
+) -> tuple[int, bool]:
+    """Fill ``hull`` with the vertices from left to right; return their number, and whether all is sure.
 
     Andrew's monotone chain over ``order``, the candidates by rising sensitivity. Of candidates with equal
     sensitivity only the best stays.
     """
     size = 0
+    sure = True
     for a in order:
         if size > 0 and sensitivities[a] == sensitivities[hull[size - 1]]:
             if lead(scores, offsets, sensitivities, 0.0, a, hull[size - 1])[0] <= 0.0:
                 continue
             size -= 1
-        while size > 1 and not turns_right(scores, offsets, sensitivities, hull[size - 2], hull[size - 1], a):
+        while size > 1:
+            verdict = turns_right(scores, offsets, sensitivities, hull[size - 2], hull[size - 1], a)
+            sure &= verdict != UNSURE
+            if verdict == YES:
+                break
             size -= 1
         hull[size] = a
         size += 1
-    return size
+    return size, sure
 
 
 @compiled
 def steeper(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, a: int, b: int, c: int
-) -> bool:
-    """Tell whether c gives a larger quotient for a than b does."""
+) -> int:
+    """Decide whether c gives a larger quotient for a than b does."""
     lead_b = lead(scores, offsets, sensitivities, t, b, a)
     lead_c = lead(scores, offsets, sensitivities, t, c, a)
     reach_b = two_sum(sensitivities[a], sensitivities[b])
     reach_c = two_sum(sensitivities[a], sensitivities[c])
-    left = multiply(lead_c[0], lead_c[1], reach_b[0], reach_b[1])
-    right = multiply(lead_b[0], lead_b[1], reach_c[0], reach_c[1])
-    return add(left[0], left[1], -right[0], -right[1])[0] > 0.0
+    size_b = lead_size(scores, offsets, sensitivities, t, b, a)
+    size_c = lead_size(scores, offsets, sensitivities, t, c, a)
+    return larger_product(lead_c, reach_b, lead_b, reach_c, size_c * reach_b[0] + size_b * reach_c[0])
 
 
 @compiled
@@ -90,14 +127,16 @@ def hull_tangent(
     hull: IndexArray,
     size: int,
     a: int,
-) -> int:
-    """Return the vertex b with the largest (y_b − y_a) / (Δ_a + Δ_b), for Δ_a > 0."""
+) -> tuple[int, bool]:
+    """Return the vertex b with the largest (y_b − y_a) / (Δ_a + Δ_b), for Δ_a > 0, and whether it is sure."""
     low, high = 0, size - 1
+    sure = True
     while low < high:
         middle = (low + high) // 2
-        if steeper(scores, offsets, sensitivities, t, a, hull[middle], hull[middle + 1]):
+        verdict = steeper(scores, offsets, sensitivities, t, a, hull[middle], hull[middle + 1])
+        sure &= verdict != UNSURE
+        if verdict == YES:
             low = middle + 1
         else:
             high = middle
-    vertex: int = hull[low]
-    return vertex
+    return hull[low], sure

@@ -1,109 +1,342 @@
-"""Samplers of one row: from gaps, or from scores with noise of their own, to the picked index."""
+"""Samplers of one row. Each returns the picked index, or UNRESOLVED where floats could not decide.
+
+:mod:`dpselect.exact.picks` holds the same samplers in exact arithmetic. They read the same bits in the same
+order, so a row that is unresolved here gets there the pick that infinitely precise floats would have given.
+"""
 
 import math
 
-from dpselect.kernels.arrays import FloatArray
-from dpselect.kernels.chacha import Stream
+import numpy as np
+from numpy.typing import NDArray
+
+from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.kernels.chacha import BYTES, GROUP_BYTES, Tape, candidate_word, load_bytes, next_word
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.draws import draw_below, draw_noise, draw_uniform, flip
+from dpselect.kernels.draws import FAIL, PASS, UNSURE, draw_below, draw_exponential, flip, judge
+from dpselect.kernels.instructions import BLOCK, find_suspects, lowest_bit
+from dpselect.kernels.lazy_gaps import GapOracle, exact_gap
 from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL
 
+UNRESOLVED = -1
+NOBODY = -2
+EXPENSIVE = -3
+"""The row would need more gaps from its oracle than it costs to compute them all."""
 
-@compiled
-def pick_noisy_max(noise: int, gaps: FloatArray, stream: Stream) -> int:
-    """Pick the candidate whose gap and noise of scale one leave it in front."""
-    if noise == EXPONENTIAL:
-        return pick_passer(gaps, stream)
-    if noise == GUMBEL:
-        return pick_until_pass(gaps, stream)
-    best, picked, ties = -math.inf, -1, 0
-    for a in range(gaps.size):
-        if gaps[a] < math.inf:
-            value = draw_noise(stream, noise) - gaps[a]
-            best, picked, ties = keep_larger(value, a, best, picked, ties, stream)
-    return picked
+QUESTIONS = 48
+"""How many gaps an oracle may be asked for; about what sorting and a hull cost."""
+
+LONG_SHOT = 5.56
+"""A gap above log 256 = 5.545…: such a candidate passes only if its byte is 0."""
 
 
 @compiled
-def pick_passer(gaps: FloatArray, stream: Stream) -> int:
-    """Let each candidate pass with probability exp(−gap) and pick one passer uniformly.
+def visits_of(size: int) -> int:
+    """Return how many candidates are visited in random order before the whole row is scanned.
 
-    One pass over the row; the i-th passer replaces the one held with probability 1/i. The leader, of gap
-    zero, always passes.
+    A visit costs about as much as scanning 64 candidates, if few of those may pass, and much less if many.
     """
-    picked, passers = -1, 0
-    for a in range(gaps.size):
-        if flip(stream, gaps[a]):
-            passers += 1
-            if passers == 1 or draw_below(stream, passers) == 0:
-                picked = a
+    return min(size, 24 + size // 64)
+
+
+@compiled
+def pick_noisy_max(
+    noise: int,
+    values: FloatArray,
+    top: float,
+    rate: float,
+    tape: Tape,
+    seen: NDArray[np.bool_],
+    visited: IndexArray,
+    oracle: GapOracle,
+    width: float,
+) -> int:
+    """Pick the candidate in front after noise of scale one, its gap being (top − value) · rate.
+
+    ``seen`` must be false for every candidate on entry, and is so again on return; ``visited`` is room for one
+    number more than there are visits.
+    """
+    if noise == EXPONENTIAL:
+        return pick_passer(values, top, rate, tape, seen, visited, oracle, width)
+    if noise == GUMBEL:
+        return pick_until_pass(values, top, rate, tape, width)
+    return pick_laplace(values, top, rate, tape, width)
+
+
+@compiled
+def pick_passer(
+    values: FloatArray,
+    top: float,
+    rate: float,
+    tape: Tape,
+    seen: NDArray[np.bool_],
+    visited: IndexArray,
+    oracle: GapOracle,
+    width: float,
+) -> int:
+    """Let each candidate pass with probability exp(−gap), independently, and pick a passer uniformly.
+
+    Candidates are visited in random order until one passes. After VISITS of them, the rest is scanned at
+    once: given that nobody passed so far, the first to pass in random order is a uniform choice among all
+    that pass.
+
+    If the oracle is lazy, gaps are lower bounds: a coin that fails against one fails, any other is judged
+    again against the gap itself.
+    """
+    visits = visits_of(values.size)
+    visited[-1] = 0  # questions to the oracle
+    picked = NOBODY
+    count = 0
+    while count < visits and picked == NOBODY:
+        a = draw_below(tape, values.size)
+        while seen[a]:
+            a = draw_below(tape, values.size)
+        seen[a] = True
+        visited[count] = a
+        count += 1
+        bits = np.float64(next_word(tape))
+        verdict = judge(bits, 2.0**64, (top - values[a]) * rate, width)
+        if verdict != FAIL and oracle.lazy:
+            visited[-1] += 1
+            verdict = judge(bits, 2.0**64, exact_gap(oracle, a), width)
+        if verdict != FAIL:
+            picked = a if verdict == PASS else UNRESOLVED
+    if picked == NOBODY:
+        picked = scan_passers(values, top, rate, tape, seen, visited, oracle, width)
+    for i in range(count):
+        seen[visited[i]] = False
     return picked
 
 
 @compiled
-def pick_until_pass(gaps: FloatArray, stream: Stream) -> int:
+def scan_passers(
+    values: FloatArray,
+    top: float,
+    rate: float,
+    tape: Tape,
+    seen: NDArray[np.bool_],
+    visited: IndexArray,
+    oracle: GapOracle,
+    width: float,
+) -> int:
+    """Test all candidates not seen and pick one that passes, uniformly.
+
+    Candidate a's coin is U_a = 0.bbbbbbbb…, of which the first byte is looked at for everybody and 64 more
+    bits where that does not decide. The i-th passer replaces the one held with probability 1/i.
+    """
+    cut = top - LONG_SHOT / rate
+    picked, passers = UNRESOLVED, 0
+    for first in range(0, values.size, BLOCK):
+        if first % GROUP_BYTES == 0:
+            load_bytes(tape, first // GROUP_BYTES)
+        at = BYTES + first % GROUP_BYTES // 8
+        suspects = suspects_in_block(values, first, cut, tape, at)
+        while suspects != 0:
+            a = first + lowest_bit(suspects)
+            suspects &= suspects - np.uint64(1)
+            if seen[a]:
+                continue
+            byte = (tape[at + (a - first) // 8] >> np.uint64(8 * (a & 7))) & np.uint64(0xFF)
+            verdict = judge_candidate(tape, byte, a, (top - values[a]) * rate, width)
+            if verdict != FAIL and oracle.lazy:
+                visited[-1] += 1
+                if visited[-1] > QUESTIONS:
+                    return EXPENSIVE
+                verdict = judge_candidate(tape, byte, a, exact_gap(oracle, a), width)
+            if verdict == UNSURE:
+                return UNRESOLVED
+            if verdict == PASS:
+                passers += 1
+                if passers == 1 or draw_below(tape, passers) == 0:
+                    picked = a
+    return picked
+
+
+@compiled
+def suspects_in_block(values: FloatArray, first: int, cut: float, tape: Tape, at: int) -> np.uint64:
+    """Return a bit for each candidate of a block who may pass: its value reaches ``cut``, or its byte is 0."""
+    if first + BLOCK <= values.size:
+        return np.uint64(find_suspects(values, first, cut, tape, at))
+    mask = np.uint64(0)
+    for a in range(first, values.size):
+        byte = (tape[at + (a - first) // 8] >> np.uint64(8 * (a & 7))) & np.uint64(0xFF)
+        if values[a] >= cut or byte == 0:
+            mask |= np.uint64(1) << np.uint64(a - first)
+    return mask
+
+
+@compiled
+def judge_candidate(tape: Tape, byte: np.uint64, a: int, x: float, width: float) -> int:
+    """Decide candidate a's coin, U_a < exp(−x): by its byte if possible, else with its word."""
+    verdict = judge(np.float64(byte), 2.0**8, x, width)
+    if verdict == UNSURE:
+        bits = np.float64(byte) * 2.0**64 + np.float64(candidate_word(tape, a))
+        verdict = judge(bits, 2.0**72, x, width)
+    return verdict
+
+
+@compiled
+def pick_until_pass(values: FloatArray, top: float, rate: float, tape: Tape, width: float) -> int:
     """Propose candidates uniformly until one passes: Pr[a] ∝ exp(−gap), the exponential mechanism."""
     while True:
-        a = draw_below(stream, gaps.size)
-        if flip(stream, gaps[a]):
-            return a
+        a = draw_below(tape, values.size)
+        verdict = flip(tape, (top - values[a]) * rate, width)
+        if verdict != FAIL:
+            return a if verdict == PASS else UNRESOLVED
+
+
+@compiled
+def pick_laplace(values: FloatArray, top: float, rate: float, tape: Tape, width: float) -> int:
+    """Pick the largest of Laplace noise less gap. A word for each candidate: a sign bit, 63 bits of size."""
+    best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
+    for a in range(values.size):
+        word = next_word(tape)
+        size, error = draw_exponential(word >> np.uint64(1))
+        gap = (top - values[a]) * rate
+        if gap == math.inf:
+            continue
+        value = (size if word & np.uint64(1) else -size) - gap
+        error += width * (1.0 + size + gap)
+        if value - error > best_low:
+            rival = max(rival, best_high)
+            best_low, best_high, picked = value - error, value + error, a
+        else:
+            rival = max(rival, value + error)
+    return picked if best_low > rival else UNRESOLVED
+
+
+@compiled
+def pick_by_random_stopping(
+    noise: int,
+    scores: FloatArray,
+    sensitivities: FloatArray,
+    scale: float,
+    gamma: float,
+    eta: float,
+    tape: Tape,
+    width: float,
+) -> int:
+    """Draw K candidates with replacement, add fresh noise of scale · Δ_a to each, and pick the largest.
+
+    Draws without noise (Δ_a = 0) are compared exactly; those that tie share the pick uniformly.
+    """
+    top = scores.max()
+    best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
+    atom, atom_pick, ties = -math.inf, UNRESOLVED, 0
+    stop = new_stop(gamma, eta, tape)
+    drawn = 0
+    while True:
+        a = draw_below(tape, scores.size)
+        drawn += 1
+        if sensitivities[a] == 0.0:
+            if scores[a] > atom:
+                atom, atom_pick, ties = scores[a], a, 1
+            elif scores[a] == atom:
+                ties += 1
+                if draw_below(tape, ties) == 0:
+                    atom_pick = a
+        else:
+            word = next_word(tape)
+            size, error = draw_exponential(word >> np.uint64(1))
+            spread = scale * sensitivities[a]
+            shortfall = scores[a] - top
+            value = spread * (size if noise == EXPONENTIAL or word & np.uint64(1) else -size) + shortfall
+            error = spread * (error + width * (1.0 + size)) - width * shortfall
+            if value - error > best_low:
+                rival = max(rival, best_high)
+                best_low, best_high, picked = value - error, value + error, a
+            else:
+                rival = max(rival, value + error)
+        verdict = stops(stop, drawn, gamma, eta, tape, width)
+        if verdict == UNSURE:
+            return UNRESOLVED
+        if verdict == PASS:
+            break
+    level = atom - top
+    doubt = -width * level if level > -math.inf else 0.0
+    if level - doubt > max(best_high, rival):
+        return atom_pick
+    return picked if best_low > max(rival, level + doubt) else UNRESOLVED
+
+
+@compiled
+def new_stop(gamma: float, eta: float, tape: Tape) -> FloatArray:
+    """Return [U, Pr[K ≤ n], Pr[K = n+1]] before the first draw, where U decides K by inversion.
+
+    Geometric K (η = 1) is decided draw by draw instead, and so is γ = 1.
+    """
+    stop = np.zeros(3)
+    if eta != 1.0 and gamma < 1.0:
+        stop[0] = np.float64(next_word(tape)) * 2.0**-64
+        stop[2] = first_stop(gamma, eta)
+    return stop
+
+
+@compiled
+def first_stop(gamma: float, eta: float) -> float:
+    """Return Pr[K = 1] = η(1−γ)/(γ^−η − 1)."""
+    decay = -math.log(gamma)
+    if eta == 0.0:
+        return (1.0 - gamma) / decay
+    if eta * decay > 40.0:
+        return (1.0 - gamma) * math.exp(math.log(eta) - eta * decay)
+    return (1.0 - gamma) * eta / math.expm1(eta * decay)
+
+
+@compiled
+def stops(stop: FloatArray, drawn: int, gamma: float, eta: float, tape: Tape, width: float) -> int:
+    """Decide whether K = drawn, given that K ≥ drawn.
+
+    For η = 1 a coin of probability γ, compared bit by bit with γ · 2⁶⁴, which is exact in floats but for a
+    fraction. Otherwise U against Pr[K ≤ n], summed by Pr[K = n+1]/Pr[K = n] = (1−γ)(n+η)/(n+1); each of its
+    terms loses at most 2⁻⁴⁹ to rounding.
+    """
+    if gamma == 1.0:
+        return PASS
+    if eta == 1.0:
+        threshold = gamma * 2.0**64
+        word = next_word(tape)
+        whole = np.uint64(threshold)
+        if word < whole:
+            return PASS
+        return FAIL if word > whole or np.float64(whole) == threshold else UNSURE
+    stop[1] += stop[2]
+    stop[2] *= (1.0 - gamma) * (drawn + eta) / (drawn + 1.0)
+    doubt = width + drawn * 2.0**-49
+    if stop[0] + doubt < stop[1]:
+        return PASS
+    return FAIL if stop[0] - doubt > stop[1] else UNSURE
+
+
+@compiled
+def pick_largest_noisy(
+    noise: int, scores: FloatArray, sensitivities: FloatArray, scale: float, tape: Tape
+) -> int:
+    """Pick the largest score after noise of scale · Δ_a, every candidate drawn once (not private, floats)."""
+    top = scores.max()
+    best, picked, ties = -math.inf, UNRESOLVED, 0
+    for a in range(scores.size):
+        value = scores[a] - top
+        if sensitivities[a] > 0.0:
+            word = next_word(tape)
+            size = draw_exponential(word >> np.uint64(1))[0]
+            if noise == GUMBEL:
+                size = -math.log(size)
+            elif noise != EXPONENTIAL and not word & np.uint64(1):
+                size = -size
+            value += scale * sensitivities[a] * size
+        best, picked, ties = keep_larger(value, a, best, picked, ties, tape)
+    return picked
 
 
 @compiled
 def keep_larger(
-    value: float, a: int, best: float, picked: int, ties: int, stream: Stream
+    value: float, a: int, best: float, picked: int, ties: int, tape: Tape
 ) -> tuple[float, int, int]:
     """Return the new (best, picked, ties) after seeing ``value``; equal values share the pick uniformly."""
     if value > best:
         return value, a, 1
     if value == best:
         ties += 1
-        if draw_below(stream, ties) == 0:
+        if draw_below(tape, ties) == 0:
             picked = a
     return best, picked, ties
-
-
-@compiled
-def pick_largest_noisy(noise: int, scores: FloatArray, scales: FloatArray, stream: Stream) -> int:
-    """Pick the largest q_a + b_a Z_a, every candidate drawn once."""
-    top = scores.max()
-    best, picked, ties = -math.inf, -1, 0
-    for a in range(scores.size):
-        value = scores[a] - top
-        if scales[a] > 0.0:
-            value += scales[a] * draw_noise(stream, noise)
-        best, picked, ties = keep_larger(value, a, best, picked, ties, stream)
-    return picked
-
-
-@compiled
-def pick_by_random_stopping(
-    noise: int, scores: FloatArray, scales: FloatArray, gamma: float, eta: float, stream: Stream
-) -> int:
-    """Draw K candidates with replacement, add fresh noise to each, and pick the largest.
-
-    K is truncated negative binomial; it is drawn by inversion, one term of its law for each draw made:
-    Pr[K = 1] = η(1−γ)/(γ^−η − 1) and Pr[K = n+1] / Pr[K = n] = (1−γ)(n+η)/(n+1).
-    """
-    top = scores.max()
-    best, picked, ties = -math.inf, -1, 0
-    remaining = draw_uniform(stream)
-    decay = -math.log(gamma)
-    if gamma == 1.0:
-        term = 1.0
-    elif eta == 0.0:
-        term = (1.0 - gamma) / decay
-    else:
-        term = eta * (1.0 - gamma) / math.expm1(eta * decay)
-    drawn = 0
-    while True:
-        a = draw_below(stream, scores.size)
-        value = scores[a] - top
-        if scales[a] > 0.0:
-            value += scales[a] * draw_noise(stream, noise)
-        best, picked, ties = keep_larger(value, a, best, picked, ties, stream)
-        drawn += 1
-        remaining -= term
-        term *= (1.0 - gamma) * (drawn + eta) / (drawn + 1.0)
-        if remaining < 0.0 or term == 0.0:
-            return picked

@@ -25,7 +25,8 @@ import math
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray
-from dpselect.kernels.compilation import compiled, fused_multiply_add
+from dpselect.kernels.compilation import compiled
+from dpselect.kernels.instructions import fused_multiply_add
 
 EXPONENTIAL, LAPLACE, GUMBEL = 0, 1, 2
 ONCE, STOPPING = False, True

@@ -5,9 +5,10 @@ import math
 import numpy as np
 
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Normalisation, Table, Units
-from dpselect.kernels.chacha import new_stream, seek
+from dpselect.kernels.chacha import Tape, new_stream, seek
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.draws import draw_below, flip
+from dpselect.kernels.instructions import float_bits, float_of_bits
+from dpselect.kernels.draws import FAIL, PASS, draw_below, flip
 from dpselect.kernels.gaps import (
     GLOBAL,
     INDIVIDUAL,
@@ -16,11 +17,24 @@ from dpselect.kernels.gaps import (
     fill_individual_gaps,
     fill_pairwise_gaps,
 )
+from dpselect.kernels.lazy_gaps import new_oracle, no_oracle
 from dpselect.kernels.passers import fill_exponential_pmf, fill_gumbel_pmf
-from dpselect.kernels.picks import keep_larger, pick_by_random_stopping, pick_largest_noisy, pick_noisy_max
+from dpselect.kernels.picks import (
+    EXPENSIVE,
+    UNRESOLVED,
+    keep_larger,
+    pick_by_random_stopping,
+    pick_largest_noisy,
+    pick_noisy_max,
+    visits_of,
+)
 from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, ONCE, fill_largest_noisy_pmf
 from dpselect.kernels.ranks import rank_covariance_sign
 from dpselect.kernels.twofloat import add
+
+
+MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
+"""All bits of a float but its sign."""
 
 
 @compiled
@@ -52,20 +66,20 @@ def sensitivity_order(table: Table, row: int, known: IndexArray) -> IndexArray:
 @compiled
 def fill_gaps(
     table: Table, rule: Normalisation, row: int, order: IndexArray, hull: IndexArray, gaps: FloatArray
-) -> IndexArray:
-    """Fill the gaps of one row and return the order of its sensitivities, for the next row to reuse."""
+) -> tuple[bool, IndexArray]:
+    """Fill the gaps of one row; return whether to trust them, and the order of the sensitivities for reuse."""
     scores = row_of(table.scores, table.bounds, row)
     sensitivities = row_of(table.sensitivities, table.bounds, row)
     public = row_of(table.public, table.bounds, row)
-    tilt = rule.tilts[row]
+    tilt, weight = rule.tilts[row], rule.anchor_weights[row]
     if rule.kind == GLOBAL:
-        fill_global_gaps(scores, public, sensitivities, tilt, rule.budget, gaps)
+        trusted = fill_global_gaps(scores, public, sensitivities, tilt, rule.budget, gaps)
     elif rule.kind == INDIVIDUAL:
-        fill_individual_gaps(scores, public, sensitivities, tilt, rule.anchor_weights[row], rule.budget, gaps)
-    elif rule.kind == PAIRWISE:
+        trusted = fill_individual_gaps(scores, public, sensitivities, tilt, weight, rule.budget, gaps)
+    else:
         order = sensitivity_order(table, row, order)
-        fill_pairwise_gaps(scores, public, sensitivities, order, tilt, rule.budget, hull, gaps)
-    return order
+        trusted = fill_pairwise_gaps(scores, public, sensitivities, order, tilt, rule.budget, hull, gaps)
+    return trusted, order
 
 
 @compiled
@@ -75,7 +89,7 @@ def noisy_max_gaps(first: int, last: int, table: Table, rule: Normalisation, gap
     order = np.empty(0, np.int64)
     for row in range(first, last):
         target = gaps[table.bounds[row] : table.bounds[row + 1]]
-        order = fill_gaps(table, rule, row, order, hull, target)
+        _, order = fill_gaps(table, rule, row, order, hull, target)
 
 
 @compiled
@@ -96,20 +110,68 @@ def noisy_max_pmf(
 
 
 @compiled
+def row_top(values: FloatArray) -> float:
+    """Return the largest value; flipping the bits of negative floats gives integers of the same order."""
+    largest = np.int64(-0x8000000000000000)
+    for i in range(values.size):
+        bits = float_bits(values[i])
+        largest = max(largest, bits ^ ((bits >> 63) & MAGNITUDE))
+    return float_of_bits(largest ^ ((largest >> 63) & MAGNITUDE))
+
+
+@compiled
 def noisy_max_select(
-    first: int, last: int, table: Table, rule: Normalisation, noise: int, units: Units, picks: IndexArray
+    first: int,
+    last: int,
+    table: Table,
+    rule: Normalisation,
+    noise: int,
+    plain: bool,  # noqa: FBT001
+    units: Units,
+    width: float,
+    picks: IndexArray,
 ) -> None:
-    """Pick one candidate of every row by a noisy max over normalised scores."""
+    """Pick one candidate of every row by a noisy max over normalised scores.
+
+    ``plain`` says that there are no offsets (and no tilt, if normalisation is global): then gaps are computed
+    only for the candidates looked at, as far as that goes.
+    """
     widest = widest_row(first, last, table.bounds)
     scratch = np.empty(widest)
     hull = np.empty(widest, np.int64)
-    order = np.empty(0, np.int64)
-    stream = new_stream(units.key)
+    sensitivity_order = np.empty(0, np.int64)
+    seen = np.zeros(widest, np.bool_)
+    visited = np.empty(visits_of(widest) + 1, np.int64)
+    tape = new_stream(units.key)
     for row in range(first, last):
-        gaps = scratch[: table.bounds[row + 1] - table.bounds[row]]
-        order = fill_gaps(table, rule, row, order, hull, gaps)
-        seek(stream, units.nonces[row])
-        picks[row] = pick_noisy_max(noise, gaps, stream)
+        seek(tape, units.nonces, row)
+        size = table.bounds[row + 1] - table.bounds[row]
+        picks[row] = EXPENSIVE
+        oracle = no_oracle()
+        if plain and rule.kind == GLOBAL:
+            scores = row_of(table.scores, table.bounds, row)
+            if row == first or table.sensitivities.starts[row] != table.sensitivities.starts[row - 1]:
+                sensitivity = row_top(row_of(table.sensitivities, table.bounds, row))
+            if sensitivity > 0.0:
+                rate = rule.budget / sensitivity
+                picks[row] = pick_noisy_max(
+                    noise, scores, row_top(scores), rate, tape, seen, visited, oracle, width
+                )
+        elif plain and rule.kind == PAIRWISE and noise == EXPONENTIAL:
+            scores = row_of(table.scores, table.bounds, row)
+            sensitivities = row_of(table.sensitivities, table.bounds, row)
+            values = scratch[:size]
+            asked = new_oracle(scores, sensitivities, rule.tilts[row], rule.budget, values)
+            if asked.narrowest > 0.0:
+                picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, tape, seen, visited, asked, width)
+        if picks[row] == EXPENSIVE:
+            seek(tape, units.nonces, row)
+            values = scratch[:size]
+            trusted, sensitivity_order = fill_gaps(table, rule, row, sensitivity_order, hull, values)
+            np.negative(values, values)
+            picks[row] = UNRESOLVED
+            if trusted:
+                picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, tape, seen, visited, oracle, width)
 
 
 @compiled
@@ -143,18 +205,21 @@ def largest_noisy_select(
     gamma: float,
     eta: float,
     units: Units,
+    width: float,
     picks: IndexArray,
 ) -> None:
     """Pick the largest noisy score of every row, candidate a's noise being scale · Δ_a."""
-    stream = new_stream(units.key)
+    tape = new_stream(units.key)
     for row in range(first, last):
-        seek(stream, units.nonces[row])
+        seek(tape, units.nonces, row)
         scores = row_of(table.scores, table.bounds, row)
-        scales = row_of(table.sensitivities, table.bounds, row) * scale
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
         if stopping:
-            picks[row] = pick_by_random_stopping(noise, scores, scales, gamma, eta, stream)
+            picks[row] = pick_by_random_stopping(
+                noise, scores, sensitivities, scale, gamma, eta, tape, width
+            )
         else:
-            picks[row] = pick_largest_noisy(noise, scores, scales, stream)
+            picks[row] = pick_largest_noisy(noise, scores, sensitivities, scale, tape)
 
 
 @compiled
@@ -173,34 +238,40 @@ def randomized_response_pmf(first: int, last: int, table: Table, epsilon: float,
 
 
 @compiled
-def randomized_response_select(
-    first: int, last: int, table: Table, epsilon: float, units: Units, picks: IndexArray
-) -> None:
-    """Propose uniform candidates until one is kept: the best surely, any other with probability e^−ε.
+def keep_proposal(size: int, truth: int, epsilon: float, tape: Tape, width: float) -> int:
+    """Propose uniform answers until one is kept: the truth surely, any other with probability e^−ε.
 
-    The accepted candidate has the odds e^ε : 1 : … : 1 of randomised response.
+    The answer kept has the odds e^ε : 1 : … : 1 of randomised response.
     """
-    stream = new_stream(units.key)
+    while True:
+        answer = draw_below(tape, size)
+        verdict = PASS if answer == truth else flip(tape, epsilon, width)
+        if verdict != FAIL:
+            return answer if verdict == PASS else UNRESOLVED
+
+
+@compiled
+def randomized_response_select(
+    first: int, last: int, table: Table, epsilon: float, units: Units, width: float, picks: IndexArray
+) -> None:
+    """Report the best candidate of every row by randomised response; ties for it are broken uniformly."""
+    tape = new_stream(units.key)
     for row in range(first, last):
-        seek(stream, units.nonces[row])
+        seek(tape, units.nonces, row)
         scores = row_of(table.scores, table.bounds, row)
         best, winner, ties = -math.inf, 0, 0
         for a in range(scores.size):
-            best, winner, ties = keep_larger(scores[a], a, best, winner, ties, stream)
-        while True:
-            picked = draw_below(stream, scores.size)
-            if picked == winner or flip(stream, epsilon):
-                break
-        picks[row] = picked
+            best, winner, ties = keep_larger(scores[a], a, best, winner, ties, tape)
+        picks[row] = keep_proposal(scores.size, winner, epsilon, tape, width)
 
 
 @compiled
 def uniform_select(first: int, last: int, table: Table, units: Units, picks: IndexArray) -> None:
     """Pick a candidate of every row at random."""
-    stream = new_stream(units.key)
+    tape = new_stream(units.key)
     for row in range(first, last):
-        seek(stream, units.nonces[row])
-        picks[row] = draw_below(stream, table.bounds[row + 1] - table.bounds[row])
+        seek(tape, units.nonces, row)
+        picks[row] = draw_below(tape, table.bounds[row + 1] - table.bounds[row])
 
 
 @compiled
@@ -214,17 +285,28 @@ def correlation_signs(first: int, last: int, table: Table, positive: IndexArray)
 
 @compiled
 def noisy_signs(
-    first: int, last: int, positive: IndexArray, epsilon: float, units: Units, reported: IndexArray
+    first: int,
+    last: int,
+    positive: IndexArray,
+    epsilon: float,
+    units: Units,
+    width: float,
+    reported: IndexArray,
 ) -> None:
     """Report each row's sign by randomised response: the true one has the odds e^ε : 1."""
-    stream = new_stream(units.key)
+    tape = new_stream(units.key)
     for row in range(first, last):
-        seek(stream, units.nonces[row])
-        while True:
-            answer = draw_below(stream, 2)
-            if answer == positive[row] or flip(stream, epsilon):
-                break
-        reported[row] = answer
+        seek(tape, units.nonces, row)
+        reported[row] = keep_proposal(2, positive[row], epsilon, tape, width)
+
+
+@compiled
+def largest_magnitude(first: int, last: int, values: FloatArray) -> float:
+    """Return the largest magnitude in values[first:last]; infinite or NaN if any value is."""
+    largest = np.int64(0)
+    for value in values[first:last]:
+        largest = max(largest, float_bits(value) & MAGNITUDE)
+    return float_of_bits(largest)
 
 
 @compiled

@@ -2,13 +2,13 @@
 
 A pair (high, low) with |low| ≤ ulp(high)/2 stands for high + low. The algorithms are the classical ones
 of Dekker and Knuth; errors are relative to the exact result, with u = 2⁻⁵³:
-``two_difference`` is exact, ``add`` errs by at most 3u², ``multiply`` by 5u², ``divide`` by 10u²
-(M. Joldes, J.-M. Muller, V. Popescu, Tight and rigorous error bounds for basic building blocks of
-double-word arithmetic, 2017). ``add`` loses that bound when its arguments cancel, as any addition does;
-its error is then relative to the larger argument.
+``two_difference`` is exact, ``add`` errs by less than 4u², also where its arguments cancel, ``multiply`` by less
+than 8u², ``divide`` by less than 10u² (M. Joldes, J.-M. Muller, V. Popescu, Tight and rigorous error bounds for
+basic building blocks of double-word arithmetic, 2017: algorithms 6, 11 and 15).
 """
 
-from dpselect.kernels.compilation import compiled, fused_multiply_add
+from dpselect.kernels.compilation import compiled
+from dpselect.kernels.instructions import fused_multiply_add
 
 TwoFloat = tuple[float, float]
 

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 import dpselect.parameters as check
-from dpselect import kernels
+from dpselect import exact, kernels
 from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import FloatArray, IndexArray
@@ -111,9 +111,10 @@ class CombinedGEM:
         answers = pick_rows(
             batch,
             source.lane("correlation"),
-            lambda first, last, units, picks: kernels.rows.noisy_signs(
-                first, last, positive, self.question_epsilon, units, picks
+            lambda first, last, units, width, picks: kernels.rows.noisy_signs(
+                first, last, positive, self.question_epsilon, units, width, picks
             ),
+            lambda row, stream: exact.report_sign(int(positive[row]), self.question_epsilon, stream),
         )
         tilts = np.where(answers == 1, -1.0, 1.0)
         return batch.restore_rows(self._gem(batch, tilts).select(batch, source.lane("pick")))

@@ -14,22 +14,24 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from dpselect import kernels
+from dpselect import exact, kernels
 from dpselect.candidates import Batch
 from dpselect.kernels.arrays import FloatArray, IndexArray, Normalisation
 from dpselect.mechanisms.rows import pick_rows, weigh_rows
 from dpselect.parameters import LARGEST, NOISES, Noise
 from dpselect.randomness import Randomness
 
-__all__ = ["Composition", "tilt_scale"]
+__all__ = ["Composition", "tilts"]
 
 Kind: TypeAlias = Literal["global", "individual", "pairwise"]
 KINDS: tuple[Kind, ...] = ("global", "individual", "pairwise")  # numbered as in the kernels
 
 
-def tilt_scale(batch: Batch, beta: float) -> FloatArray:
-    """Return log(k/β) for each row: how far the largest of k noises reaches, but for a chance of β."""
-    return np.log(batch.sizes / beta)
+def tilts(batch: Batch, weight: float | FloatArray, beta: float) -> FloatArray:
+    """Return weight · log(k/β) for each row: how far the largest of k noises reaches, but for a chance of β."""
+    if isinstance(weight, float) and weight == 0:
+        return np.zeros(batch.rows)
+    return weight * np.log(batch.sizes / beta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,23 @@ class Composition:
     def select(self, batch: Batch, randomness: Randomness | None) -> IndexArray:
         """Return one pick for each row."""
         rule, noise = self._rule, NOISES.index(self.noise)
+        tilted = self.kind == "global" and self.tilts.any()
+        plain = self.kind != "individual" and not tilted and not batch.has_public
         return pick_rows(
             batch,
             randomness,
-            lambda first, last, units, picks: kernels.rows.noisy_max_select(
-                first, last, batch.table, rule, noise, units, picks
+            lambda first, last, units, width, picks: kernels.rows.noisy_max_select(
+                first, last, batch.table, rule, noise, plain, units, width, picks
             ),
+            lambda row, stream: exact.pick_noisy_max(self.noise, self._exact_gaps(batch, row), stream),
         )
+
+    def _exact_gaps(self, batch: Batch, row: int) -> exact.Gaps:
+        scores, sensitivities, public = batch.row(row)
+        tilt = float(self.tilts[row])
+        if self.kind == "global":
+            return exact.global_gaps(scores, public, sensitivities, tilt, self.budget)
+        if self.kind == "pairwise":
+            return exact.pairwise_gaps(scores, public, sensitivities, tilt, self.budget)
+        weight = float(self._rule.anchor_weights[row])
+        return exact.individual_gaps(scores, public, sensitivities, tilt, weight, self.budget)

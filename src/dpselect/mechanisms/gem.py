@@ -10,7 +10,7 @@ from dpselect import kernels
 from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import FloatArray, Normalisation
-from dpselect.mechanisms.composition import Composition, tilt_scale
+from dpselect.mechanisms.composition import Composition, tilts
 from dpselect.parallel import over_rows
 from dpselect.parameters import Noise, store
 from dpselect.randomness import Randomness
@@ -163,8 +163,9 @@ def gem_composition(
     batch: Batch, epsilon: float, beta: float, tilt: float | FloatArray, noise: Noise = "exponential"
 ) -> Composition:
     """Return GEM as a composition; ``tilt`` may differ between rows."""
-    tilts = tilt * 2 * tilt_scale(batch, beta) / epsilon
-    return Composition(kind="pairwise", noise=noise, budget=epsilon / 2, tilts=tilts)
+    return Composition(
+        kind="pairwise", noise=noise, budget=epsilon / 2, tilts=tilts(batch, tilt * 2 / epsilon, beta)
+    )
 
 
 def gem_guarantee(epsilon: float, noise: Noise) -> Guarantee:

@@ -6,8 +6,9 @@ The noisy max draws every candidate once; random stopping draws a random number 
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 
-from dpselect import kernels
+from dpselect import exact, kernels
 from dpselect.candidates import Batch
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.mechanisms.rows import pick_rows, weigh_rows
@@ -22,7 +23,7 @@ class LargestNoisy:
     """Which noise, how much of it, and how many candidates are drawn."""
 
     noise: Noise
-    scale: float
+    scale: Fraction
     """Candidate a's noise has scale ``scale`` · Δ_a."""
     stopping: tuple[float, float] | None = None
     """(γ, η) of the random number of draws; ``None`` if every candidate is drawn once."""
@@ -31,7 +32,7 @@ class LargestNoisy:
     def _law(self) -> tuple[int, float, bool, float, float]:
         return (
             NOISES.index(self.noise),
-            self.scale,
+            float(self.scale),
             self.stopping is not None,
             *(self.stopping or (1.0, 1.0)),
         )
@@ -50,7 +51,15 @@ class LargestNoisy:
         return pick_rows(
             batch,
             randomness,
-            lambda first, last, units, picks: kernels.rows.largest_noisy_select(
-                first, last, batch.table, *law, units, picks
+            lambda first, last, units, width, picks: kernels.rows.largest_noisy_select(
+                first, last, batch.table, *law, units, width, picks
             ),
+            lambda row, stream: self._resolve(batch, row, stream),
+        )
+
+    def _resolve(self, batch: Batch, row: int, stream: exact.ExactStream) -> int:
+        scores, sensitivities, _ = batch.row(row)
+        gamma, eta = self.stopping or (1.0, 1.0)
+        return exact.pick_by_random_stopping(
+            self.noise, scores, sensitivities, self.scale, gamma, eta, stream
         )

@@ -6,7 +6,7 @@ from typing import Any, final
 import dpselect.parameters as check
 from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.guarantees import Guarantee
-from dpselect.mechanisms.composition import Composition, tilt_scale
+from dpselect.mechanisms.composition import Composition, tilts
 from dpselect.parameters import Noise, store
 from dpselect.randomness import Randomness
 
@@ -109,5 +109,5 @@ class NoisyMax:
             kind="global",
             noise=self.noise,
             budget=self.epsilon if self.monotone else self.epsilon / 2,
-            tilts=self.tilt * 2 * tilt_scale(batch, self.beta) / self.epsilon,
+            tilts=tilts(batch, self.tilt * 2 / self.epsilon, self.beta),
         )

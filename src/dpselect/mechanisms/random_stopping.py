@@ -1,6 +1,7 @@
 """Random stopping: the best of a random number of private draws."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, final
 
 import dpselect.parameters as check
@@ -85,4 +86,5 @@ class RandomStopping:
 
     @property
     def _law(self) -> LargestNoisy:
-        return LargestNoisy("laplace", (2 + self.eta) / self.epsilon, stopping=(self.gamma, self.eta))
+        scale = (2 + Fraction(self.eta)) / Fraction(self.epsilon)
+        return LargestNoisy("laplace", scale, stopping=(self.gamma, self.eta))

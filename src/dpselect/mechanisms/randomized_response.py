@@ -6,7 +6,7 @@ from typing import Any, final
 import numpy as np
 
 import dpselect.parameters as check
-from dpselect import kernels
+from dpselect import exact, kernels
 from dpselect.candidates import Numbers, read_batch
 from dpselect.guarantees import Guarantee
 from dpselect.mechanisms.rows import pick_rows, weigh_rows
@@ -78,9 +78,10 @@ class RandomizedResponse:
             pick_rows(
                 batch,
                 randomness,
-                lambda first, last, units, picks: kernels.rows.randomized_response_select(
-                    first, last, batch.table, self.epsilon, units, picks
+                lambda first, last, units, width, picks: kernels.rows.randomized_response_select(
+                    first, last, batch.table, self.epsilon, units, width, picks
                 ),
+                lambda row, stream: exact.pick_randomized_response(batch.row(row)[0], self.epsilon, stream),
             )
         )
 
@@ -128,7 +129,7 @@ class Uniform:
             pick_rows(
                 batch,
                 randomness,
-                lambda first, last, units, picks: kernels.rows.uniform_select(
+                lambda first, last, units, _, picks: kernels.rows.uniform_select(
                     first, last, batch.table, units, picks
                 ),
             )

@@ -6,6 +6,7 @@ import numpy as np
 
 from dpselect import kernels
 from dpselect.candidates import Batch
+from dpselect.exact import ExactStream
 from dpselect.kernels.arrays import FloatArray, IndexArray, Units
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
@@ -13,6 +14,9 @@ from dpselect.randomness import Randomness
 __all__ = ["pick_rows", "weigh_rows"]
 
 TOLERANCE = 1e-12
+
+FILTER_WIDTH = 2.0**-40
+"""A bound on the relative error of any probability a sampler computes; docs/theory/exact-sampling.md derives it."""
 
 
 def weigh_rows(batch: Batch, fill: Callable[[int, int, FloatArray], None]) -> FloatArray:
@@ -35,11 +39,21 @@ def weigh_rows(batch: Batch, fill: Callable[[int, int, FloatArray], None]) -> Fl
 
 
 def pick_rows(
-    batch: Batch, randomness: Randomness | None, fill: Callable[[int, int, Units, IndexArray], None]
+    batch: Batch,
+    randomness: Randomness | None,
+    fill: Callable[[int, int, Units, float, IndexArray], None],
+    resolve: Callable[[int, ExactStream], int] | None = None,
 ) -> IndexArray:
-    """Return one pick for each row. ``fill(first, last, units, picks)`` writes those of a block of rows."""
+    """Return one pick for each row.
+
+    ``fill(first, last, units, width, picks)`` writes those of a block of rows, and −1 where floats of relative
+    precision ``width`` cannot decide; ``resolve(row, stream)`` decides such a row exactly.
+    """
     units = (randomness or Randomness.fresh()).units(batch.rows)
     picks = np.empty(batch.rows, dtype=np.int64)
     if batch.rows:
-        over_rows(batch.table.bounds, lambda first, last: fill(first, last, units, picks))
+        over_rows(batch.table.bounds, lambda first, last: fill(first, last, units, FILTER_WIDTH, picks))
+    if resolve is not None and batch.rows and picks.min() < 0:
+        for row in np.flatnonzero(picks < 0).tolist():
+            picks[row] = resolve(row, ExactStream(units, row))
     return picks

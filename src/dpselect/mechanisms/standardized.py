@@ -6,7 +6,7 @@ from typing import Any, final
 import dpselect.parameters as check
 from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.guarantees import Guarantee
-from dpselect.mechanisms.composition import Composition, tilt_scale
+from dpselect.mechanisms.composition import Composition, tilts
 from dpselect.parameters import Noise, store
 from dpselect.randomness import Randomness
 
@@ -107,6 +107,6 @@ class StandardizedNoisyMax:
             kind="individual",
             noise=self.noise,
             budget=self.epsilon / 2,
-            tilts=self.tilt * tilt_scale(batch, self.beta),
-            anchor_weights=self.anchor_weight * tilt_scale(batch, self.beta),
+            tilts=tilts(batch, self.tilt, self.beta),
+            anchor_weights=tilts(batch, self.anchor_weight, self.beta),
         )

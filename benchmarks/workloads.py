@@ -1,0 +1,171 @@
+"""The workloads, and what is to be reached on each."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+import dpselect as dps
+from benchmarks import rivals
+from benchmarks.timing import Contestant, race
+
+ROWS, CANDIDATES = 50_000, 500
+SAMPLE = 200
+"""Rows that slow rivals do; their time for all rows is extrapolated."""
+
+
+class Result(NamedTuple):
+    """One line of the table."""
+
+    workload: str
+    goal: str
+    measured: str
+    reached: bool
+
+
+def at_most(workload: str, limit: float, ours: float, other: float, unit: str) -> Result:
+    """Judge "at most ``limit`` times the other's time"."""
+    ratio = ours / other
+    return Result(workload, f"≤ {limit:g} × {unit}", f"{ratio:.2f} ×", ratio <= limit)
+
+
+def faster(workload: str, factor: float, ours: float, other: float, unit: str) -> Result:
+    """Judge "at least ``factor`` times as fast as the other"."""
+    ratio = other / ours
+    return Result(workload, f"≥ {factor:g} × as fast as {unit}", f"{ratio:.1f} ×", ratio >= factor)
+
+
+def noisy_max(rounds: int) -> Iterator[Result]:
+    """Noisy max over a large batch, at four budgets."""
+    generator = np.random.default_rng(1)
+    scores = generator.normal(size=(ROWS, CANDIDATES))
+    for epsilon, limit in ((0.1, 3), (1.0, 3), (16.0, 6), (64.0, 6)):
+        mechanism = dps.NoisyMax(epsilon=epsilon)
+        contestants = {
+            "ours": Contestant(lambda m=mechanism: m.select(scores, 1.0)),
+            "argmax": Contestant(lambda: scores.argmax(axis=1)),
+        }
+        if epsilon <= 1:
+            sample, share = scores[:SAMPLE], SAMPLE / ROWS
+            opendp = rivals.opendp_noisy_max(1.0, epsilon)
+            diffprivlib = rivals.diffprivlib_permute_and_flip(1.0, epsilon)
+            contestants |= {
+                "numpy": Contestant(lambda e=epsilon: rivals.numpy_noisy_max(scores, 1.0, e, generator)),
+                "opendp": Contestant(lambda f=opendp: f(sample), share),
+                "diffprivlib": Contestant(lambda f=diffprivlib: f(sample), share),
+            }
+        times = race(contestants, rounds)
+        name = f"NoisyMax, {ROWS:,} × {CANDIDATES}, ε = {epsilon:g}"
+        yield at_most(name, limit, times["ours"], times["argmax"], "`scores.argmax(axis=1)`")
+        if epsilon <= 1:
+            yield faster(name, 500, times["ours"], times["opendp"], "opendp")
+            yield faster(name, 700, times["ours"], times["diffprivlib"], "diffprivlib")
+            yield faster(name, 3, times["ours"], times["numpy"], "chunked NumPy")
+
+
+def gem(rounds: int) -> Iterator[Result]:
+    """GEM and modified GEM over the same batch, with sensitivities of each row or shared by all."""
+    generator = np.random.default_rng(2)
+    scores = generator.normal(size=(ROWS, CANDIDATES))
+    own = generator.uniform(0.5, 2.0, size=scores.shape)
+    share = SAMPLE / ROWS
+    for mechanism in (dps.GEM(epsilon=1.0), dps.ModifiedGEM(epsilon=1.0)):
+        name = f"{type(mechanism).__name__}, {ROWS:,} × {CANDIDATES}, ε = 1"
+        times = race(
+            {
+                "own": Contestant(lambda m=mechanism: m.select(scores, own)),
+                "shared": Contestant(lambda m=mechanism: m.select(scores, own[0])),
+                "noisy max": Contestant(lambda: dps.NoisyMax(epsilon=1.0).select(scores, 1.0)),
+                "numpy": Contestant(
+                    lambda: rivals.numpy_gem(scores[:SAMPLE], own[:SAMPLE], 1.0, generator), share
+                ),
+            },
+            rounds,
+        )
+        yield at_most(f"{name}, own sensitivities", 6, times["own"], times["noisy max"], "NoisyMax")
+        yield faster(f"{name}, own sensitivities", 100, times["own"], times["numpy"], "the k × k NumPy form")
+        yield at_most(f"{name}, shared sensitivities", 4, times["shared"], times["noisy max"], "NoisyMax")
+
+
+def one_large_selection(rounds: int) -> Iterator[Result]:
+    """One row of a million candidates."""
+    generator = np.random.default_rng(3)
+    size = 10**6
+    scores = generator.normal(size=size)
+    sensitivities = generator.uniform(0.5, 2.0, size=size)
+    times = race(
+        {
+            "noisy max": Contestant(lambda: dps.NoisyMax(epsilon=1.0).select(scores, 1.0)),
+            "numpy": Contestant(lambda: np.argmax(scores + generator.exponential(2.0, size=size))),
+            "gem": Contestant(lambda: dps.GEM(epsilon=1.0).select(scores, sensitivities)),
+            "argsort": Contestant(lambda: np.argsort(sensitivities)),
+        },
+        rounds,
+    )
+    yield at_most("NoisyMax, one row, k = 10⁶", 0.5, times["noisy max"], times["numpy"], "NumPy's argmax(q + noise)")
+    yield at_most("GEM, one row, k = 10⁶", 3, times["gem"], times["argsort"], "`np.argsort(sensitivities)`")
+    for mechanism in (dps.NoisyMax(epsilon=1.0), dps.GEM(epsilon=1.0)):
+        seconds = race({"pmf": Contestant(lambda m=mechanism: m.pmf(scores, sensitivities))}, rounds)["pmf"]
+        name = type(mechanism).__name__
+        yield Result(f"exact pmf, {name}, one row, k = 10⁶", "≤ 2 s", f"{seconds:.2f} s", seconds <= 2)
+
+
+def one_small_selection(rounds: int) -> Iterator[Result]:
+    """One row of a hundred candidates: what a call costs."""
+    scores = np.random.default_rng(4).normal(size=100)
+    mechanism = dps.NoisyMax(epsilon=1.0)
+    repeats = 1000
+
+    def calls() -> None:
+        for _ in range(repeats):
+            mechanism.select(scores, 1.0)
+
+    microseconds = race({"ours": Contestant(calls)}, rounds)["ours"] / repeats * 1e6
+    yield Result("NoisyMax, one row, k = 100", "≤ 30 µs a call", f"{microseconds:.0f} µs", microseconds <= 30)
+
+
+def random_stopping(rounds: int) -> Iterator[Result]:
+    """Random stopping over a large batch."""
+    generator = np.random.default_rng(5)
+    scores = generator.normal(size=(ROWS, CANDIDATES))
+    sensitivities = generator.uniform(0.5, 2.0, size=CANDIDATES)
+    sample = 2000
+    times = race(
+        {
+            "ours": Contestant(lambda: dps.RandomStopping(epsilon=1.0, gamma=0.008).select(scores, sensitivities)),
+            "numpy": Contestant(
+                lambda: rivals.numpy_random_stopping(scores[:sample], sensitivities, 1.0, 0.008, generator),
+                sample / ROWS,
+            ),
+        },
+        rounds,
+    )
+    name = f"RandomStopping, {ROWS:,} × {CANDIDATES}, γ = 0.008"
+    yield faster(name, 50, times["ours"], times["numpy"], "a NumPy loop over users")
+
+
+def exact_probabilities(rounds: int) -> Iterator[Result]:
+    """The exact law of a large batch, against picking from it."""
+    generator = np.random.default_rng(6)
+    scores = generator.normal(size=(ROWS, CANDIDATES))
+    sensitivities = generator.uniform(0.5, 2.0, size=CANDIDATES)
+    for mechanism in (dps.NoisyMax(epsilon=1.0), dps.GEM(epsilon=1.0)):
+        times = race(
+            {
+                "pmf": Contestant(lambda m=mechanism: m.pmf(scores, sensitivities)),
+                "select": Contestant(lambda m=mechanism: m.select(scores, sensitivities)),
+            },
+            max(2, rounds // 3),
+        )
+        name = f"exact pmf, {type(mechanism).__name__}, {ROWS:,} × {CANDIDATES}"
+        yield at_most(name, 100, times["pmf"], times["select"], "`select`")
+
+
+WORKLOADS: tuple[Callable[[int], Iterator[Result]], ...] = (
+    noisy_max,
+    gem,
+    one_large_selection,
+    one_small_selection,
+    random_stopping,
+    exact_probabilities,
+)

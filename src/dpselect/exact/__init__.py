@@ -1,0 +1,28 @@
+"""Samplers in exact arithmetic, for the rows that floats could not decide.
+
+Every number here is a fraction, an interval with fractions as ends, or a random real number of which as many
+bits are drawn as a comparison needs. Kernels decide all but about one comparison in 10¹¹; the rest ends up
+here, with the same random bits, so that what is returned has exactly the law of the mechanism on the given
+floats. Slow (milliseconds a row), plain, and the specification of what the kernels compute.
+"""
+
+from dpselect.exact.gaps import Gaps, global_gaps, individual_gaps, pairwise_gaps
+from dpselect.exact.picks import (
+    pick_by_random_stopping,
+    pick_noisy_max,
+    pick_randomized_response,
+    report_sign,
+)
+from dpselect.exact.streams import ExactStream
+
+__all__ = [
+    "ExactStream",
+    "Gaps",
+    "global_gaps",
+    "individual_gaps",
+    "pairwise_gaps",
+    "pick_by_random_stopping",
+    "pick_noisy_max",
+    "pick_randomized_response",
+    "report_sign",
+]

@@ -1,0 +1,105 @@
+"""The three normalisations in fractions; see :mod:`dpselect.kernels.gaps`. ``None`` is an infinite gap."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from dpselect.kernels.arrays import FloatArray
+
+__all__ = ["Gaps", "global_gaps", "individual_gaps", "pairwise_gaps"]
+
+Gaps: TypeAlias = list[Fraction | None]
+
+
+def global_gaps(
+    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, budget: float
+) -> Gaps:
+    """Return gaps over the largest sensitivity."""
+    values = _tilted(scores, offsets, sensitivities, t)
+    top = max(values)
+    widest = Fraction(sensitivities.max())
+    if widest == 0:
+        return [Fraction(0) if value == top else None for value in values]
+    return [(top - value) * Fraction(budget) / widest for value in values]
+
+
+def pairwise_gaps(
+    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, budget: float
+) -> Gaps:
+    """Return gaps of GEM scores, by tangents to the upper hull."""
+    heights = _tilted(scores, offsets, sensitivities, t)
+    widths = [Fraction(sensitivity) for sensitivity in sensitivities]
+    hull = _upper_hull(widths, heights)
+    best_public = max((y for y, width in zip(heights, widths, strict=True) if width == 0), default=None)
+    gaps: Gaps = []
+    for height, width in zip(heights, widths, strict=True):
+        if width == 0 and height != best_public:
+            gaps.append(None)
+            continue
+        slope = Fraction(0)
+        low, high = 0, len(hull) - 1
+        if width == 0:  # the point lies on the hull's first vertex, from where the next one is steepest
+            low = high = min(1, high)
+        while low < high:
+            middle = (low + high) // 2
+            if _slope(height, width, hull[middle + 1]) > _slope(height, width, hull[middle]):
+                low = middle + 1
+            else:
+                high = middle
+        if width + hull[low][0] > 0:
+            slope = _slope(height, width, hull[low])
+        gaps.append(max(Fraction(0), slope) * Fraction(budget))
+    return gaps
+
+
+def individual_gaps(
+    scores: FloatArray,
+    anchors: FloatArray,
+    sensitivities: FloatArray,
+    tilt: float,
+    anchor_weight: float,
+    budget: float,
+) -> Gaps:
+    """Return gaps of standardized scores; the public offsets are the floats that the kernel computes."""
+    widest = sensitivities.max()
+    farthest = np.abs(anchors).max()
+    tilt_slope = -tilt / widest if widest > 0 else 0.0
+    anchor_slope = anchor_weight / farthest if farthest > 0 else 0.0
+    offsets = tilt_slope * sensitivities + anchor_slope * anchors
+    ranked = []
+    for score, anchor, sensitivity, offset in zip(scores, anchors, sensitivities, offsets, strict=True):
+        distance = Fraction(score) - Fraction(anchor)
+        if sensitivity == 0:
+            ranked.append((distance, Fraction(offset)))
+        else:
+            quotient = Fraction(budget) * distance / Fraction(sensitivity)
+            ranked.append((Fraction(0), quotient + Fraction(offset)))
+    best_level, best_value = max(ranked)
+    return [best_value - value if level == best_level else None for level, value in ranked]
+
+
+def _tilted(
+    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float
+) -> Sequence[Fraction]:
+    columns = zip(scores, offsets, sensitivities, strict=True)
+    return [Fraction(q) + Fraction(o) - Fraction(t) * Fraction(d) for q, o, d in columns]
+
+
+def _upper_hull(widths: Sequence[Fraction], heights: Sequence[Fraction]) -> list[tuple[Fraction, Fraction]]:
+    hull: list[tuple[Fraction, Fraction]] = []
+    for x, y in sorted(zip(widths, heights, strict=True)):
+        if hull and hull[-1][0] == x:
+            hull.pop()  # sorted, so the later of two equal widths is at least as high
+        while len(hull) > 1:
+            (x0, y0), (x1, y1) = hull[-2:]
+            if (y1 - y0) * (x - x0) > (y - y0) * (x1 - x0):
+                break
+            hull.pop()
+        hull.append((x, y))
+    return hull
+
+
+def _slope(height: Fraction, width: Fraction, vertex: tuple[Fraction, Fraction]) -> Fraction:
+    return (vertex[1] - height) / (vertex[0] + width)

@@ -1,0 +1,80 @@
+"""Random real numbers, and comparisons of them with exponentials, decided exactly."""
+
+from collections.abc import Iterator
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+
+__all__ = ["UniformReal", "exp_bounds", "is_below_exp", "log_bounds"]
+
+FIRST_DIGITS = 40
+
+
+class UniformReal:
+    """A uniform real number in [0, 1), known to some bits; more are drawn when a comparison asks for them."""
+
+    def __init__(self, leading: int, bits: int, further: Iterator[int]) -> None:
+        self._leading = leading
+        self._bits = bits
+        self._further = further
+
+    @property
+    def low(self) -> Fraction:
+        """The smallest number it can be."""
+        return Fraction(self._leading, 1 << self._bits)
+
+    @property
+    def high(self) -> Fraction:
+        """What it is certainly below."""
+        return Fraction(self._leading + 1, 1 << self._bits)
+
+    def refine(self) -> None:
+        """Draw 64 more bits."""
+        self._leading = self._leading << 64 | next(self._further)
+        self._bits += 64
+
+    def is_below(self, number: Fraction) -> bool:
+        """Decide whether it is below a number."""
+        while not (self.high <= number or self.low >= number):
+            self.refine()
+        return self.high <= number
+
+
+def is_below_exp(uniform: UniformReal, x: Fraction) -> bool:
+    """Decide whether a uniform real number is below exp(−x): a coin of exactly that probability."""
+    digits = FIRST_DIGITS
+    while True:
+        low, high = exp_bounds(x, digits)
+        if uniform.high <= low:
+            return True
+        if uniform.low >= high:
+            return False
+        uniform.refine()
+        digits *= 2
+
+
+def exp_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+    """Return bounds on exp(−x) that agree in about ``digits`` digits.
+
+    ``decimal`` rounds ``exp`` correctly; its argument is bracketed first, and the results are widened by a
+    unit in the last place.
+    """
+    context = _context(digits)
+    low = context.exp(-_divide(x, digits, ROUND_CEILING)).next_minus(context)
+    high = context.exp(-_divide(x, digits, ROUND_FLOOR)).next_plus(context)
+    return max(Fraction(0), Fraction(low)), Fraction(high)
+
+
+def log_bounds(x: Fraction, digits: int) -> tuple[Decimal, Decimal]:
+    """Return bounds on log(x), x > 0."""
+    context = _context(digits)
+    low = context.ln(_divide(x, digits, ROUND_FLOOR)).next_minus(context)
+    high = context.ln(_divide(x, digits, ROUND_CEILING)).next_plus(context)
+    return low, high
+
+
+def _context(digits: int, rounding: str | None = None) -> Context:
+    return Context(prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
+
+
+def _divide(x: Fraction, digits: int, rounding: str) -> Decimal:
+    return _context(digits, rounding).divide(Decimal(x.numerator), Decimal(x.denominator))

@@ -1,0 +1,71 @@
+"""The kernels' random streams, read from Python."""
+
+import hashlib
+from collections.abc import Iterator
+
+import numpy as np
+
+from dpselect import kernels
+from dpselect.exact.reals import UniformReal
+from dpselect.kernels.arrays import Units
+
+__all__ = ["ExactStream"]
+
+
+class ExactStream:
+    """The stream of one row: the same words in the same order, and beyond them as many bits as are asked for.
+
+    The kernels look at 64 or 72 bits of a random real number. Its further bits are a keyed hash of the
+    number's place in the stream: they belong to it whenever, and however often, anybody looks.
+    """
+
+    def __init__(self, units: Units, row: int) -> None:
+        self._kernel = kernels.chacha
+        self._tape = self._kernel.new_stream(units.key)
+        self._kernel.seek(self._tape, units.nonces, row)
+        self._secret = hashlib.blake2b(
+            units.nonces[row].astype("<u4").tobytes(),
+            key=units.key.astype("<u4").tobytes(),
+            digest_size=64,
+            person=b"dpselect deep",
+        ).digest()
+        self._read = 0
+
+    def word(self) -> int:
+        """Return the next 64 bits."""
+        self._read += 1
+        return int(self._kernel.next_word(self._tape))
+
+    def below(self, bound: int) -> int:
+        """Return a uniform integer below a bound, as :func:`dpselect.kernels.draws.draw_below` does."""
+        threshold = (2**32 - bound) % bound
+        while True:
+            high, low = divmod((self.word() >> 32) * bound, 2**32)
+            if low >= threshold:
+                return high
+
+    def uniform(self) -> UniformReal:
+        """Return the random real number that starts with the next word."""
+        word = self.word()
+        return UniformReal(word, 64, self._further(f"word {self._read}"))
+
+    def signed_uniform(self) -> tuple[int, UniformReal]:
+        """Return the sign and the random real number that the next word starts: 1 bit and 63 bits."""
+        word = self.word()
+        return (1 if word & 1 else -1), UniformReal(word >> 1, 63, self._further(f"word {self._read}"))
+
+    def candidate_uniform(self, candidate: int) -> UniformReal:
+        """Return the random real number that belongs to a candidate: its byte, its word, and on."""
+        group, place = divmod(candidate, self._kernel.GROUP_BYTES)
+        self._kernel.load_bytes(self._tape, group)
+        byte = int(self._tape[self._kernel.BYTES + place // 8]) >> 8 * (place % 8) & 0xFF
+        word = int(self._kernel.candidate_word(self._tape, candidate))
+        return UniformReal(byte << 64 | word, 72, self._further(f"candidate {candidate}"))
+
+    def _further(self, place: str) -> Iterator[int]:
+        count = 0
+        while True:
+            data = f"{place}, {count}".encode()
+            digest = hashlib.blake2b(data, key=self._secret, digest_size=64).digest()
+            yield from np.frombuffer(digest, dtype="<u8").tolist()
+            count += 1
