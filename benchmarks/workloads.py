@@ -39,6 +39,7 @@ def noisy_max(rounds: int) -> Iterator[Result]:
     """Noisy max over a large batch, at four budgets."""
     generator = np.random.default_rng(1)
     scores = generator.normal(size=(ROWS, CANDIDATES))
+    sample, share = scores[:SAMPLE], SAMPLE / ROWS
     for epsilon, limit in ((0.1, 3), (1.0, 3), (16.0, 6), (64.0, 6)):
         mechanism = dps.NoisyMax(epsilon=epsilon)
         contestants = {
@@ -46,7 +47,6 @@ def noisy_max(rounds: int) -> Iterator[Result]:
             "argmax": Contestant(lambda: scores.argmax(axis=1)),
         }
         if epsilon <= 1:
-            sample, share = scores[:SAMPLE], SAMPLE / ROWS
             opendp = rivals.opendp_noisy_max(1.0, epsilon)
             diffprivlib = rivals.diffprivlib_permute_and_flip(1.0, epsilon)
             contestants |= {
@@ -76,9 +76,7 @@ def gem(rounds: int) -> Iterator[Result]:
                 "own": Contestant(lambda m=mechanism: m.select(scores, own)),
                 "shared": Contestant(lambda m=mechanism: m.select(scores, own[0])),
                 "noisy max": Contestant(lambda: dps.NoisyMax(epsilon=1.0).select(scores, 1.0)),
-                "numpy": Contestant(
-                    lambda: rivals.numpy_gem(scores[:SAMPLE], own[:SAMPLE], 1.0, generator), share
-                ),
+                "numpy": Contestant(lambda: rivals.numpy_gem(scores[:SAMPLE], own[:SAMPLE], 1.0, generator), share),
             },
             rounds,
         )
@@ -102,7 +100,9 @@ def one_large_selection(rounds: int) -> Iterator[Result]:
         },
         rounds,
     )
-    yield at_most("NoisyMax, one row, k = 10⁶", 0.5, times["noisy max"], times["numpy"], "NumPy's argmax(q + noise)")
+    yield at_most(
+        "NoisyMax, one row, k = 10⁶", 0.5, times["noisy max"], times["numpy"], "NumPy's argmax(q + noise)"
+    )
     yield at_most("GEM, one row, k = 10⁶", 3, times["gem"], times["argsort"], "`np.argsort(sensitivities)`")
     for mechanism in (dps.NoisyMax(epsilon=1.0), dps.GEM(epsilon=1.0)):
         seconds = race({"pmf": Contestant(lambda m=mechanism: m.pmf(scores, sensitivities))}, rounds)["pmf"]

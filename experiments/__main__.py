@@ -35,9 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="DIRECTORY",
         help="where report.html, figures/ and tables/ go; made if missing (default: output)",
     )
-    parser.add_argument(
-        "--fast", action="store_true", help=f"a quick look, on a coarser grid ({FAST.description})"
-    )
+    parser.add_argument("--fast", action="store_true", help=f"a quick look, on a coarser grid ({FAST.description})")
     parser.add_argument(
         "--pictures",
         type=Path,

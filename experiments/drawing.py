@@ -57,9 +57,7 @@ def grid(*, rows: int, columns: int, heights: Sequence[float]) -> tuple[Figure, 
 def candidates(panel: Axes, table: pa.Table) -> None:
     """Draw each candidate's score as a dot and its sensitivity as the length of a bar."""
     index, scores, sensitivities = (table[name].to_numpy() for name in ("candidate", "score", "sensitivity"))
-    panel.vlines(
-        index, scores - sensitivities / 2, scores + sensitivities / 2, color="#b9a9d6", linewidth=1.4
-    )
+    panel.vlines(index, scores - sensitivities / 2, scores + sensitivities / 2, color="#b9a9d6", linewidth=1.4)
     panel.plot(index, scores, ".", color="#3b1f6b", markersize=4)
     panel.set_xlabel("candidate")
     panel.margins(x=0.02)

@@ -57,9 +57,7 @@ STYLES = MappingProxyType(
             marker="D",
             dashes=(6, 1.5),
         ),
-        "gem": Style(
-            label="GEM", description="generalised exponential mechanism", color="#0072b2", marker="v"
-        ),
+        "gem": Style(label="GEM", description="generalised exponential mechanism", color="#0072b2", marker="v"),
         "mgem": Style(label="mGEM", description="modified GEM", color="#d55e00", marker="^"),
         "combined-gem": Style(
             label="combined GEM",

@@ -51,9 +51,7 @@ def write(path: Path, sections: Sequence[Section], origin: Mapping[str, str]) ->
         lstrip_blocks=True,
     )
     environment.filters["number"] = _number
-    page = environment.get_template("report.html.jinja").render(
-        sections=sections, styles=STYLES, provenance=origin
-    )
+    page = environment.get_template("report.html.jinja").render(sections=sections, styles=STYLES, provenance=origin)
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
@@ -83,9 +81,7 @@ def _commit() -> str:
     try:
         commit = _git("rev-parse", "HEAD")
         # New files count as well: git describe --dirty would overlook them.
-        return (
-            f"{commit} with local changes" if _git("status", "--porcelain", "src", "experiments") else commit
-        )
+        return f"{commit} with local changes" if _git("status", "--porcelain", "src", "experiments") else commit
     except (OSError, subprocess.CalledProcessError):
         return "unknown (git did not answer)"
 

@@ -47,9 +47,7 @@ def run(experiments: Sequence[Experiment], effort: Effort, output: Path) -> Path
     return path
 
 
-def _compute(
-    experiment: Experiment, plan: Sequence[Task], output: Path, progress: Progress
-) -> dict[str, Path]:
+def _compute(experiment: Experiment, plan: Sequence[Task], output: Path, progress: Progress) -> dict[str, Path]:
     """Write an experiment's tables, and return their files by name."""
     parts: defaultdict[str, list[pa.Table]] = defaultdict(list)
     for task in plan:

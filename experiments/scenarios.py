@@ -59,8 +59,7 @@ def _plan(scenarios: Sequence[Callable[[], Scenario]], effort: Effort) -> list[T
     epsilons = 10.0 ** np.linspace(-2, 2, effort.epsilon_points)
     built = [build() for build in scenarios]
     return [
-        Task(label=scenario.title, table="candidates", compute=partial(_candidates, scenario))
-        for scenario in built
+        Task(label=scenario.title, table="candidates", compute=partial(_candidates, scenario)) for scenario in built
     ] + [
         Task(
             label=f"{scenario.title}, {STYLES[mechanism].label}",

@@ -269,9 +269,7 @@ def _panels(noise, groups, reach):
     """
     noisy = [(q, b) for q, b, _ in groups if b]
     left_reach = LEFT_REACH[noise]
-    cuts = (
-        {q for q, _, _ in groups} | {q - left_reach * b for q, b in noisy} | {q + reach * b for q, b in noisy}
-    )
+    cuts = {q for q, _, _ in groups} | {q - left_reach * b for q, b in noisy} | {q + reach * b for q, b in noisy}
     for start, stop in pairwise(sorted(cuts)):
         middle = (start + stop) / 2
         alive = [b for q, b in noisy if q - left_reach * b <= middle <= q + reach * b]

@@ -98,9 +98,7 @@ def test_integers_beyond_2_to_the_53_are_refused_though_numpy_would_make_floats_
 
 
 @every_mechanism
-@pytest.mark.parametrize(
-    "numbers", [[-1.0, 1.0], -1e-300, [1.0, 5e-324], 1e-310, [2.0**-301, 1.0], np.nan, np.inf]
-)
+@pytest.mark.parametrize("numbers", [[-1.0, 1.0], -1e-300, [1.0, 5e-324], 1e-310, [2.0**-301, 1.0], np.nan, np.inf])
 def test_sensitivities_must_be_zero_or_positive_and_not_minute(mechanism, numbers):
     for call in calls(mechanism).values():
         message = assert_refused(call, [SECRET, 1.0], numbers, names="sensitivities")
@@ -117,9 +115,7 @@ def test_sensitivities_must_fit_the_candidates(mechanism, numbers):
 
 
 @every_mechanism
-@pytest.mark.parametrize(
-    "scores", [[], [[], []], np.zeros((3, 0)), SECRET, np.float64(SECRET), np.array(SECRET)]
-)
+@pytest.mark.parametrize("scores", [[], [[], []], np.zeros((3, 0)), SECRET, np.float64(SECRET), np.array(SECRET)])
 def test_there_must_be_candidates(mechanism, scores):
     for call in calls(mechanism).values():
         assert_refused(call, scores, 1.0, names="scores")
@@ -262,10 +258,7 @@ def test_epsilon_must_be_a_positive_number(family, value):
 @pytest.mark.parametrize(
     ("family", "field", "values"),
     [
-        *(
-            (family, "beta", NOT_INSIDE)
-            for family in (dps.NoisyMax, dps.GEM, dps.ModifiedGEM, dps.CombinedGEM)
-        ),
+        *((family, "beta", NOT_INSIDE) for family in (dps.NoisyMax, dps.GEM, dps.ModifiedGEM, dps.CombinedGEM)),
         (dps.StandardizedNoisyMax, "beta", NOT_INSIDE),
         (dps.CombinedGEM, "correlation_share", NOT_INSIDE),
         (dps.RandomStopping, "gamma", [*NOT_POSITIVE, 1.0000001]),
@@ -310,9 +303,7 @@ def test_seeds_must_be_integers(seed):
     assert_refused(dps.Randomness.seeded, seed, names="seed")
 
 
-@pytest.mark.parametrize(
-    "key", [bytes(31), bytes(33), b"", "k" * 32, None, 7, bytearray(32), list(range(32))]
-)
+@pytest.mark.parametrize("key", [bytes(31), bytes(33), b"", "k" * 32, None, 7, bytearray(32), list(range(32))])
 def test_keys_must_be_thirty_two_bytes(key):
     assert_refused(dps.Randomness.keyed, key, [1], names="key")
 
@@ -346,9 +337,7 @@ def test_the_number_of_threads_must_be_positive(monkeypatch, setting):
 # --- What is accepted, and what never shows ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "kind", [np.float16, np.float32, ">f8", np.int8, np.uint16, np.int32, np.int64, np.uint64]
-)
+@pytest.mark.parametrize("kind", [np.float16, np.float32, ">f8", np.int8, np.uint16, np.int32, np.int64, np.uint64])
 @every_mechanism
 def test_a_mechanism_accepts_narrow_numbers_and_widens_them_exactly(mechanism, kind):
     scores, sensitivities = (

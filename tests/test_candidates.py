@@ -82,9 +82,7 @@ def test_offsets_and_anchors_broadcast_as_well():
 
 def test_offsets_may_be_one_number_for_all():
     scores = rng.normal(size=(4, 6))
-    assert (
-        NOISY_MAX.pmf(scores, 0.5, offsets=3.0) == NOISY_MAX.pmf(scores, 0.5, offsets=np.full(6, 3.0))
-    ).all()
+    assert (NOISY_MAX.pmf(scores, 0.5, offsets=3.0) == NOISY_MAX.pmf(scores, 0.5, offsets=np.full(6, 3.0))).all()
 
 
 @pytest.mark.parametrize(
@@ -139,9 +137,7 @@ def test_ragged_rows_take_one_sensitivity_for_all_and_offsets():
 
 
 def test_lists_are_as_good_as_arrays_for_ragged_rows():
-    assert (
-        NOISY_MAX.pmf((VALUES.tolist(), BOUNDS.tolist()), 1.0) == NOISY_MAX.pmf((VALUES, BOUNDS), 1.0)
-    ).all()
+    assert (NOISY_MAX.pmf((VALUES.tolist(), BOUNDS.tolist()), 1.0) == NOISY_MAX.pmf((VALUES, BOUNDS), 1.0)).all()
 
 
 # --- Arrow ------------------------------------------------------------------------------------------------
@@ -149,9 +145,7 @@ def test_lists_are_as_good_as_arrays_for_ragged_rows():
 ARROWS = {
     "list": lists(ROWS, pa.list_(pa.float64())),
     "large list": lists(ROWS, pa.large_list(pa.float64())),
-    "chunked": pa.chunked_array(
-        [lists(ROWS[:2], pa.list_(pa.float64())), lists(ROWS[2:], pa.list_(pa.float64()))]
-    ),
+    "chunked": pa.chunked_array([lists(ROWS[:2], pa.list_(pa.float64())), lists(ROWS[2:], pa.list_(pa.float64()))]),
     "sliced": lists([*ROWS[:3], *ROWS, *ROWS[1:]], pa.list_(pa.float64())).slice(3, len(ROWS)),
     "sliced and chunked": pa.chunked_array([lists([*ROWS, *ROWS], pa.large_list(pa.float64()))]).slice(6),
     "after a null": pa.array([None, *(row.tolist() for row in ROWS)], pa.list_(pa.float64())).slice(1),

@@ -44,9 +44,7 @@ def test_randomized_response_errs_in_the_first_scenario_with_a_probability_of_fi
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 1.0, 20.0])
-@pytest.mark.parametrize(
-    ("low", "high", "first", "second"), [(0, 1, 1, 1), (-2, 0.5, 3, 0.2), (1, 1, 0.1, 5)]
-)
+@pytest.mark.parametrize(("low", "high", "first", "second"), [(0, 1, 1, 1), (-2, 0.5, 3, 0.2), (1, 1, 0.1, 5)])
 def test_two_candidates_are_confused_as_the_paper_says(epsilon, low, high, first, second):
     gap = high - low
     scores, sensitivities = [float(low), float(high)], [float(first), float(second)]

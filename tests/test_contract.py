@@ -266,9 +266,7 @@ FIELDS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("family", "fields"), FIELDS.items(), ids=lambda value: getattr(value, "__name__", "")
-)
+@pytest.mark.parametrize(("family", "fields"), FIELDS.items(), ids=lambda value: getattr(value, "__name__", ""))
 def test_fields_are_keyword_only_and_have_the_agreed_defaults(family, fields):
     parameters = inspect.signature(family).parameters.values()
     assert {parameter.kind for parameter in parameters} <= {inspect.Parameter.KEYWORD_ONLY}

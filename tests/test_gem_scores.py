@@ -72,9 +72,7 @@ ADVERSARIAL = {
 }
 
 
-@pytest.mark.parametrize(
-    "t", [0.0, 1.0, -1.0, 0.3, -7.7, 1 + 2.0**-52, 1e-12, 1e6, -1e6, 1e15, -1e15, 2.0**300]
-)
+@pytest.mark.parametrize("t", [0.0, 1.0, -1.0, 0.3, -7.7, 1 + 2.0**-52, 1e-12, 1e6, -1e6, 1e15, -1e15, 2.0**300])
 @pytest.mark.parametrize("points", ADVERSARIAL.values(), ids=ADVERSARIAL)
 def test_adversarial_points_have_the_scores_of_the_quadratic_definition(points, t):
     assert_last_bits(*map(np.array, points), t)
@@ -116,9 +114,7 @@ def test_drawn_points_have_the_scores_of_the_quadratic_definition(points, t):
     st.floats(-40, 40),
     st.sampled_from([0.1, 1.0, 1 / 3, 1e-7]),
 )
-def test_the_best_score_is_zero_even_where_rounding_could_set_candidates_against_each_other(
-    points, t, e, unit
-):
+def test_the_best_score_is_zero_even_where_rounding_could_set_candidates_against_each_other(points, t, e, unit):
     heights, widths = np.array(points, dtype=float).T
     sensitivities = widths * unit * 2.0 ** np.round(e * np.arange(widths.size) / widths.size)
     slope = t * 0.7
@@ -134,9 +130,7 @@ def neighbours(draw):
     size = draw(st.integers(1, 8))
     widths = draw(st.lists(st.integers(0, 64), min_size=size, max_size=size))
     levels = draw(st.lists(st.integers(-256, 256), min_size=size, max_size=size))
-    moves = [
-        draw(st.one_of(st.sampled_from([-width, width]), st.integers(-width, width))) for width in widths
-    ]
+    moves = [draw(st.one_of(st.sampled_from([-width, width]), st.integers(-width, width))) for width in widths]
     levels, widths, moves = (np.array(numbers) / 64 for numbers in (levels, widths, moves))
     return levels, levels + moves, widths
 

@@ -38,8 +38,7 @@ def test_importing_loads_neither_the_compiler_nor_any_heavy_library():
 
 def test_arrays_are_weighed_without_loading_arrow():
     script = (
-        "import sys, dpselect as dps; dps.GEM(epsilon=1.0).select([1.0, 2.0], 1.0); "
-        "print('pyarrow' in sys.modules)"
+        "import sys, dpselect as dps; dps.GEM(epsilon=1.0).select([1.0, 2.0], 1.0); print('pyarrow' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout.strip() == "False"
@@ -54,11 +53,7 @@ def test_type_hints_are_shipped():
 
 
 FAMILIES = [
-    *(
-        member
-        for name in dps.__all__
-        if inspect.isclass(member := getattr(dps, name)) and hasattr(member, "pmf")
-    ),
+    *(member for name in dps.__all__ if inspect.isclass(member := getattr(dps, name)) and hasattr(member, "pmf")),
     *(getattr(dps.unsafe, name) for name in dps.unsafe.__all__),
 ]
 FAMILIES.remove(dps.Mechanism)
@@ -102,19 +97,13 @@ def test_expected_errors_are_sums_over_the_candidates(power):
     rows = [direct(mechanism, *row, power) for row in zip(SCORES, WIDTHS, strict=True)]
     assert found.shape == (5,)
     assert found == pytest.approx(rows, rel=1e-13)
-    assert dps.expected_error(mechanism, SCORES[0], WIDTHS[0], power=power) == pytest.approx(
-        rows[0], rel=1e-13
-    )
+    assert dps.expected_error(mechanism, SCORES[0], WIDTHS[0], power=power) == pytest.approx(rows[0], rel=1e-13)
 
 
 def test_the_expected_error_of_a_random_pick_is_known():
-    assert dps.expected_error(dps.Uniform(), [0.0, 1.0, 3.0], 1.0) == pytest.approx(
-        (9 + 4 + 0) / 3, rel=1e-15
-    )
+    assert dps.expected_error(dps.Uniform(), [0.0, 1.0, 3.0], 1.0) == pytest.approx((9 + 4 + 0) / 3, rel=1e-15)
     assert dps.expected_error(dps.Uniform(), [0.0, 1.0, 3.0], 1.0, power=1) == pytest.approx(5 / 3, rel=1e-15)
-    assert dps.expected_error(dps.RandomizedResponse(epsilon=np.log(3)), [0.0, 2.0], 1.0, 1) == pytest.approx(
-        0.5
-    )
+    assert dps.expected_error(dps.RandomizedResponse(epsilon=np.log(3)), [0.0, 2.0], 1.0, 1) == pytest.approx(0.5)
 
 
 def test_ragged_and_arrow_rows_have_the_same_expected_errors_as_dense_ones():
@@ -124,9 +113,7 @@ def test_ragged_and_arrow_rows_have_the_same_expected_errors_as_dense_ones():
     widths = [numbers[:n] for numbers, n in zip(WIDTHS, lengths, strict=True)]
     exact = [direct(mechanism, q, d, 2) for q, d in zip(rows, widths, strict=True)]
     flat, bounds = np.concatenate(rows), np.r_[0, np.cumsum(lengths)]
-    assert dps.expected_error(mechanism, (flat, bounds), np.concatenate(widths)) == pytest.approx(
-        exact, rel=1e-13
-    )
+    assert dps.expected_error(mechanism, (flat, bounds), np.concatenate(widths)) == pytest.approx(exact, rel=1e-13)
     for kind in (pa.list_(pa.float64()), pa.large_list(pa.float64())):
         column = pa.array([row.tolist() for row in [rows[0], *rows]], kind).slice(1)
         sensitivities = pa.array([row.tolist() for row in widths], kind)

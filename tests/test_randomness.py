@@ -63,12 +63,25 @@ def words(data):
     return np.frombuffer(data, dtype="<u4").astype(np.uint32)
 
 
-def block_of(key, nonce, counter):
-    stream = chacha.new_stream(words(key))
-    chacha.seek(stream, words(nonce))
-    stream.state[12] = counter
-    chacha.fill_block(stream.state, stream.block)
-    return stream.block[:16].astype("<u4").tobytes()
+def tape_at(nonce=bytes(12), key=None):
+    tape = chacha.new_stream(words(KEY if key is None else key))
+    chacha.seek(tape, words(nonce).reshape(1, 3), 0)
+    return tape
+
+
+def group_of(key, nonce, block):
+    """Return the blocks of a group, in order."""
+    tape = tape_at(nonce, key)
+    chacha.fill_group(tape, block, chacha.SEQUENCE)
+    group = tape[chacha.SEQUENCE : chacha.SEQUENCE + chacha.GROUP_WORDS]
+    lanes = group.view(np.uint32).reshape(16, chacha.LANES)
+    return [lanes[:, lane].astype("<u4").tobytes() for lane in range(chacha.LANES)]
+
+
+def memory_order(key, nonce, block):
+    """Return the bytes of a group as the tape holds them: word by word, all its blocks side by side."""
+    blocks = [plain_block(key, nonce, block + lane) for lane in range(chacha.LANES)]
+    return b"".join(block[4 * i : 4 * i + 4] for i in range(16) for block in blocks)
 
 
 def plain_block(key, nonce, counter):
@@ -95,38 +108,50 @@ def plain_block(key, nonce, counter):
 @pytest.mark.parametrize(("key", "nonce", "counter", "block"), RFC_8439.values(), ids=RFC_8439)
 def test_blocks_are_those_of_the_standard(key, nonce, counter, block):
     key, nonce, block = map(bytes.fromhex, (key, nonce, block))
-    assert block_of(key, nonce, counter) == block
+    assert group_of(key, nonce, counter)[0] == block
     assert plain_block(key, nonce, counter) == block
+    for lane in range(min(counter, chacha.LANES - 1) + 1):
+        assert group_of(key, nonce, counter - lane)[lane] == block
 
 
-def test_a_quarter_round_is_that_of_the_standard():
-    state = np.array([0x11111111, 0x01020304, 0x9B8D6F43, 0x01234567], dtype=np.uint32)
-    chacha.quarter_round(state, 0, 1, 2, 3)
-    assert [int(word) for word in state] == [0xEA2A92F4, 0xCB1CF8CE, 0x4581472E, 0x5881C4BB]
-
-
-@pytest.mark.parametrize("counter", [0, 1, 77, 2**32 - 1])
+@pytest.mark.parametrize("counter", [0, 1, 77, 2**30, 2**31, 2**32 - 4])
 def test_blocks_of_any_key_are_those_of_a_plain_implementation(counter):
     source = np.random.default_rng(counter)
     key, nonce = source.bytes(32), source.bytes(12)
-    assert block_of(key, nonce, counter) == plain_block(key, nonce, counter)
+    for lane, block in enumerate(group_of(key, nonce, counter)):
+        assert block == plain_block(key, nonce, (counter + lane) % 2**32)
 
 
-def test_a_stream_is_the_key_stream_of_its_nonce_from_block_zero_on():
+def test_a_stream_reads_the_groups_of_its_nonce_from_block_zero_on():
     nonce = bytes(range(12))
-    stream = chacha.new_stream(words(KEY))
+    tape = tape_at(nonce)
     for _ in range(2):
-        chacha.seek(stream, words(nonce))
-        drawn = b"".join(int(chacha.next_word(stream)).to_bytes(8, "little") for _ in range(20))
-        assert drawn == b"".join(plain_block(KEY, nonce, block) for block in range(3))[:160]
+        chacha.seek(tape, words(nonce).reshape(1, 3), 0)
+        drawn = b"".join(int(chacha.next_word(tape)).to_bytes(8, "little") for _ in range(150))
+        expected = b"".join(memory_order(KEY, nonce, chacha.LANES * group) for group in range(3))
+        assert drawn == expected[:1200]
 
 
-def test_a_stream_ends_before_it_repeats():
-    stream = chacha.new_stream(words(KEY))
-    chacha.seek(stream, words(bytes(12)))
-    stream.state[12] = 2**32 - 1
+def test_candidates_have_bytes_and_words_of_their_own():
+    nonce = bytes(range(12))
+    tape = tape_at(nonce)
+    before = chacha.next_word(tape)
+    chacha.load_bytes(tape, 1)
+    loaded = tape[chacha.BYTES : chacha.BYTES + chacha.GROUP_WORDS].astype("<u8").tobytes()
+    assert loaded == memory_order(KEY, nonce, 2**30 + chacha.LANES)
+    for candidate in (0, 63, 64, 1000, 5):
+        group, place = divmod(candidate, chacha.GROUP_WORDS)
+        expected = memory_order(KEY, nonce, 2**31 + chacha.LANES * group)[8 * place : 8 * place + 8]
+        assert int(chacha.candidate_word(tape, candidate)) == int.from_bytes(expected, "little")
+    chacha.seek(tape, words(nonce).reshape(1, 3), 0)
+    assert chacha.next_word(tape) == before
+
+
+def test_a_stream_ends_before_it_runs_into_the_next_region():
+    tape = tape_at()
+    tape[chacha.READ] = chacha.BYTE_REGION // chacha.LANES
     with pytest.raises(OverflowError, match="exhausted"):
-        chacha.next_word(stream)
+        chacha.next_word(tape)
 
 
 # --- Draws ------------------------------------------------------------------------------------------------
@@ -135,20 +160,18 @@ def test_a_stream_ends_before_it_repeats():
 @pytest.mark.parametrize("bound", [1, 2, 3, 5, 7, 8, 100])
 def test_integers_below_a_bound_are_uniform(bound):
     """The chi-square test has a false-alarm rate of 1e-6 and a fixed stream."""
-    stream = chacha.new_stream(words(KEY))
-    chacha.seek(stream, words(bytes(12)))
-    counts = np.bincount([draws.draw_below(stream, bound) for _ in range(20_000)], minlength=bound)
+    tape = tape_at()
+    counts = np.bincount([draws.draw_below(tape, bound) for _ in range(20_000)], minlength=bound)
     assert counts.size == bound
     assert bound == 1 or chisquare(counts).pvalue > 1e-6
 
 
 def test_integers_below_a_huge_bound_reach_its_top_half():
-    stream = chacha.new_stream(words(KEY))
-    chacha.seek(stream, words(bytes(12)))
-    bound = 2**62 + 1
-    drawn = [draws.draw_below(stream, bound) for _ in range(200)]
+    tape = tape_at()
+    bound = 2**31 + 1
+    drawn = [draws.draw_below(tape, bound) for _ in range(200)]
     assert all(0 <= value < bound for value in drawn)
-    assert 60 < sum(value > bound // 2 for value in drawn) < 140
+    assert max(drawn) > bound // 2
 
 
 # --- Keys -------------------------------------------------------------------------------------------------
@@ -156,9 +179,7 @@ def test_integers_below_a_huge_bound_reach_its_top_half():
 
 @every_mechanism
 def test_a_seed_repeats_its_picks_and_another_seed_does_not(mechanism):
-    picks = [
-        mechanism.select(SCORES, WIDTHS, randomness=dps.Randomness.seeded(s)).tolist() for s in (7, 7, 8, -7)
-    ]
+    picks = [mechanism.select(SCORES, WIDTHS, randomness=dps.Randomness.seeded(s)).tolist() for s in (7, 7, 8, -7)]
     assert picks[0] == picks[1]
     assert picks[0] != picks[2]
     assert picks[0] != picks[3]
@@ -200,9 +221,7 @@ def test_lanes_are_distinct_from_each_other_and_from_their_source():
 def test_different_keys_give_different_picks():
     other = dps.Randomness.keyed(secrets.token_bytes(32), range(60))
     uniform = MECHANISMS["uniform"]
-    one, two = (
-        uniform.select(SCORES, 1.0, randomness=source).tolist() for source in (keyed(range(60)), other)
-    )
+    one, two = (uniform.select(SCORES, 1.0, randomness=source).tolist() for source in (keyed(range(60)), other))
     assert one != two
 
 
@@ -261,9 +280,7 @@ def test_a_pick_depends_on_key_and_unit_and_not_on_the_other_rows(mechanism, uni
     some = order[:17]
     subset = mechanism.select(SCORES[some], WIDTHS, randomness=keyed([units[i] for i in some]))
     assert (subset == picks[some]).all()
-    halves = [
-        mechanism.select(SCORES[i], WIDTHS, randomness=keyed(units[i])) for i in (slice(25), slice(25, None))
-    ]
+    halves = [mechanism.select(SCORES[i], WIDTHS, randomness=keyed(units[i])) for i in (slice(25), slice(25, None))]
     assert (np.concatenate(halves) == picks).all()
 
 
@@ -352,9 +369,7 @@ def test_many_threads_may_select_at_once(monkeypatch):
     mechanism = MECHANISMS["combined-gem"]
     alone = mechanism.select(scores, 1.0, randomness=dps.Randomness.seeded(3))
     with ThreadPoolExecutor(6) as pool:
-        jobs = [
-            pool.submit(mechanism.select, scores, 1.0, randomness=dps.Randomness.seeded(3)) for _ in range(24)
-        ]
+        jobs = [pool.submit(mechanism.select, scores, 1.0, randomness=dps.Randomness.seeded(3)) for _ in range(24)]
         fresh = [pool.submit(mechanism.select, scores, 1.0) for _ in range(6)]
         assert all((job.result() == alone).all() for job in jobs)
         assert len({tuple(job.result().tolist()) for job in fresh}) == 6

@@ -5,7 +5,7 @@ Scores are private: messages name the argument and the rule, and never show a va
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,9 @@ Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
 """
 
 
-FIRST_ROW = np.zeros(1, dtype=np.int64)
+MOST_CANDIDATES = 2**32
+"""How many candidates random 32-bit integers can tell apart."""
+
 
 WORTH_A_KERNEL = 1 << 14
 """Numbers below which NumPy checks them faster than compiled code is called."""
@@ -44,6 +46,8 @@ class Batch:
     """Whether the scores came as an Arrow array, so that probabilities go back as one."""
     has_public: bool
     """Whether public numbers (offsets or anchors) came with the call; if not, they are zero."""
+    width: int = 0
+    """The number of candidates in each row of a dense batch."""
 
     @property
     def rows(self) -> int:
@@ -68,7 +72,7 @@ class Batch:
             import pyarrow as pa  # noqa: PLC0415 - only for callers who brought Arrow
 
             return pa.LargeListArray.from_arrays(self.table.bounds, flat)
-        return flat if self.shape is None else flat.reshape(*self.shape, -1)
+        return flat if self.shape is None else flat.reshape(*self.shape, self.width)
 
     def restore_rows(self, flat: NDArray[Any]) -> Any:  # noqa: ANN401 - a scalar or an array
         """Give back one number for each row: a scalar for a single row without leading axes."""
@@ -105,7 +109,9 @@ def _is_ragged(numbers: Numbers) -> bool:
 
 def _as_floats(name: str, numbers: Numbers) -> FloatArray:
     """Return numbers as contiguous float64, refusing whatever float64 cannot hold exactly."""
-    if isinstance(numbers, np.ma.MaskedArray):
+    if isinstance(numbers, np.ma.MaskedArray) or (
+        isinstance(numbers, list) and any(isinstance(entry, np.ma.MaskedArray) for entry in numbers)
+    ):
         raise ValueError(f"{name} must not be a masked array: fill or drop the masked entries first")
     try:
         array = np.asarray(numbers)
@@ -113,19 +119,26 @@ def _as_floats(name: str, numbers: Numbers) -> FloatArray:
         raise ValueError(
             f"{name} must be rectangular: rows of different length go in as (values, offsets)"
         ) from None
-    if array.dtype.kind in "iu" and array.size:
-        limit = 2**53
-        if int(array.max()) > limit or int(array.min()) < -limit:
-            raise ValueError(
-                f"{name} must not hold integers beyond 2^53: float64 cannot represent them exactly"
-            )
-    elif array.dtype.kind != "f" and array.size:
+    if array.dtype.kind not in "iuf" and array.size:
         raise ValueError(f"{name} must hold numbers, not {array.dtype.name}")
-    elif array.dtype.itemsize > 8 and array.dtype.kind == "f":
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         raise ValueError(f"{name} must be float64 or narrower, not {array.dtype.name}")
+    if _holds_wide_integers(array, numbers):
+        raise ValueError(f"{name} must not hold integers beyond 2^53: float64 cannot represent them exactly")
     if array.ndim == 0:  # `ascontiguousarray` would give it an axis
         return array.astype(np.float64)
     return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _holds_wide_integers(array: NDArray[Any], numbers: Numbers) -> bool:
+    """Tell whether integers beyond 2⁵³ are among the numbers, also where NumPy has made floats of them."""
+    limit = 2**53
+    if array.dtype.kind in "iu":
+        return array.size > 0 and (int(array.max()) > limit or int(array.min()) < -limit)
+    if isinstance(numbers, np.ndarray) or array.size == 0 or not np.abs(array).max() >= limit:
+        return False
+    entries = np.asarray(numbers, dtype=object).reshape(-1)
+    return any(isinstance(entry, int | np.integer) and abs(int(entry)) > limit for entry in entries)
 
 
 def _check_finite(name: str, values: FloatArray) -> None:
@@ -156,6 +169,23 @@ def _check_sensitivities(values: FloatArray) -> None:
         raise ValueError("sensitivities must be zero or at least 2^-300")
 
 
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def _read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return a view that cannot be written to.
+
+    Inputs are never changed; and since the compiler makes different code for arrays that can be written to and
+    for those that cannot, such as Arrow's, saying the same of all of them halves what is compiled.
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+FIRST_ROW = _read_only(np.zeros(1, dtype=np.int64))
+
+
 # --- Dense batches ------------------------------------------------------------------------------------
 
 
@@ -166,6 +196,8 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, public_name: str, publi
     size = score_array.shape[-1]
     if size == 0:
         raise ValueError("scores must hold at least one candidate in each row")
+    if size > MOST_CANDIDATES:
+        raise ValueError("scores must hold at most 2^32 candidates in each row")
     absent = public_numbers is None
     arrays = {
         "scores": score_array,
@@ -180,8 +212,8 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, public_name: str, publi
     rows = math.prod(shape)
     score_column, sensitivity_column, public_column = (_dense_column(a, shape) for a in arrays.values())
     bounds = np.arange(0, (rows + 1) * size, size, dtype=np.int64)
-    table = Table(score_column, sensitivity_column, public_column, bounds)
-    return Batch(table, shape, arrow=False, has_public=not absent)
+    table = Table(score_column, sensitivity_column, public_column, _read_only(bounds))
+    return Batch(table, shape, arrow=False, has_public=not absent, width=size)
 
 
 def _broadcast_leading_axes(arrays: dict[str, FloatArray]) -> tuple[int, ...]:
@@ -207,22 +239,20 @@ def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
     if array.shape[-1] == 1 != size:
         return np.repeat(array, size, axis=-1)
     if array.shape[-1] != size:
-        raise ValueError(
-            f"{name} must have one number for each of the {size} candidates, not {array.shape[-1]}"
-        )
+        raise ValueError(f"{name} must have one number for each of the {size} candidates, not {array.shape[-1]}")
     return array
 
 
 def _dense_column(array: FloatArray, shape: tuple[int, ...]) -> Column:
     """Return a column whose rows repeat wherever the array is broadcast, without copying numbers."""
     if not shape:
-        return Column(array, FIRST_ROW)
+        return Column(_read_only(array), FIRST_ROW)
     size = array.shape[-1]
     lead = array.shape[:-1]
     starts = np.arange(math.prod(lead), dtype=np.int64) * size
     if lead != shape:
         starts = np.broadcast_to(starts.reshape(lead), shape).reshape(-1)
-    return Column(array.reshape(-1), starts)
+    return Column(_read_only(array.reshape(-1)), _read_only(starts))
 
 
 # --- Ragged rows --------------------------------------------------------------------------------------
@@ -230,6 +260,7 @@ def _dense_column(array: FloatArray, shape: tuple[int, ...]) -> Column:
 
 def _read_ragged(scores: Numbers, sensitivities: Numbers, public_name: str, public_numbers: Numbers) -> Batch:
     values, bounds = _split("scores", scores)
+    bounds = _read_only(bounds)
     if (np.diff(bounds) == 0).any():
         row = int(np.argmax(np.diff(bounds) == 0))
         raise ValueError(f"scores must hold at least one candidate in each row: row {row} has none")
@@ -238,7 +269,7 @@ def _read_ragged(scores: Numbers, sensitivities: Numbers, public_name: str, publ
     _check_finite("scores", values)
     _check_sensitivities(sensitivity_column.values)
     _check_finite(public_name, public_column.values)
-    table = Table(Column(values, bounds[:-1]), sensitivity_column, public_column, bounds)
+    table = Table(Column(_read_only(values), bounds[:-1]), sensitivity_column, public_column, bounds)
     return Batch(table, None, arrow=_is_arrow(scores), has_public=public_numbers is not None)
 
 
@@ -248,14 +279,15 @@ def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:
         values, own_bounds = _split(name, numbers)
         if not np.array_equal(own_bounds, bounds):
             raise ValueError(f"{name} must have rows of the same lengths as scores")
-        return Column(values, bounds[:-1])
+        return Column(_read_only(values), bounds[:-1])
     array = _as_floats(name, numbers)
     if array.ndim == 0:
         widest = int(np.diff(bounds).max(initial=1))
-        return Column(np.full(widest, array), np.zeros(bounds.size - 1, dtype=np.int64))
+        starts = np.zeros(bounds.size - 1, dtype=np.int64)
+        return Column(_read_only(np.full(widest, array)), _read_only(starts))
     if array.shape != (bounds[-1],):
         raise ValueError(f"{name} must be flat, with one number for each of the {bounds[-1]} candidates")
-    return Column(array, bounds[:-1])
+    return Column(_read_only(array), bounds[:-1])
 
 
 def _split(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:  # noqa: ANN401 - a tuple or Arrow
@@ -283,6 +315,8 @@ def _split_arrow(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:  # n
     """Return (values, bounds) of an Arrow list array, zero-copy where Arrow allows it."""
     import pyarrow as pa  # noqa: PLC0415 - only for callers who brought Arrow
 
+    if not isinstance(numbers, pa.Array | pa.ChunkedArray):
+        raise ValueError(f"{name} must be an Arrow list array, not {type(numbers).__name__}")
     array = numbers.combine_chunks() if isinstance(numbers, pa.ChunkedArray) else numbers
     if isinstance(array, pa.ChunkedArray):  # older Arrow gives a chunked array of one chunk back
         array = array.chunk(0) if array.num_chunks else pa.array([], array.type)

@@ -24,7 +24,7 @@ def real(name: str, value: object) -> float:
     except OverflowError:
         number = math.inf
     if not abs(number) <= LARGEST:  # also refuses NaN
-        raise ValueError(f"{name} must be finite and at most 2^300 in magnitude, not {value}")
+        raise ValueError(f"{name} must be finite and at most 2^300 in magnitude, not {number}")
     return number
 
 
@@ -32,7 +32,7 @@ def positive(name: str, value: object) -> float:
     """Return a number above zero."""
     number = real(name, value)
     if not number >= 1 / LARGEST:
-        raise ValueError(f"{name} must be positive (at least 2^-300), not {value}")
+        raise ValueError(f"{name} must be positive (at least 2^-300), not {number}")
     return number
 
 
@@ -40,7 +40,7 @@ def above(name: str, value: object, bound: float) -> float:
     """Return a number strictly above a bound."""
     number = real(name, value)
     if not number > bound:
-        raise ValueError(f"{name} must be above {bound:g}, not {value}")
+        raise ValueError(f"{name} must be above {bound:g}, not {number}")
     return number
 
 
@@ -48,7 +48,7 @@ def inside_unit_interval(name: str, value: object) -> float:
     """Return a number strictly between 0 and 1."""
     number = positive(name, value)
     if not number < 1:
-        raise ValueError(f"{name} must lie strictly between 0 and 1, not {value}")
+        raise ValueError(f"{name} must lie strictly between 0 and 1, not {number}")
     return number
 
 
@@ -56,7 +56,7 @@ def probability(name: str, value: object) -> float:
     """Return a number above 0 and at most 1."""
     number = positive(name, value)
     if not number <= 1:
-        raise ValueError(f"{name} must lie above 0 and be at most 1, not {value}")
+        raise ValueError(f"{name} must lie above 0 and be at most 1, not {number}")
     return number
 
 
@@ -70,7 +70,7 @@ def flag(name: str, value: object) -> bool:
 def noise(name: str, value: object) -> Noise:
     """Return the name of a noise."""
     for known in NOISES:
-        if value == known:
+        if isinstance(value, str) and value == known:
             return known
     raise ValueError(f"{name} must be one of {', '.join(map(repr, NOISES))}, not {value!r}")
 

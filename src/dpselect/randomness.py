@@ -22,6 +22,7 @@ __all__ = ["Randomness", "UnitIds"]
 UnitIds: TypeAlias = Sequence[int] | Sequence[str] | Sequence[bytes] | NDArray[Any] | int | str | bytes
 
 KEY_BYTES = 32
+NONCE_BYTES = 12
 FIRST_NONCE: WordArray = np.zeros((1, 3), dtype=np.uint32)
 
 
@@ -56,10 +57,10 @@ class Randomness:
 
     kind: str
     _key: bytes = field(repr=False)
-    _nonces: WordArray | None = field(default=None, repr=False, compare=False)
+    _nonces: bytes | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
-        units = "" if self._nonces is None else f", {len(self._nonces)} units"
+        units = "" if self._nonces is None else f", {len(self._nonces) // NONCE_BYTES} units"
         return f"Randomness({self.kind}{units})"
 
     @classmethod
@@ -73,7 +74,9 @@ class Randomness:
         try:
             number = operator.index(seed)
         except TypeError:
-            raise ValueError(f"seed must be an integer, not {type(seed).__name__}") from None
+            number = None
+        if number is None or isinstance(seed, bool):
+            raise ValueError(f"seed must be an integer, not {type(seed).__name__}")
         digits = number.to_bytes((number.bit_length() + 8) // 8, "little", signed=True)
         return cls("seeded", hashlib.blake2b(digits, digest_size=KEY_BYTES, person=b"dpselect seed").digest())
 
@@ -93,13 +96,11 @@ class Randomness:
         array = np.asarray(identifiers)
         if array.ndim != 1:
             raise ValueError("units must be one identifier for each row")
-        if array.dtype.kind in "iu":
-            nonces = _integer_nonces(array)
-        else:
-            nonces = _hashed_nonces(key, list(identifiers))
+        integers = array.dtype.kind in "iu"
+        nonces = _integer_nonces(array) if integers else _hashed_nonces(key, list(identifiers))
         if len(np.unique(nonces, axis=0)) != len(nonces):
             raise ValueError("units must be distinct: two rows with one identifier would share their noise")
-        return cls("keyed", key, nonces)
+        return cls("keyed", key, nonces.tobytes())
 
     def lane(self, name: str) -> "Randomness":
         """Return randomness for another part of the same call, independent of this one."""
@@ -109,8 +110,9 @@ class Randomness:
 
     def units(self, rows: int) -> Units:
         """Return the key and one address for each row, for the kernels."""
-        nonces = self._nonces
-        if nonces is None:
+        if self._nonces is not None:
+            nonces = np.frombuffer(self._nonces, dtype=np.uint32).reshape(-1, 3).copy()
+        else:
             nonces = FIRST_NONCE if rows == 1 else _integer_nonces(np.arange(rows))
         if len(nonces) != rows:
             raise ValueError(f"units must name each row once: there are {rows} rows and {len(nonces)} units")

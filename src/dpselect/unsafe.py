@@ -120,9 +120,7 @@ class ExponentialRandomStopping:
     @property
     def guarantee(self) -> Guarantee:
         """None: ε = ∞."""
-        return _no_guarantee(
-            "none is claimed: published as a counterexample, see docs/theory/counterexamples.md"
-        )
+        return _no_guarantee("none is claimed: published as a counterexample, see docs/theory/counterexamples.md")
 
     def pmf(self, scores: Numbers, sensitivities: Numbers) -> Any:  # noqa: ANN401
         """Return the exact probability of each candidate."""

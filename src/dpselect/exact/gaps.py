@@ -62,27 +62,24 @@ def individual_gaps(
     anchor_weight: float,
     budget: float,
 ) -> Gaps:
-    """Return gaps of standardized scores; the public offsets are the floats that the kernel computes."""
+    """Return gaps of standardized scores; the public slopes of the offsets are floats, as in the kernel."""
     widest = sensitivities.max()
     farthest = np.abs(anchors).max()
-    tilt_slope = -tilt / widest if widest > 0 else 0.0
-    anchor_slope = anchor_weight / farthest if farthest > 0 else 0.0
-    offsets = tilt_slope * sensitivities + anchor_slope * anchors
+    tilt_slope = Fraction(-tilt / widest if widest > 0 else 0.0)
+    anchor_slope = Fraction(anchor_weight / farthest if farthest > 0 else 0.0)
     ranked = []
-    for score, anchor, sensitivity, offset in zip(scores, anchors, sensitivities, offsets, strict=True):
+    for score, anchor, sensitivity in zip(scores, anchors, sensitivities, strict=True):
         distance = Fraction(score) - Fraction(anchor)
+        offset = tilt_slope * Fraction(sensitivity) + anchor_slope * Fraction(anchor)
         if sensitivity == 0:
-            ranked.append((distance, Fraction(offset)))
+            ranked.append((distance, offset))
         else:
-            quotient = Fraction(budget) * distance / Fraction(sensitivity)
-            ranked.append((Fraction(0), quotient + Fraction(offset)))
+            ranked.append((Fraction(0), Fraction(budget) * distance / Fraction(sensitivity) + offset))
     best_level, best_value = max(ranked)
     return [best_value - value if level == best_level else None for level, value in ranked]
 
 
-def _tilted(
-    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float
-) -> Sequence[Fraction]:
+def _tilted(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float) -> Sequence[Fraction]:
     columns = zip(scores, offsets, sensitivities, strict=True)
     return [Fraction(q) + Fraction(o) - Fraction(t) * Fraction(d) for q, o, d in columns]
 

@@ -56,22 +56,22 @@ QUARTER_ROUNDS = (  # columns, then diagonals
 
 
 @intrinsic
-def compute_group(typing_context: Any, tape: Any, block: Any, target: Any) -> Any:  # noqa: ANN401, ARG001
+def compute_group(typing_context: Any, tape: Any, block: Any, target: Any) -> Any:
     """Write the blocks numbered ``block``, ``block`` + 1, … to the tape, starting at ``target``."""
     word, index = ir.IntType(32), ir.IntType(64)
     vector = ir.VectorType(word, LANES)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
         words = builder.bitcast(array.data, word.as_pointer())
         first = builder.gep(array.data, [arguments[2]])
         groups = builder.bitcast(first, vector.as_pointer())
 
-        def splat(value: Any) -> Any:  # noqa: ANN401
+        def splat(value: Any) -> Any:
             single = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(word, 0))
             return builder.shuffle_vector(single, single, ir.Constant(vector, [0] * LANES))
 
-        def rotate(value: Any, bits: int) -> Any:  # noqa: ANN401
+        def rotate(value: Any, bits: int) -> Any:
             left = builder.shl(value, ir.Constant(vector, [bits] * LANES))
             return builder.or_(left, builder.lshr(value, ir.Constant(vector, [32 - bits] * LANES)))
 
@@ -93,7 +93,7 @@ def compute_group(typing_context: Any, tape: Any, block: Any, target: Any) -> An
 
 
 @compiled
-def fill_group(tape: Tape, block: int, target: int) -> None:
+def fill_group(tape: Tape, block: int | np.int64, target: int) -> None:
     """Write the group that begins with a block to the tape, starting at ``target``."""
     compute_group(tape, block, target)  # type: ignore[call-arg]
 
@@ -128,9 +128,10 @@ def next_word(tape: Tape) -> np.uint64:
             raise OverflowError("a random stream is exhausted")
         fill_group(tape, block, SEQUENCE)
         tape[READ] += np.uint64(1)
-        used = 0
+        used = np.int64(0)
     tape[USED] = used + 1
-    return tape[SEQUENCE + used]
+    word: np.uint64 = tape[SEQUENCE + used]
+    return word
 
 
 @compiled
@@ -146,4 +147,5 @@ def candidate_word(tape: Tape, candidate: int) -> np.uint64:
     if tape[LOADED] != np.uint64(group):
         fill_group(tape, WORD_REGION + group * LANES, WORDS)
         tape[LOADED] = group
-    return tape[WORDS + candidate % GROUP_WORDS]
+    word: np.uint64 = tape[WORDS + candidate % GROUP_WORDS]
+    return word

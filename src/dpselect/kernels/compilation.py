@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 
@@ -42,13 +42,14 @@ def cache_directory() -> Path | None:
 @contextmanager
 def _caching_in(directory: Path | None) -> Iterator[bool]:
     """Let functions decorated inside keep their code in a directory; the setting is global, so put it back."""
-    before = numba.config.CACHE_DIR
+    settings: Any = numba.config
+    before = settings.CACHE_DIR
     try:
         if directory is not None:
-            numba.config.CACHE_DIR = str(directory)
+            settings.CACHE_DIR = str(directory)
         yield directory is not None
     finally:
-        numba.config.CACHE_DIR = before
+        settings.CACHE_DIR = before
 
 
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

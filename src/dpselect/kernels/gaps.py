@@ -36,7 +36,12 @@ LARGE = 2.0**56
 
 @compiled
 def fill_global_gaps(
-    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, budget: float, gaps: FloatArray
+    scores: FloatArray,
+    offsets: FloatArray,
+    sensitivities: FloatArray,
+    t: float,
+    budget: float,
+    gaps: FloatArray,
 ) -> bool:
     """Fill gaps of the tilted scores over the largest sensitivity; if that is zero, only leaders remain."""
     leader = 0
@@ -99,19 +104,22 @@ def fill_pairwise_gaps(
 
 @compiled
 def standardized(
-    score: float, anchor: float, sensitivity: float, offset: float, budget: float
+    score: float, anchor: float, sensitivity: float, tilt_slope: float, anchor_slope: float, budget: float
 ) -> tuple[TwoFloat, TwoFloat]:
-    """Return (level, value) of budget · (q − c)/Δ + b, to be compared in that order.
+    """Return (level, value) of budget · (q − c)/Δ + b, b = tilt_slope · Δ + anchor_slope · c, ranked in that order.
 
     Sensitivity zero is read as the limit of a small one: q − c, which is then public, outranks everything
     finite. ``level`` is q − c for such a candidate and 0 for all others.
     """
     high, low = two_difference(score, anchor)
+    tilted = multiply(tilt_slope, 0.0, sensitivity, 0.0)
+    anchored = multiply(anchor_slope, 0.0, anchor, 0.0)
+    offset = add(tilted[0], tilted[1], anchored[0], anchored[1])
     if sensitivity == 0.0:
-        return (high, low), (offset, 0.0)
+        return (high, low), offset
     high, low = divide(high, low, sensitivity)
     high, low = multiply(high, low, budget, 0.0)
-    return (0.0, 0.0), add(high, low, offset, 0.0)
+    return (0.0, 0.0), add(high, low, offset[0], offset[1])
 
 
 @compiled
@@ -132,8 +140,7 @@ def fill_individual_gaps(
     best_level = (-math.inf, 0.0)
     best_value = (-math.inf, 0.0)
     for a in range(scores.size):
-        offset = tilt_slope * sensitivities[a] + anchor_slope * anchors[a]
-        level, value = standardized(scores[a], anchors[a], sensitivities[a], offset, budget)
+        level, value = standardized(scores[a], anchors[a], sensitivities[a], tilt_slope, anchor_slope, budget)
         if level > best_level:
             best_level, best_value = level, value
         elif level == best_level and value > best_value:
@@ -141,8 +148,7 @@ def fill_individual_gaps(
     trusted = True
     largest_offsets = 2.0 * (abs(tilt) + abs(anchor_weight))
     for a in range(scores.size):
-        offset = tilt_slope * sensitivities[a] + anchor_slope * anchors[a]
-        level, value = standardized(scores[a], anchors[a], sensitivities[a], offset, budget)
+        level, value = standardized(scores[a], anchors[a], sensitivities[a], tilt_slope, anchor_slope, budget)
         if level == best_level:
             gaps[a] = max(0.0, add(best_value[0], best_value[1], -value[0], -value[1])[0])
             size = abs(best_value[0]) + abs(value[0]) + largest_offsets

@@ -25,9 +25,7 @@ exact width by 8u² more, the difference of two such products by 4u² of the lar
 
 
 @compiled
-def lead(
-    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int
-) -> TwoFloat:
+def lead(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int) -> TwoFloat:
     """Return y_b − y_a, where y = q + o − tΔ."""
     high, low = two_difference(scores[b], scores[a])
     offset_high, offset_low = two_difference(offsets[b], offsets[a])
@@ -45,7 +43,8 @@ def lead_size(
 ) -> float:
     """Return |q_b − q_a| + |o_b − o_a| + |t(Δ_b − Δ_a)|, to which the error of a lead is relative."""
     tilt = abs(t * (sensitivities[b] - sensitivities[a]))
-    return abs(scores[b] - scores[a]) + abs(offsets[b] - offsets[a]) + tilt
+    size: float = abs(scores[b] - scores[a]) + abs(offsets[b] - offsets[a]) + tilt
+    return size
 
 
 @compiled
@@ -64,9 +63,7 @@ def larger_product(x: TwoFloat, y: TwoFloat, z: TwoFloat, w: TwoFloat, size: flo
 
 
 @compiled
-def turns_right(
-    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, i: int, j: int, m: int
-) -> int:
+def turns_right(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, i: int, j: int, m: int) -> int:
     """Decide whether j lies strictly above the chord from i to m, given Δ_i < Δ_j < Δ_m."""
     rise_j = lead(scores, offsets, sensitivities, 0.0, j, i)
     rise_m = lead(scores, offsets, sensitivities, 0.0, m, i)

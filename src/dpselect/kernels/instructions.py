@@ -1,8 +1,9 @@
-"""Machine instructions that the compiler does not offer by itself, written for LLVM, which has them on every machine."""
+"""Machine instructions that the compiler does not offer by itself, written for LLVM, which has them everywhere."""
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
@@ -16,8 +17,8 @@ BLOCK = 64
 
 
 @intrinsic
-def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ANN401, ARG001
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401, ARG001
+def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
 
     return types.float64(types.float64, types.float64, types.float64), generate
@@ -30,52 +31,59 @@ def fused_multiply_add(a: float, b: float, c: float) -> float:
     return result
 
 
-def _reinterpret(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+def _reinterpret(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
 
 
 @intrinsic
-def _bits(typing_context: Any, value: Any) -> tuple[Any, Callable[..., Any]]:  # noqa: ANN401, ARG001
+def _bits(typing_context: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
     return types.int64(types.float64), _reinterpret
 
 
 @intrinsic
-def _float(typing_context: Any, bits: Any) -> tuple[Any, Callable[..., Any]]:  # noqa: ANN401, ARG001
+def _float(typing_context: Any, bits: Any) -> tuple[Any, Callable[..., Any]]:
     return types.float64(types.int64), _reinterpret
 
 
 @compiled
-def float_bits(value: float) -> int:
+def float_bits(value: float) -> np.int64:
     """Return the bits of a float as a signed integer.
 
     Among floats that are not negative, integers have the same order; negative floats are negative integers. So
     a maximum over bits is one over floats, and one that the compiler turns into vector code without fast math.
     """
-    bits: int = _bits(value)  # type: ignore[call-arg]
+    bits: np.int64 = _bits(value)  # type: ignore[call-arg]
     return bits
 
 
 @compiled
-def float_of_bits(bits: int) -> float:
+def float_of_bits(bits: np.int64) -> float:
     """Return the float that has these bits."""
     value: float = _float(bits)  # type: ignore[call-arg]
     return value
 
 
 @intrinsic
-def _suspects(  # noqa: ANN401
-    typing_context: Any, values: Any, first: Any, cut: Any, tape: Any, at: Any  # noqa: ANN401, ARG001
-) -> Any:  # noqa: ANN401
+def _suspects(
+    typing_context: Any,
+    values: Any,
+    first: Any,
+    cut: Any,
+    tape: Any,
+    at: Any,
+) -> Any:
     lanes = 8
     double, byte, word = ir.DoubleType(), ir.IntType(8), ir.IntType(64)
     doubles = ir.VectorType(double, lanes)
     block = ir.VectorType(byte, BLOCK)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         value_array = context.make_array(signature.args[0])(context, builder, arguments[0])
         tape_array = context.make_array(signature.args[3])(context, builder, arguments[3])
         start = builder.bitcast(builder.gep(value_array.data, [arguments[1]]), doubles.as_pointer())
-        single = builder.insert_element(ir.Constant(doubles, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0))
+        single = builder.insert_element(
+            ir.Constant(doubles, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0)
+        )
         cut = builder.shuffle_vector(single, single, ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes))
         at = builder.bitcast(builder.gep(tape_array.data, [arguments[4]]), block.as_pointer())
         zeros = builder.icmp_unsigned("==", builder.load(at, align=8), ir.Constant(block, [0] * BLOCK))
@@ -91,25 +99,25 @@ def _suspects(  # noqa: ANN401
 
 
 @intrinsic
-def _trailing_zeros(typing_context: Any, mask: Any) -> Any:  # noqa: ANN401, ARG001
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401, ARG001
+def _trailing_zeros(typing_context: Any, mask: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), generate
 
 
 @compiled
-def find_suspects(values: FloatArray, first: int, cut: float, tape: Tape, at: int) -> int:
+def find_suspects(values: FloatArray, first: int, cut: float, tape: Tape, at: int) -> np.uint64:
     """Return a bit for each of BLOCK candidates from ``first``: its value reaches ``cut``, or its byte is zero.
 
     The bytes are BLOCK // 8 words of the tape, starting at ``at``.
     """
-    mask: int = _suspects(values, first, cut, tape, at)  # type: ignore[call-arg]
+    mask: np.uint64 = _suspects(values, first, cut, tape, at)  # type: ignore[call-arg]
     return mask
 
 
 @compiled
-def lowest_bit(mask: int) -> int:
+def lowest_bit(mask: np.uint64) -> int:
     """Return the position of the lowest bit that is set."""
     position: int = _trailing_zeros(mask)  # type: ignore[call-arg]
     return position

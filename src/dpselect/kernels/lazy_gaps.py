@@ -16,8 +16,10 @@ import numpy as np
 
 from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.instructions import float_bits, float_of_bits
 from dpselect.kernels.gaps import FAR
+from dpselect.kernels.instructions import float_bits, float_of_bits
+
+KNOWN, LAZY = False, True
 
 PRECISE = 2.0**-43
 """The largest error of a gap; with its relative one it stays within the 2⁻⁴² that samplers allow for."""
@@ -42,7 +44,7 @@ class GapOracle(NamedTuple):
 @compiled
 def no_oracle() -> GapOracle:
     """Return the oracle of a row whose gaps are all known."""
-    return GapOracle(False, np.empty(0), np.empty(0), 0.0, 0.0, 0.0, 0.0)
+    return GapOracle(KNOWN, np.empty(0), np.empty(0), 0.0, 0.0, 0.0, 0.0)
 
 
 @compiled
@@ -76,10 +78,10 @@ def new_oracle(
     for a in range(scores.size):
         first = (y_first - heights[a]) / (sensitivities[a] + width_first)
         second = (y_second - heights[a]) / (sensitivities[a] + width_second)
-        bound = first if first > second else second
+        bound = max(second, first)
         slack = error / (sensitivities[a] + float_of_bits(narrowest))
         negative_bounds[a] = (slack - bound * MARGIN) * budget
-    return GapOracle(True, scores, sensitivities, t, budget, error, float_of_bits(narrowest))
+    return GapOracle(LAZY, scores, sensitivities, t, budget, error, float_of_bits(narrowest))
 
 
 @compiled

@@ -15,8 +15,9 @@ from dpselect.kernels.compilation import compiled
 from dpselect.kernels.draws import FAIL, PASS, UNSURE, draw_below, draw_exponential, flip, judge
 from dpselect.kernels.instructions import BLOCK, find_suspects, lowest_bit
 from dpselect.kernels.lazy_gaps import GapOracle, exact_gap
-from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL
+from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, NO_ETA
 
+LOG_2 = math.log(2.0)
 UNRESOLVED = -1
 NOBODY = -2
 EXPENSIVE = -3
@@ -155,7 +156,7 @@ def scan_passers(
 def suspects_in_block(values: FloatArray, first: int, cut: float, tape: Tape, at: int) -> np.uint64:
     """Return a bit for each candidate of a block who may pass: its value reaches ``cut``, or its byte is 0."""
     if first + BLOCK <= values.size:
-        return np.uint64(find_suspects(values, first, cut, tape, at))
+        return find_suspects(values, first, cut, tape, at)
     mask = np.uint64(0)
     for a in range(first, values.size):
         byte = (tape[at + (a - first) // 8] >> np.uint64(8 * (a & 7))) & np.uint64(0xFF)
@@ -260,26 +261,23 @@ def pick_by_random_stopping(
 
 @compiled
 def new_stop(gamma: float, eta: float, tape: Tape) -> FloatArray:
-    """Return [U, Pr[K ≤ n], Pr[K = n+1]] before the first draw, where U decides K by inversion.
+    """Return the state before the first draw: U, Pr[K ≤ n], Pr[K = n+1] in units of exp(s), and s.
 
-    Geometric K (η = 1) is decided draw by draw instead, and so is γ = 1.
+    U decides K by inversion. Geometric K (η = 1) is decided draw by draw instead, and so is γ = 1. Pr[K = 1] is
+    η(1−γ)/(γ^−η − 1), which for large η is too small for a float: hence the unit.
     """
-    stop = np.zeros(3)
+    stop = np.zeros(4)
     if eta != 1.0 and gamma < 1.0:
         stop[0] = np.float64(next_word(tape)) * 2.0**-64
-        stop[2] = first_stop(gamma, eta)
+        decay = -math.log(gamma)
+        if abs(eta) * decay < NO_ETA:
+            stop[2] = (1.0 - gamma) / decay
+        elif eta > 0.0:
+            stop[2] = (1.0 - gamma) * eta / -math.expm1(-eta * decay)
+            stop[3] = -eta * decay
+        else:
+            stop[2] = (1.0 - gamma) * eta / math.expm1(eta * decay)
     return stop
-
-
-@compiled
-def first_stop(gamma: float, eta: float) -> float:
-    """Return Pr[K = 1] = η(1−γ)/(γ^−η − 1)."""
-    decay = -math.log(gamma)
-    if eta == 0.0:
-        return (1.0 - gamma) / decay
-    if eta * decay > 40.0:
-        return (1.0 - gamma) * math.exp(math.log(eta) - eta * decay)
-    return (1.0 - gamma) * eta / math.expm1(eta * decay)
 
 
 @compiled
@@ -287,8 +285,8 @@ def stops(stop: FloatArray, drawn: int, gamma: float, eta: float, tape: Tape, wi
     """Decide whether K = drawn, given that K ≥ drawn.
 
     For η = 1 a coin of probability γ, compared bit by bit with γ · 2⁶⁴, which is exact in floats but for a
-    fraction. Otherwise U against Pr[K ≤ n], summed by Pr[K = n+1]/Pr[K = n] = (1−γ)(n+η)/(n+1); each of its
-    terms loses at most 2⁻⁴⁹ to rounding.
+    fraction. Otherwise U against Pr[K ≤ n], summed by Pr[K = n+1]/Pr[K = n] = (1−γ)(n+η)/(n+1). Each term loses at
+    most 2⁻⁴⁹ to rounding, and all of them 2⁻⁵⁰ of the unit's exponent.
     """
     if gamma == 1.0:
         return PASS
@@ -299,18 +297,19 @@ def stops(stop: FloatArray, drawn: int, gamma: float, eta: float, tape: Tape, wi
         if word < whole:
             return PASS
         return FAIL if word > whole or np.float64(whole) == threshold else UNSURE
-    stop[1] += stop[2]
+    stop[1] += stop[2] * math.exp(stop[3])
     stop[2] *= (1.0 - gamma) * (drawn + eta) / (drawn + 1.0)
-    doubt = width + drawn * 2.0**-49
+    if stop[2] > 2.0**300:
+        stop[2] *= 2.0**-300
+        stop[3] += 300.0 * LOG_2
+    doubt = width + drawn * 2.0**-49 + eta * -math.log(gamma) * 2.0**-50 * (eta > 0.0)
     if stop[0] + doubt < stop[1]:
         return PASS
     return FAIL if stop[0] - doubt > stop[1] else UNSURE
 
 
 @compiled
-def pick_largest_noisy(
-    noise: int, scores: FloatArray, sensitivities: FloatArray, scale: float, tape: Tape
-) -> int:
+def pick_largest_noisy(noise: int, scores: FloatArray, sensitivities: FloatArray, scale: float, tape: Tape) -> int:
     """Pick the largest score after noise of scale · Δ_a, every candidate drawn once (not private, floats)."""
     top = scores.max()
     best, picked, ties = -math.inf, UNRESOLVED, 0
@@ -329,9 +328,7 @@ def pick_largest_noisy(
 
 
 @compiled
-def keep_larger(
-    value: float, a: int, best: float, picked: int, ties: int, tape: Tape
-) -> tuple[float, int, int]:
+def keep_larger(value: float, a: int, best: float, picked: int, ties: int, tape: Tape) -> tuple[float, int, int]:
     """Return the new (best, picked, ties) after seeing ``value``; equal values share the pick uniformly."""
     if value > best:
         return value, a, 1

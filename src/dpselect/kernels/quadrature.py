@@ -16,8 +16,8 @@ magnitude. Inside such a cell a panel is at most FINE scales wide for every cand
 there. With z = (x − q)/b, the nearest complex singularities (zeros of w, or of 1 − exp(−z)/2 raised to a
 power) and the region where a product of many F_b grows are at least π/2 scales from the real line, so 16
 Gauss–Legendre nodes on 2 scales err by less than (π/2 + √(π²/4 + 1))^−32 < 1e-17; shorter panels take 8 or
-4 nodes for the same bound. Beyond FAR scales a noise is a plain exponential and COARSE steps do; beyond
-REACH scales it is worth less than 1e-26 and is not followed.
+4 nodes for the same bound. The largest of n noises is typically log n scales up; beyond FAR scales more a noise
+is a plain exponential and COARSE steps do; beyond REACH scales more it is worth less than 1e-26, and left out.
 """
 
 import math
@@ -34,6 +34,8 @@ ONCE, STOPPING = False, True
 FINE, COARSE = 2.0, 8.0
 FAR, REACH = 40.0, 60.0
 NEGLIGIBLE = 1e-40
+NO_ETA = 1e-30
+"""Where η makes no difference to float64, and formulas that divide by it lose their digits."""
 
 NODES_16, WEIGHTS_16 = np.polynomial.legendre.leggauss(16)
 NODES_8, WEIGHTS_8 = np.polynomial.legendre.leggauss(8)
@@ -41,32 +43,33 @@ NODES_4, WEIGHTS_4 = np.polynomial.legendre.leggauss(4)
 
 
 @compiled
-def log_norm(gamma: float, eta: float) -> float:
-    """Return log((γ^−η − 1)/η), which is log(log(1/γ)) for η = 0, without overflow for large η."""
-    decay = -math.log(gamma)
-    if eta == 0.0:
-        return math.log(decay)
-    if eta * decay > 40.0:
-        return eta * decay - math.log(eta)
-    return math.log(math.expm1(eta * decay) / eta)
-
-
-@compiled
-def stopping_slope(gamma: float, eta: float, w: float) -> float:
-    """Return φ'(s) at w = 1 − (1−γ)s."""
+def mean_draws(gamma: float, eta: float) -> float:
+    """Return E[K] = η(1−γ)/(γ(1−γ^η)), which is (1/γ − 1)/log(1/γ) for η = 0."""
     if gamma == 1.0:
         return 1.0
-    return (1.0 - gamma) * math.exp(-(1.0 + eta) * math.log(w) - log_norm(gamma, eta))
+    decay = -math.log(gamma)
+    if abs(eta) * decay < NO_ETA:
+        return (1.0 - gamma) / gamma / decay
+    return (1.0 - gamma) / gamma * (eta / -math.expm1(-eta * decay))
 
 
 @compiled
-def stopping_increment(gamma: float, eta: float, w_before: float, w_after: float) -> float:
-    """Return φ(after) − φ(before), given w = 1 − (1−γ)s at both ends, w_before ≥ w_after > 0."""
-    rise = math.log1p((w_before - w_after) / w_after)
-    if eta == 0.0:
-        return rise * math.exp(-log_norm(gamma, eta))
-    scale = math.exp(-eta * math.log(w_after) - log_norm(gamma, eta))
-    return -math.expm1(-eta * rise) / eta * scale
+def stopping_slope(gamma: float, eta: float, survival: float, mean: float) -> float:
+    """Return φ'(1 − survival) = E[K] · (γ/w)^(1+η), w/γ = 1 + (1−γ)/γ · survival: nothing cancels."""
+    return mean * math.exp(-(1.0 + eta) * math.log1p((1.0 - gamma) / gamma * survival))
+
+
+@compiled
+def stopping_increment(gamma: float, eta: float, survival: float, jump: float) -> float:
+    """Return φ(1 − survival) − φ(1 − survival − jump): the mass of an atom that a share ``jump`` of draws hits."""
+    if gamma == 1.0:
+        return jump
+    ratio = 1.0 + (1.0 - gamma) / gamma * survival
+    rise = math.log1p((1.0 - gamma) / gamma * jump / ratio)
+    if abs(eta) * -math.log(gamma) < NO_ETA:
+        return rise / -math.log(gamma)
+    shares = math.expm1(-eta * rise) / math.expm1(eta * math.log(gamma))
+    return math.exp(-eta * math.log(ratio)) * shares
 
 
 @compiled
@@ -77,6 +80,7 @@ def weigh_point(
     stopping: bool,  # noqa: FBT001
     gamma: float,
     eta: float,
+    mean: float,
     base: float,
     delta: float,
     densities: FloatArray,
@@ -135,7 +139,7 @@ def weigh_point(
         product = last * below
         correction = correction * below + fused_multiply_add(last, below, -product) + last * rounding
     if stopping:
-        return stopping_slope(gamma, eta, gamma + (1.0 - gamma) * (survival / k)) / k
+        return stopping_slope(gamma, eta, survival / k, mean) / k
     if noise == GUMBEL:
         return math.exp(-exponent) * product
     return product + correction
@@ -143,7 +147,7 @@ def weigh_point(
 
 @compiled
 def next_panel(
-    scores: FloatArray, scales: FloatArray, base: float, delta: float, direction: float
+    scores: FloatArray, scales: FloatArray, height: float, base: float, delta: float, direction: float
 ) -> tuple[float, float]:
     """Return how far a panel starting at base + delta may reach, and the smallest scale alive there."""
     step = math.inf
@@ -153,11 +157,11 @@ def next_panel(
         if scale == 0.0:
             continue
         z = direction * ((base - scores[a]) + delta) / scale
-        if z < -REACH - COARSE:
-            step = min(step, (-z - REACH) * scale)  # stop where this candidate's noise begins
-        elif z < REACH:
+        if z < -height - REACH - COARSE:
+            step = min(step, (-z - height - REACH) * scale)  # stop where this candidate's noise begins
+        elif z < height + REACH:
             finest = min(finest, scale)
-            step = min(step, (FINE if abs(z) < FAR else COARSE) * scale)
+            step = min(step, (FINE if abs(z) < height + FAR else COARSE) * scale)
     return step, finest
 
 
@@ -169,6 +173,7 @@ def integrate_cell(
     stopping: bool,  # noqa: FBT001
     gamma: float,
     eta: float,
+    mean: float,
     base: float,
     direction: float,
     length: float,
@@ -177,8 +182,9 @@ def integrate_cell(
 ) -> bool:
     """Add the integral over ``length`` from ``base`` in ``direction``; tell whether anything lies beyond."""
     done = 0.0
+    height = math.log(max(mean, 1.0 * scores.size))
     while done < length:
-        step, finest = next_panel(scores, scales, base, direction * done, direction)
+        step, finest = next_panel(scores, scales, height, base, direction * done, direction)
         if step == math.inf:
             return False
         end = min(length, done + step)
@@ -193,7 +199,7 @@ def integrate_cell(
             largest = 0.0
             for j in range(nodes.size):
                 delta = direction * (done + 0.5 * step * (nodes[j] + 1.0))
-                shared = weigh_point(noise, scores, scales, stopping, gamma, eta, base, delta, densities)
+                shared = weigh_point(noise, scores, scales, stopping, gamma, eta, mean, base, delta, densities)
                 largest = max(largest, shared)
                 mass = 0.5 * step * weights[j] * shared
                 if mass > 0.0:
@@ -218,6 +224,7 @@ def fill_largest_noisy_pmf(
     """Fill Pr[a] of the module's docstring: random stopping if ``stopping``, else noisy max."""
     k = scores.size
     densities = np.empty(k)
+    mean = mean_draws(gamma, eta) if stopping else 1.0
     pmf[:] = 0.0
     falling = np.argsort(-scores)
     i = 0
@@ -230,16 +237,16 @@ def fill_largest_noisy_pmf(
             after += 1
         to_right = 0.5 * (scores[falling[i - 1]] - base) if i > 0 else math.inf
         to_left = 0.5 * (base - scores[falling[after]]) if after < k else math.inf
-        integrate_cell(noise, scores, scales, stopping, gamma, eta, base, 1.0, to_right, densities, pmf)
+        integrate_cell(noise, scores, scales, stopping, gamma, eta, mean, base, 1.0, to_right, densities, pmf)
         if atoms > 0:
-            share = atom_mass(noise, scores, scales, stopping, gamma, eta, base, atoms, densities) / atoms
+            share = atom_mass(noise, scores, scales, stopping, gamma, eta, mean, base, atoms, densities) / atoms
             for j in range(i, after):
                 if scales[falling[j]] == 0.0:
                     pmf[falling[j]] = share
         if not stopping and (atoms > 0 or noise == EXPONENTIAL):
             return  # ∏ F is zero below an atom, and below any score if noise is positive
         more = integrate_cell(
-            noise, scores, scales, stopping, gamma, eta, base, -1.0, to_left, densities, pmf
+            noise, scores, scales, stopping, gamma, eta, mean, base, -1.0, to_left, densities, pmf
         )
         if not more and not stopping:
             return
@@ -254,6 +261,7 @@ def atom_mass(
     stopping: bool,  # noqa: FBT001
     gamma: float,
     eta: float,
+    mean: float,
     base: float,
     atoms: int,
     densities: FloatArray,
@@ -261,9 +269,7 @@ def atom_mass(
     """Return the probability that the largest noisy score is the atom at ``base``."""
     k = scores.size
     if not stopping:
-        return weigh_point(noise, scores, scales, stopping, gamma, eta, base, 0.0, densities)
-    if gamma == 1.0:
-        return atoms / k
+        return weigh_point(noise, scores, scales, stopping, gamma, eta, mean, base, 0.0, densities)
     survival = 0.0
     for a in range(k):
         distance = base - scores[a]
@@ -274,5 +280,4 @@ def atom_mass(
         else:
             half = 0.5 * math.exp(-abs(distance / scales[a]))
             survival += half if distance >= 0.0 else 1.0 - half
-    after = gamma + (1.0 - gamma) * survival / k
-    return stopping_increment(gamma, eta, after + (1.0 - gamma) * atoms / k, after)
+    return stopping_increment(gamma, eta, survival / k, atoms / k)

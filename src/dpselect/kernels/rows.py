@@ -7,7 +7,6 @@ import numpy as np
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Normalisation, Table, Units
 from dpselect.kernels.chacha import Tape, new_stream, seek
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.instructions import float_bits, float_of_bits
 from dpselect.kernels.draws import FAIL, PASS, draw_below, flip
 from dpselect.kernels.gaps import (
     GLOBAL,
@@ -17,6 +16,7 @@ from dpselect.kernels.gaps import (
     fill_individual_gaps,
     fill_pairwise_gaps,
 )
+from dpselect.kernels.instructions import float_bits, float_of_bits
 from dpselect.kernels.lazy_gaps import new_oracle, no_oracle
 from dpselect.kernels.passers import fill_exponential_pmf, fill_gumbel_pmf
 from dpselect.kernels.picks import (
@@ -31,7 +31,6 @@ from dpselect.kernels.picks import (
 from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, ONCE, fill_largest_noisy_pmf
 from dpselect.kernels.ranks import rank_covariance_sign
 from dpselect.kernels.twofloat import add
-
 
 MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
 """All bits of a float but its sign."""
@@ -93,9 +92,7 @@ def noisy_max_gaps(first: int, last: int, table: Table, rule: Normalisation, gap
 
 
 @compiled
-def noisy_max_pmf(
-    first: int, last: int, table: Table, rule: Normalisation, noise: int, pmf: FloatArray
-) -> None:
+def noisy_max_pmf(first: int, last: int, table: Table, rule: Normalisation, noise: int, pmf: FloatArray) -> None:
     """Fill the exact probabilities of every row of a noisy max over normalised scores."""
     noisy_max_gaps(first, last, table, rule, pmf)
     for row in range(first, last):
@@ -215,9 +212,7 @@ def largest_noisy_select(
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
         if stopping:
-            picks[row] = pick_by_random_stopping(
-                noise, scores, sensitivities, scale, gamma, eta, tape, width
-            )
+            picks[row] = pick_by_random_stopping(noise, scores, sensitivities, scale, gamma, eta, tape, width)
         else:
             picks[row] = pick_largest_noisy(noise, scores, sensitivities, scale, tape)
 

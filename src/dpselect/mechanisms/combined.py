@@ -107,6 +107,7 @@ class CombinedGEM:
         """Return the index of one candidate for each row, drawn privately."""
         batch = read_batch(scores, sensitivities)
         source = randomness or Randomness.fresh()
+        source.units(batch.rows)  # refuses a wrong number of units before the work
         positive = self._positive(batch)
         answers = pick_rows(
             batch,

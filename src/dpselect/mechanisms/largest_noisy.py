@@ -60,6 +60,4 @@ class LargestNoisy:
     def _resolve(self, batch: Batch, row: int, stream: exact.ExactStream) -> int:
         scores, sensitivities, _ = batch.row(row)
         gamma, eta = self.stopping or (1.0, 1.0)
-        return exact.pick_by_random_stopping(
-            self.noise, scores, sensitivities, self.scale, gamma, eta, stream
-        )
+        return exact.pick_by_random_stopping(self.noise, scores, sensitivities, self.scale, gamma, eta, stream)
