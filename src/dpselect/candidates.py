@@ -5,7 +5,7 @@ Scores are private: messages name the argument and the rule, and never show a va
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Table
 from dpselect.parallel import over_rows
 from dpselect.parameters import LARGEST
 
-__all__ = ["Batch", "Numbers", "read_batch"]
+__all__ = ["Batch", "Numbers", "read_batch", "refuse_scores"]
 
 Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
 """What is accepted for scores and for public numbers:
@@ -81,8 +81,11 @@ class Batch:
         return flat.reshape(self.shape)[()]
 
 
-def read_batch(scores: Numbers, sensitivities: Numbers, **public: Numbers | None) -> Batch:
+def read_batch(scores: Numbers, sensitivities: Numbers, *, finite: bool = True, **public: Numbers | None) -> Batch:
     """Validate the arguments of ``pmf`` and ``select`` and lay them out for the kernels.
+
+    With ``finite=False`` scores are not checked for NaN, infinities and magnitude, because the kernel that
+    follows does that in the same pass over the memory and refuses the batch (:func:`refuse_scores`).
 
     At most one further column of public numbers (``offsets=`` or ``anchors=``) may be given; absent, it is
     zero for every candidate.
@@ -91,9 +94,16 @@ def read_batch(scores: Numbers, sensitivities: Numbers, **public: Numbers | None
         ValueError: If an argument breaks a rule; the message names both.
     """
     (public_name, public_numbers) = next(iter(public.items()), ("offsets", None))
-    if _is_ragged(scores):
-        return _read_ragged(scores, sensitivities, public_name, public_numbers)
-    return _read_dense(scores, sensitivities, public_name, public_numbers)
+    read = _read_ragged if _is_ragged(scores) else _read_dense
+    batch = read(scores, sensitivities, public_name, public_numbers)
+    if finite:
+        _check_finite("scores", batch.table.scores.values)
+    return batch
+
+
+def refuse_scores(name: str = "scores") -> NoReturn:
+    """Raise the error for numbers that are not finite, or too large."""
+    raise ValueError(f"{name} must be finite (no NaN, no infinity) and at most 2^300 in magnitude")
 
 
 def _is_arrow(numbers: Numbers) -> bool:
@@ -143,7 +153,7 @@ def _holds_wide_integers(array: NDArray[Any], numbers: Numbers) -> bool:
 
 def _check_finite(name: str, values: FloatArray) -> None:
     if not _largest_magnitude(values) <= LARGEST:  # NaN fails
-        raise ValueError(f"{name} must be finite (no NaN, no infinity) and at most 2^300 in magnitude")
+        refuse_scores(name)
 
 
 def _largest_magnitude(values: FloatArray) -> float:
@@ -205,7 +215,6 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, public_name: str, publi
         public_name: np.zeros(size) if absent else _fit_last_axis(public_name, public_numbers, size),
     }
     shape = _broadcast_leading_axes(arrays)
-    _check_finite("scores", score_array)
     _check_sensitivities(arrays["sensitivities"])
     if not absent:
         _check_finite(public_name, arrays[public_name])
@@ -266,7 +275,6 @@ def _read_ragged(scores: Numbers, sensitivities: Numbers, public_name: str, publ
         raise ValueError(f"scores must hold at least one candidate in each row: row {row} has none")
     sensitivity_column = _ragged_column("sensitivities", sensitivities, bounds)
     public_column = _ragged_column(public_name, 0.0 if public_numbers is None else public_numbers, bounds)
-    _check_finite("scores", values)
     _check_sensitivities(sensitivity_column.values)
     _check_finite(public_name, public_column.values)
     table = Table(Column(_read_only(values), bounds[:-1]), sensitivity_column, public_column, bounds)

@@ -43,8 +43,8 @@ def over_rows(bounds: IndexArray, work: Callable[[int, int], Result]) -> list[Re
     """
     rows = bounds.size - 1
     candidates = int(bounds[-1])
-    threads = thread_count()
-    if threads == 1 or rows == 1 or candidates < WORTH_A_THREAD:
+    threads = 1 if rows == 1 or candidates < WORTH_A_THREAD else thread_count()
+    if threads == 1:
         return [work(0, rows)]
     marks = np.linspace(0, candidates, threads * BLOCKS_PER_THREAD + 1)
     edges = np.unique(np.searchsorted(bounds, marks)).tolist()

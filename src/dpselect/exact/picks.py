@@ -6,7 +6,6 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from dpselect import kernels
 from dpselect.exact.gaps import Gaps
 from dpselect.exact.reals import FIRST_DIGITS, UniformReal, is_below_exp, log_bounds
 from dpselect.exact.streams import ExactStream
@@ -16,10 +15,10 @@ from dpselect.parameters import Noise
 __all__ = ["pick_by_random_stopping", "pick_noisy_max", "pick_randomized_response", "report_sign"]
 
 
-def pick_noisy_max(noise: Noise, gaps: Gaps, stream: ExactStream) -> int:
+def pick_noisy_max(noise: Noise, gaps: Gaps, visits: int, stream: ExactStream) -> int:
     """Pick the candidate in front after noise of scale one."""
     if noise == "exponential":
-        return _pick_passer(gaps, stream)
+        return _pick_passer(gaps, visits, stream)
     if noise == "gumbel":
         return _pick_until_pass(gaps, stream)
     contenders = []
@@ -30,9 +29,9 @@ def pick_noisy_max(noise: Noise, gaps: Gaps, stream: ExactStream) -> int:
     return _largest(contenders)
 
 
-def _pick_passer(gaps: Gaps, stream: ExactStream) -> int:
+def _pick_passer(gaps: Gaps, visits: int, stream: ExactStream) -> int:
     seen: set[int] = set()
-    for _ in range(kernels.picks.visits_of(len(gaps))):
+    for _ in range(visits):
         a = stream.below(len(gaps))
         while a in seen:
             a = stream.below(len(gaps))

@@ -12,6 +12,9 @@ from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.chacha import Tape
 from dpselect.kernels.compilation import compiled
 
+MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
+"""All bits of a float but its sign."""
+
 BLOCK = 64
 """Candidates that :func:`find_suspects` looks at together: as many as an integer has bits."""
 
@@ -63,36 +66,38 @@ def float_of_bits(bits: np.int64) -> float:
     return value
 
 
+@compiled
+def ordered_bits(value: float) -> np.int64:
+    """Return an integer that has the order of the floats."""
+    return ordered_bits_of(float_bits(value))
+
+
+@compiled
+def ordered_bits_of(bits: np.int64) -> np.int64:
+    """Turn the bits of a float into an integer of the same order, and back: flip all but the sign of negatives."""
+    return bits ^ ((bits >> np.int64(63)) & MAGNITUDE)
+
+
 @intrinsic
-def _suspects(
-    typing_context: Any,
-    values: Any,
-    first: Any,
-    cut: Any,
-    tape: Any,
-    at: Any,
-) -> Any:
+def _suspects(typing_context: Any, values: Any, first: Any, cut: Any, tape: Any, at: Any) -> Any:
     lanes = 8
-    double, byte, word = ir.DoubleType(), ir.IntType(8), ir.IntType(64)
-    doubles = ir.VectorType(double, lanes)
-    block = ir.VectorType(byte, BLOCK)
+    byte, index, word = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+    vector, block = ir.VectorType(ir.DoubleType(), lanes), ir.VectorType(byte, BLOCK)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        value_array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        tape_array = context.make_array(signature.args[3])(context, builder, arguments[3])
-        start = builder.bitcast(builder.gep(value_array.data, [arguments[1]]), doubles.as_pointer())
-        single = builder.insert_element(
-            ir.Constant(doubles, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0)
-        )
-        cut = builder.shuffle_vector(single, single, ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes))
-        at = builder.bitcast(builder.gep(tape_array.data, [arguments[4]]), block.as_pointer())
-        zeros = builder.icmp_unsigned("==", builder.load(at, align=8), ir.Constant(block, [0] * BLOCK))
+        def data(position: int) -> Any:
+            return context.make_array(signature.args[position])(context, builder, arguments[position]).data
+
+        scores = builder.bitcast(builder.gep(data(0), [arguments[1]]), vector.as_pointer())
+        bytes_at = builder.bitcast(builder.gep(data(3), [arguments[4]]), block.as_pointer())
+        single = builder.insert_element(ir.Constant(vector, ir.Undefined), arguments[2], ir.Constant(index, 0))
+        cut = builder.shuffle_vector(single, single, ir.Constant(ir.VectorType(index, lanes), [0] * lanes))
+        zeros = builder.icmp_unsigned("==", builder.load(bytes_at, align=8), ir.Constant(block, [0] * BLOCK))
         mask = builder.bitcast(zeros, word)
         for i in range(BLOCK // lanes):
-            place = builder.gep(start, [ir.Constant(ir.IntType(64), i)])
-            reached = builder.fcmp_ordered(">=", builder.load(place, align=8), cut)
-            eight = builder.zext(builder.bitcast(reached, byte), word)
-            mask = builder.or_(mask, builder.shl(eight, ir.Constant(word, i * lanes)))
+            eight = builder.load(builder.gep(scores, [ir.Constant(word, i)]), align=8)
+            reached = builder.zext(builder.bitcast(builder.fcmp_ordered(">=", eight, cut), byte), word)
+            mask = builder.or_(mask, builder.shl(reached, ir.Constant(word, i * lanes)))
         return mask
 
     return types.uint64(values, types.int64, types.float64, tape, types.int64), generate

@@ -1,8 +1,8 @@
 """GEM gaps on demand: a lower bound for everybody, the gap itself only for candidates that might pass.
 
 A candidate's gap is budget · max_b (y_b − y_a)/(Δ_a + Δ_b). Any single b bounds it from below, and so bounds the
-probability to pass from above: most coins fail already against the bound that two well chosen b give. For the
-others the maximum is taken over all b. For most rows that is a pass or two, without sorting; a row that would
+probability to pass from above: most coins fail already against the bound that the b of the largest y gives. For
+the others the maximum is taken over all b. For most rows that is a pass or two, without sorting; a row that would
 need many is left to the hull.
 
 Floats suffice. With scores taken relative to the first one, y_b − y_a errs by at most
@@ -17,7 +17,12 @@ import numpy as np
 from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.compilation import compiled
 from dpselect.kernels.gaps import FAR
-from dpselect.kernels.instructions import float_bits, float_of_bits
+from dpselect.kernels.instructions import (
+    MAGNITUDE,
+    float_bits,
+    float_of_bits,
+    ordered_bits,
+)
 
 KNOWN, LAZY = False, True
 
@@ -42,12 +47,6 @@ class GapOracle(NamedTuple):
 
 
 @compiled
-def no_oracle() -> GapOracle:
-    """Return the oracle of a row whose gaps are all known."""
-    return GapOracle(KNOWN, np.empty(0), np.empty(0), 0.0, 0.0, 0.0, 0.0)
-
-
-@compiled
 def new_oracle(
     scores: FloatArray,
     sensitivities: FloatArray,
@@ -55,44 +54,27 @@ def new_oracle(
     budget: float,
     negative_bounds: FloatArray,
 ) -> GapOracle:
-    """Fill minus the lower bounds on the gaps; return what computes the gaps themselves.
-
-    The two b are the candidate of the largest y, and that of the largest y − sΔ for a slope s typical of the
-    row: vertices of the upper hull, where all maxima are attained.
-    """
-    origin = scores[0]
-    farthest, widest, narrowest = np.int64(0), np.int64(0), np.int64(0x7FFFFFFFFFFFFFFF)
+    """Fill minus the lower bounds on the gaps; return what computes the gaps themselves."""
     heights = negative_bounds  # first y, then the bound computed from it
+    origin = scores[0]
+    farthest, widest, narrowest, highest = np.int64(0), np.int64(0), MAGNITUDE, -MAGNITUDE
     for a in range(scores.size):
         shifted = scores[a] - origin
         heights[a] = shifted - t * sensitivities[a]
-        farthest = max(farthest, float_bits(abs(shifted)))
+        farthest = max(farthest, float_bits(shifted) & MAGNITUDE)
         widest = max(widest, float_bits(sensitivities[a]))
         narrowest = min(narrowest, float_bits(sensitivities[a]))
+        highest = max(highest, ordered_bits(heights[a]))
+    leader = 0
+    while ordered_bits(heights[leader]) != highest:
+        leader += 1
     error = 2.0**-50 * (float_of_bits(farthest) + abs(t) * float_of_bits(widest))
-    highest = argmax_less(heights, sensitivities, 0.0)
-    slope = (heights[highest] - heights.mean()) / (float_of_bits(widest) + float_of_bits(narrowest))
-    steepest = argmax_less(heights, sensitivities, slope)
-    y_first, width_first = heights[highest], sensitivities[highest]
-    y_second, width_second = heights[steepest], sensitivities[steepest]
+    narrow = float_of_bits(narrowest)
+    slack = error / (2.0 * narrow)
+    top, width = heights[leader], sensitivities[leader]
     for a in range(scores.size):
-        first = (y_first - heights[a]) / (sensitivities[a] + width_first)
-        second = (y_second - heights[a]) / (sensitivities[a] + width_second)
-        bound = max(second, first)
-        slack = error / (sensitivities[a] + float_of_bits(narrowest))
-        negative_bounds[a] = (slack - bound * MARGIN) * budget
-    return GapOracle(LAZY, scores, sensitivities, t, budget, error, float_of_bits(narrowest))
-
-
-@compiled
-def argmax_less(heights: FloatArray, sensitivities: FloatArray, slope: float) -> int:
-    """Return the candidate of the largest y − slope · Δ, or nearly so: it only has to be a good choice."""
-    best, chosen = -math.inf, 0
-    for a in range(heights.size):
-        value = heights[a] - slope * sensitivities[a]
-        if value > best:
-            best, chosen = value, a
-    return chosen
+        negative_bounds[a] = (slack - (top - heights[a]) / (sensitivities[a] + width) * MARGIN) * budget
+    return GapOracle(LAZY, scores, sensitivities, t, budget, error, narrow)
 
 
 @compiled

@@ -13,6 +13,7 @@ from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.chacha import BYTES, GROUP_BYTES, Tape, candidate_word, load_bytes, next_word
 from dpselect.kernels.compilation import compiled
 from dpselect.kernels.draws import FAIL, PASS, UNSURE, draw_below, draw_exponential, flip, judge
+from dpselect.kernels.gaps import PAIRWISE
 from dpselect.kernels.instructions import BLOCK, find_suspects, lowest_bit
 from dpselect.kernels.lazy_gaps import GapOracle, exact_gap
 from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, NO_ETA
@@ -20,6 +21,9 @@ from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, NO_ETA
 LOG_2 = math.log(2.0)
 UNRESOLVED = -1
 NOBODY = -2
+INVALID = -4
+"""A score is not finite, or too large."""
+
 EXPENSIVE = -3
 """The row would need more gaps from its oracle than it costs to compute them all."""
 
@@ -29,14 +33,18 @@ QUESTIONS = 48
 LONG_SHOT = 5.56
 """A gap above log 256 = 5.545…: such a candidate passes only if its byte is 0."""
 
+FAILS_FROM = np.append(np.inf, -np.log(np.arange(1, 256) / 256) + 2.0**-20)
+"""The gap from which a coin whose first byte is b, U ≥ b/256, fails: −log(b/256), and a margin for rounding."""
+
 
 @compiled
-def visits_of(size: int) -> int:
+def visits_of(kind: int, size: int) -> int:
     """Return how many candidates are visited in random order before the whole row is scanned.
 
-    A visit costs about as much as scanning 64 candidates, if few of those may pass, and much less if many.
+    A visit costs about as much as scanning 30 candidates, if few of those may pass, and much less if many. For GEM
+    a scan is dearer, because everybody who passes costs a pass over the row.
     """
-    return min(size, 24 + size // 64)
+    return min(size, 48 + size // 64 if kind == PAIRWISE else 16 + size // 128)
 
 
 @compiled
@@ -45,6 +53,7 @@ def pick_noisy_max(
     values: FloatArray,
     top: float,
     rate: float,
+    visits: int,
     tape: Tape,
     seen: NDArray[np.bool_],
     visited: IndexArray,
@@ -53,11 +62,11 @@ def pick_noisy_max(
 ) -> int:
     """Pick the candidate in front after noise of scale one, its gap being (top − value) · rate.
 
-    ``seen`` must be false for every candidate on entry, and is so again on return; ``visited`` is room for one
-    number more than there are visits.
+    ``seen`` must be false for every candidate on entry, and is so again on return; ``visited`` is room for the
+    visits, and for one number more.
     """
     if noise == EXPONENTIAL:
-        return pick_passer(values, top, rate, tape, seen, visited, oracle, width)
+        return pick_passer(values, top, rate, visits, tape, seen, visited, oracle, width)
     if noise == GUMBEL:
         return pick_until_pass(values, top, rate, tape, width)
     return pick_laplace(values, top, rate, tape, width)
@@ -68,6 +77,7 @@ def pick_passer(
     values: FloatArray,
     top: float,
     rate: float,
+    visits: int,
     tape: Tape,
     seen: NDArray[np.bool_],
     visited: IndexArray,
@@ -76,14 +86,13 @@ def pick_passer(
 ) -> int:
     """Let each candidate pass with probability exp(−gap), independently, and pick a passer uniformly.
 
-    Candidates are visited in random order until one passes. After VISITS of them, the rest is scanned at
+    Candidates are visited in random order until one passes. After some ``visits``, the rest is scanned at
     once: given that nobody passed so far, the first to pass in random order is a uniform choice among all
     that pass.
 
     If the oracle is lazy, gaps are lower bounds: a coin that fails against one fails, any other is judged
     again against the gap itself.
     """
-    visits = visits_of(values.size)
     visited[-1] = 0  # questions to the oracle
     picked = NOBODY
     count = 0
@@ -134,10 +143,11 @@ def scan_passers(
         while suspects != 0:
             a = first + lowest_bit(suspects)
             suspects &= suspects - np.uint64(1)
-            if seen[a]:
-                continue
             byte = (tape[at + (a - first) // 8] >> np.uint64(8 * (a & 7))) & np.uint64(0xFF)
-            verdict = judge_candidate(tape, byte, a, (top - values[a]) * rate, width)
+            gap = (top - values[a]) * rate
+            if gap >= FAILS_FROM[byte] or seen[a]:
+                continue
+            verdict = judge_candidate(tape, byte, a, gap, width)
             if verdict != FAIL and oracle.lazy:
                 visited[-1] += 1
                 if visited[-1] > QUESTIONS:

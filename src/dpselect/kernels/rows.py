@@ -16,11 +16,12 @@ from dpselect.kernels.gaps import (
     fill_individual_gaps,
     fill_pairwise_gaps,
 )
-from dpselect.kernels.instructions import float_bits, float_of_bits
-from dpselect.kernels.lazy_gaps import new_oracle, no_oracle
+from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, ordered_bits_of
+from dpselect.kernels.lazy_gaps import KNOWN, GapOracle, new_oracle
 from dpselect.kernels.passers import fill_exponential_pmf, fill_gumbel_pmf
 from dpselect.kernels.picks import (
     EXPENSIVE,
+    INVALID,
     UNRESOLVED,
     keep_larger,
     pick_by_random_stopping,
@@ -32,8 +33,8 @@ from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, ONCE, fill_largest_
 from dpselect.kernels.ranks import rank_covariance_sign
 from dpselect.kernels.twofloat import add
 
-MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
-"""All bits of a float but its sign."""
+LARGEST = 2.0**300
+"""The largest magnitude accepted; see :mod:`dpselect.parameters`."""
 
 
 @compiled
@@ -107,13 +108,14 @@ def noisy_max_pmf(first: int, last: int, table: Table, rule: Normalisation, nois
 
 
 @compiled
-def row_top(values: FloatArray) -> float:
-    """Return the largest value; flipping the bits of negative floats gives integers of the same order."""
-    largest = np.int64(-0x8000000000000000)
+def row_extent(values: FloatArray) -> tuple[float, float]:
+    """Return the largest value, and the largest magnitude (infinite or NaN if any value is)."""
+    top, largest = -MAGNITUDE, np.int64(0)
     for i in range(values.size):
         bits = float_bits(values[i])
-        largest = max(largest, bits ^ ((bits >> 63) & MAGNITUDE))
-    return float_of_bits(largest ^ ((largest >> 63) & MAGNITUDE))
+        top = max(top, ordered_bits_of(bits))
+        largest = max(largest, bits & MAGNITUDE)
+    return float_of_bits(ordered_bits_of(top)), float_of_bits(largest)
 
 
 @compiled
@@ -138,37 +140,37 @@ def noisy_max_select(
     hull = np.empty(widest, np.int64)
     sensitivity_order = np.empty(0, np.int64)
     seen = np.zeros(widest, np.bool_)
-    visited = np.empty(visits_of(widest) + 1, np.int64)
+    visited = np.empty(visits_of(rule.kind, widest) + 1, np.int64)
     tape = new_stream(units.key)
     for row in range(first, last):
         seek(tape, units.nonces, row)
-        size = table.bounds[row + 1] - table.bounds[row]
+        scores = row_of(table.scores, table.bounds, row)
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        values = scratch[: scores.size]
+        top, magnitude = row_extent(scores)
+        if not magnitude <= LARGEST:
+            picks[row] = INVALID
+            continue
         picks[row] = EXPENSIVE
-        oracle = no_oracle()
+        visits = visits_of(rule.kind, scores.size)
+        known = GapOracle(KNOWN, scores, sensitivities, 0.0, 0.0, 0.0, 0.0)
         if plain and rule.kind == GLOBAL:
-            scores = row_of(table.scores, table.bounds, row)
             if row == first or table.sensitivities.starts[row] != table.sensitivities.starts[row - 1]:
-                sensitivity = row_top(row_of(table.sensitivities, table.bounds, row))
+                sensitivity = row_extent(sensitivities)[0]
             if sensitivity > 0.0:
                 rate = rule.budget / sensitivity
-                picks[row] = pick_noisy_max(
-                    noise, scores, row_top(scores), rate, tape, seen, visited, oracle, width
-                )
+                picks[row] = pick_noisy_max(noise, scores, top, rate, visits, tape, seen, visited, known, width)
         elif plain and rule.kind == PAIRWISE and noise == EXPONENTIAL:
-            scores = row_of(table.scores, table.bounds, row)
-            sensitivities = row_of(table.sensitivities, table.bounds, row)
-            values = scratch[:size]
-            asked = new_oracle(scores, sensitivities, rule.tilts[row], rule.budget, values)
-            if asked.narrowest > 0.0:
-                picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, tape, seen, visited, asked, width)
+            lazy = new_oracle(scores, sensitivities, rule.tilts[row], rule.budget, values)
+            if lazy.narrowest > 0.0:
+                picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, visits, tape, seen, visited, lazy, width)
         if picks[row] == EXPENSIVE:
             seek(tape, units.nonces, row)
-            values = scratch[:size]
             trusted, sensitivity_order = fill_gaps(table, rule, row, sensitivity_order, hull, values)
             np.negative(values, values)
             picks[row] = UNRESOLVED
             if trusted:
-                picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, tape, seen, visited, oracle, width)
+                picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, visits, tape, seen, visited, known, width)
 
 
 @compiled

@@ -31,7 +31,10 @@ def tilts(batch: Batch, weight: float | FloatArray, beta: float) -> FloatArray:
     """Return weight · log(k/β) for each row: how far the largest of k noises reaches, but for a chance of β."""
     if isinstance(weight, float) and weight == 0:
         return np.zeros(batch.rows)
-    return weight * np.log(batch.sizes / beta)
+    scaled: FloatArray = weight * np.log(batch.sizes / beta)
+    if scaled.size and not np.abs(scaled).max() <= LARGEST:
+        raise ValueError("tilt is too large for this epsilon: q − tΔ needs |t| ≤ 2^300")
+    return scaled
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +49,9 @@ class Composition:
     anchor_weights: FloatArray | None = None
     """One for each row: the weight of c/max|c| (individual)."""
 
-    def __post_init__(self) -> None:
-        if self.tilts.size and not np.abs(self.tilts).max() <= LARGEST:
-            raise ValueError("tilt over epsilon is too large: q − tΔ needs |t| ≤ 2^300")
-
     @property
     def _rule(self) -> Normalisation:
-        weights = np.zeros_like(self.tilts) if self.anchor_weights is None else self.anchor_weights
+        weights = self.tilts if self.anchor_weights is None else self.anchor_weights  # unused if absent
         return Normalisation(KINDS.index(self.kind), self.budget, self.tilts, weights)
 
     def pmf(self, batch: Batch) -> FloatArray:
@@ -74,8 +73,13 @@ class Composition:
             lambda first, last, units, width, picks: kernels.rows.noisy_max_select(
                 first, last, batch.table, rule, noise, plain, units, width, picks
             ),
-            lambda row, stream: exact.pick_noisy_max(self.noise, self._exact_gaps(batch, row), stream),
+            lambda row, stream: self._resolve(batch, row, stream),
         )
+
+    def _resolve(self, batch: Batch, row: int, stream: exact.ExactStream) -> int:
+        gaps = self._exact_gaps(batch, row)
+        visits = kernels.picks.visits_of(KINDS.index(self.kind), len(gaps))
+        return exact.pick_noisy_max(self.noise, gaps, visits, stream)
 
     def _exact_gaps(self, batch: Batch, row: int) -> exact.Gaps:
         scores, sensitivities, public = batch.row(row)

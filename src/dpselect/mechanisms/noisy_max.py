@@ -101,7 +101,7 @@ class NoisyMax:
         randomness: Randomness | None = None,
     ) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row, drawn privately."""
-        batch = read_batch(scores, sensitivities, offsets=offsets)
+        batch = read_batch(scores, sensitivities, offsets=offsets, finite=False)
         return batch.restore_rows(self._composition(batch).select(batch, randomness))
 
     def _composition(self, batch: Batch) -> Composition:

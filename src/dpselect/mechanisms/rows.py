@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dpselect import kernels
-from dpselect.candidates import Batch
+from dpselect.candidates import Batch, refuse_scores
 from dpselect.exact import ExactStream
 from dpselect.kernels.arrays import FloatArray, IndexArray, Units
 from dpselect.parallel import over_rows
@@ -47,13 +47,16 @@ def pick_rows(
     """Return one pick for each row.
 
     ``fill(first, last, units, width, picks)`` writes those of a block of rows, and −1 where floats of relative
-    precision ``width`` cannot decide; ``resolve(row, stream)`` decides such a row exactly.
+    precision ``width`` cannot decide; ``resolve(row, stream)`` decides such a row exactly. A kernel that checks
+    scores itself writes INVALID for bad ones, and nothing is returned.
     """
     units = (randomness or Randomness.fresh()).units(batch.rows)
     picks = np.empty(batch.rows, dtype=np.int64)
     if batch.rows:
         over_rows(batch.table.bounds, lambda first, last: fill(first, last, units, FILTER_WIDTH, picks))
     if resolve is not None and batch.rows and picks.min() < 0:
+        if (picks == kernels.picks.INVALID).any():
+            refuse_scores()
         for row in np.flatnonzero(picks < 0).tolist():
             picks[row] = resolve(row, ExactStream(units, row))
     return picks

@@ -94,13 +94,15 @@ class StandardizedNoisyMax:
         randomness: Randomness | None = None,
     ) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row, drawn privately."""
-        batch = self._read(scores, sensitivities, anchors)
+        batch = self._read(scores, sensitivities, anchors, finite=False)
         return batch.restore_rows(self._composition(batch).select(batch, randomness))
 
-    def _read(self, scores: Numbers, sensitivities: Numbers, anchors: Numbers | None) -> Batch:
+    def _read(
+        self, scores: Numbers, sensitivities: Numbers, anchors: Numbers | None, *, finite: bool = True
+    ) -> Batch:
         if anchors is None and self.anchor_weight != 0:
             raise ValueError("anchors must be given where anchor_weight is not 0")
-        return read_batch(scores, sensitivities, anchors=anchors)
+        return read_batch(scores, sensitivities, finite=finite, anchors=anchors)
 
     def _composition(self, batch: Batch) -> Composition:
         return Composition(
