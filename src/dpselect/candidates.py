@@ -158,6 +158,8 @@ def _check_finite(name: str, values: FloatArray) -> None:
 
 def _largest_magnitude(values: FloatArray) -> float:
     if values.size < WORTH_A_KERNEL:
+        if values.ndim == 0:
+            return abs(float(values))
         return max(float(values.max()), -float(values.min())) if values.size else 0.0
     blocks = np.arange(0, values.size + WORTH_A_KERNEL, WORTH_A_KERNEL)
     flat = values.reshape(-1)
@@ -168,9 +170,9 @@ def _largest_magnitude(values: FloatArray) -> float:
     return float(np.max(over_rows(blocks, work)))
 
 
-def _check_sensitivities(values: FloatArray) -> None:
-    _check_finite("sensitivities", values)
-    if not values.size:
+def _check_public(name: str, values: FloatArray) -> None:
+    _check_finite(name, values)
+    if name != "sensitivities" or not values.size:
         return
     least = values.min()
     if least < 0:
@@ -215,9 +217,6 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, public_name: str, publi
         public_name: np.zeros(size) if absent else _fit_last_axis(public_name, public_numbers, size),
     }
     shape = _broadcast_leading_axes(arrays)
-    _check_sensitivities(arrays["sensitivities"])
-    if not absent:
-        _check_finite(public_name, arrays[public_name])
     rows = math.prod(shape)
     score_column, sensitivity_column, public_column = (_dense_column(a, shape) for a in arrays.values())
     bounds = np.arange(0, (rows + 1) * size, size, dtype=np.int64)
@@ -243,6 +242,7 @@ def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
     if _is_ragged(numbers):
         raise ValueError(f"{name} must be an array like scores, not ragged rows")
     array = _as_floats(name, numbers)
+    _check_public(name, array)  # before it grows
     if array.ndim == 0:
         return np.full(size, array)
     if array.shape[-1] == 1 != size:
@@ -275,8 +275,6 @@ def _read_ragged(scores: Numbers, sensitivities: Numbers, public_name: str, publ
         raise ValueError(f"scores must hold at least one candidate in each row: row {row} has none")
     sensitivity_column = _ragged_column("sensitivities", sensitivities, bounds)
     public_column = _ragged_column(public_name, 0.0 if public_numbers is None else public_numbers, bounds)
-    _check_sensitivities(sensitivity_column.values)
-    _check_finite(public_name, public_column.values)
     table = Table(Column(_read_only(values), bounds[:-1]), sensitivity_column, public_column, bounds)
     return Batch(table, None, arrow=_is_arrow(scores), has_public=public_numbers is not None)
 
@@ -287,8 +285,10 @@ def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:
         values, own_bounds = _split(name, numbers)
         if not np.array_equal(own_bounds, bounds):
             raise ValueError(f"{name} must have rows of the same lengths as scores")
+        _check_public(name, values)
         return Column(_read_only(values), bounds[:-1])
     array = _as_floats(name, numbers)
+    _check_public(name, array)
     if array.ndim == 0:
         widest = int(np.diff(bounds).max(initial=1))
         starts = np.zeros(bounds.size - 1, dtype=np.int64)

@@ -68,7 +68,7 @@ class HeterogeneousNoisyMax:
 
     def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row. Not private."""
-        batch = read_batch(scores, sensitivities)
+        batch = read_batch(scores, sensitivities, finite=False)
         return batch.restore_rows(self._law.select(batch, randomness))
 
     @property
@@ -129,7 +129,7 @@ class ExponentialRandomStopping:
 
     def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row. Not private."""
-        batch = read_batch(scores, sensitivities)
+        batch = read_batch(scores, sensitivities, finite=False)
         return batch.restore_rows(self._law.select(batch, randomness))
 
     @property

@@ -10,6 +10,7 @@ from dpselect.exact.gaps import Gaps, global_gaps, individual_gaps, pairwise_gap
 from dpselect.exact.picks import (
     pick_by_random_stopping,
     pick_noisy_max,
+    pick_passer_at_fixed_work,
     pick_randomized_response,
     report_sign,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "pairwise_gaps",
     "pick_by_random_stopping",
     "pick_noisy_max",
+    "pick_passer_at_fixed_work",
     "pick_randomized_response",
     "report_sign",
 ]

@@ -12,7 +12,13 @@ from dpselect.exact.streams import ExactStream
 from dpselect.kernels.arrays import FloatArray
 from dpselect.parameters import Noise
 
-__all__ = ["pick_by_random_stopping", "pick_noisy_max", "pick_randomized_response", "report_sign"]
+__all__ = [
+    "pick_by_random_stopping",
+    "pick_noisy_max",
+    "pick_passer_at_fixed_work",
+    "pick_randomized_response",
+    "report_sign",
+]
 
 
 def pick_noisy_max(noise: Noise, gaps: Gaps, visits: int, stream: ExactStream) -> int:
@@ -45,6 +51,21 @@ def _pick_passer(gaps: Gaps, visits: int, stream: ExactStream) -> int:
             if passers == 1 or stream.below(passers) == 0:
                 picked = a
     return picked
+
+
+def pick_passer_at_fixed_work(gaps: Gaps, stream: ExactStream) -> int:
+    """Pick the passer of the largest priority, a coin and a priority drawn for everybody."""
+    contenders = []
+    for a, gap in enumerate(gaps):
+        coin, priority = stream.uniform(), stream.uniform()
+        if _passes(coin, gap):
+            contenders.append((a, priority))
+    while len(contenders) > 1:
+        reached = max(priority.low for _, priority in contenders)
+        contenders = [(a, priority) for a, priority in contenders if priority.high > reached]
+        for _, priority in contenders:
+            priority.refine()
+    return contenders[0][0]
 
 
 def _pick_until_pass(gaps: Gaps, stream: ExactStream) -> int:
@@ -110,9 +131,9 @@ def pick_by_random_stopping(
     contenders = []
     atom, atom_pick, ties = None, -1, 0
     inverted = stream.uniform() if eta != 1 and gamma < 1 else None
-    stop = _stops(gamma, eta, inverted, stream)
+    stop = _stops(gamma, eta, inverted) if inverted is not None else None
     while True:
-        a = stream.below(scores.size)
+        a, coin = stream.below_and_uniform(scores.size)
         if sensitivities[a] == 0:
             if atom is None or scores[a] > atom:
                 atom, atom_pick, ties = scores[a], a, 1
@@ -125,7 +146,7 @@ def pick_by_random_stopping(
             sign = 1 if noise == "exponential" else sign
             spread = scale * Fraction(sensitivities[a])
             contenders.append(Contender(a, sign, uniform, spread, Fraction(scores[a])))
-        if next(stop):
+        if coin.is_below(Fraction(gamma)) if stop is None else next(stop):
             break
     if not contenders:
         return atom_pick
@@ -133,13 +154,8 @@ def pick_by_random_stopping(
     return atom_pick if winner < 0 else winner
 
 
-def _stops(gamma: float, eta: float, uniform: UniformReal | None, stream: ExactStream) -> Iterator[bool]:
-    """Yield, after each draw, whether it was the last: K is truncated negative binomial.
-
-    Geometric K is decided by a coin after each draw, any other by inversion of ``uniform``.
-    """
-    while uniform is None:
-        yield gamma == 1 or stream.uniform().is_below(Fraction(gamma))
+def _stops(gamma: float, eta: float, uniform: UniformReal) -> Iterator[bool]:
+    """Yield, after each draw, whether it was the last: K is truncated negative binomial, by inversion."""
     drawn = 0
     digits = FIRST_DIGITS
     law = _cumulative(gamma, eta, digits)

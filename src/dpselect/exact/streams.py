@@ -38,11 +38,16 @@ class ExactStream:
 
     def below(self, bound: int) -> int:
         """Return a uniform integer below a bound, as :func:`dpselect.kernels.draws.draw_below` does."""
+        return self.below_and_uniform(bound)[0]
+
+    def below_and_uniform(self, bound: int) -> tuple[int, UniformReal]:
+        """Return a uniform integer below a bound, and the random real number that the rest of its word starts."""
         threshold = (2**32 - bound) % bound
         while True:
-            high, low = divmod((self.word() >> 32) * bound, 2**32)
+            word = self.word()
+            high, low = divmod((word >> 32) * bound, 2**32)
             if low >= threshold:
-                return high
+                return high, UniformReal(word & 0xFFFFFFFF, 32, self._further(f"word {self._read}"))
 
     def uniform(self) -> UniformReal:
         """Return the random real number that starts with the next word."""

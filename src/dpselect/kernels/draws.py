@@ -16,21 +16,31 @@ import numpy as np
 
 from dpselect.kernels.chacha import Tape, next_word
 from dpselect.kernels.compilation import compiled
+from dpselect.kernels.instructions import float_bits
 
 FAIL, PASS, UNSURE = 0, 1, -1
+LOW = np.uint64(0xFFFFFFFF)
 
 
 @compiled
 def draw_below(tape: Tape, bound: int) -> int:
     """Return a uniform integer in [0, bound), 0 < bound ≤ 2³², by multiplication with rejection: no bias."""
-    product = (next_word(tape) >> np.uint64(32)) * np.uint64(bound)
-    low = product & np.uint64(0xFFFFFFFF)
+    return draw_below_and_rest(tape, bound)[0]
+
+
+@compiled
+def draw_below_and_rest(tape: Tape, bound: int) -> tuple[int, np.uint64]:
+    """Return a uniform integer in [0, bound), and 32 random bits that it has not used."""
+    word = next_word(tape)
+    product = (word >> np.uint64(32)) * np.uint64(bound)
+    low = product & LOW
     if low < np.uint64(bound):
         threshold = np.uint64((0x100000000 - bound) % bound)
         while low < threshold:
-            product = (next_word(tape) >> np.uint64(32)) * np.uint64(bound)
-            low = product & np.uint64(0xFFFFFFFF)
-    return int(product >> np.uint64(32))
+            word = next_word(tape)
+            product = (word >> np.uint64(32)) * np.uint64(bound)
+            low = product & LOW
+    return int(product >> np.uint64(32)), word & LOW
 
 
 @compiled
@@ -61,3 +71,13 @@ def draw_exponential(bits: np.uint64) -> tuple[float, float]:
     middle = np.float64(bits) + 0.5
     value = -math.log(middle * 2.0**-63)
     return value, 0.51 / middle + (1.0 + value) * 2.0**-44
+
+
+@compiled
+def largest_exponential(bits: np.uint64) -> float:
+    """Return an upper bound on −log U, given that U lies in [bits, bits + 1)/2⁶³, without a logarithm.
+
+    A float's exponent e is at most one above that of the integer it was rounded from: bits ≥ 2^(e−1).
+    """
+    exponent = (float_bits(np.float64(bits)) >> np.int64(52)) - np.int64(1023)
+    return (64.0 - np.float64(exponent)) * 0.6932

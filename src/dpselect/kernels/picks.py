@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.chacha import BYTES, GROUP_BYTES, Tape, candidate_word, load_bytes, next_word
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.draws import FAIL, PASS, UNSURE, draw_below, draw_exponential, flip, judge
+from dpselect.kernels.draws import (
+    FAIL,
+    PASS,
+    UNSURE,
+    draw_below,
+    draw_below_and_rest,
+    draw_exponential,
+    flip,
+    judge,
+    largest_exponential,
+)
 from dpselect.kernels.gaps import PAIRWISE
 from dpselect.kernels.instructions import BLOCK, find_suspects, lowest_bit
 from dpselect.kernels.lazy_gaps import GapOracle, exact_gap
@@ -186,6 +196,26 @@ def judge_candidate(tape: Tape, byte: np.uint64, a: int, x: float, width: float)
 
 
 @compiled
+def pick_passer_at_fixed_work(values: FloatArray, top: float, rate: float, tape: Tape, width: float) -> int:
+    """Pick a passer uniformly, with the same work whatever the gaps: no early exit, no draw that depends on them.
+
+    Every candidate draws a coin and a priority; of those that pass, the one of the largest priority is picked.
+    """
+    picked, unsure = 0, False
+    best, rival = np.uint64(0), np.uint64(0)
+    for a in range(values.size):
+        verdict = judge(np.float64(next_word(tape)), 2.0**64, (top - values[a]) * rate, width)
+        priority = next_word(tape)
+        unsure |= verdict == UNSURE
+        contends = priority if verdict == PASS else np.uint64(0)
+        wins = contends > best
+        rival = best if wins else max(rival, contends)
+        picked = a if wins else picked
+        best = contends if wins else best
+    return UNRESOLVED if unsure or best == rival else picked
+
+
+@compiled
 def pick_until_pass(values: FloatArray, top: float, rate: float, tape: Tape, width: float) -> int:
     """Propose candidates uniformly until one passes: Pr[a] ∝ exp(−gap), the exponential mechanism."""
     while True:
@@ -219,6 +249,7 @@ def pick_laplace(values: FloatArray, top: float, rate: float, tape: Tape, width:
 def pick_by_random_stopping(
     noise: int,
     scores: FloatArray,
+    top: float,
     sensitivities: FloatArray,
     scale: float,
     gamma: float,
@@ -230,13 +261,12 @@ def pick_by_random_stopping(
 
     Draws without noise (Δ_a = 0) are compared exactly; those that tie share the pick uniformly.
     """
-    top = scores.max()
     best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
     atom, atom_pick, ties = -math.inf, UNRESOLVED, 0
     stop = new_stop(gamma, eta, tape)
     drawn = 0
     while True:
-        a = draw_below(tape, scores.size)
+        a, rest = draw_below_and_rest(tape, scores.size)
         drawn += 1
         if sensitivities[a] == 0.0:
             if scores[a] > atom:
@@ -247,17 +277,20 @@ def pick_by_random_stopping(
                     atom_pick = a
         else:
             word = next_word(tape)
-            size, error = draw_exponential(word >> np.uint64(1))
+            upwards = noise == EXPONENTIAL or word & np.uint64(1)
             spread = scale * sensitivities[a]
             shortfall = scores[a] - top
-            value = spread * (size if noise == EXPONENTIAL or word & np.uint64(1) else -size) + shortfall
-            error = spread * (error + width * (1.0 + size)) - width * shortfall
-            if value - error > best_low:
-                rival = max(rival, best_high)
-                best_low, best_high, picked = value - error, value + error, a
-            else:
-                rival = max(rival, value + error)
-        verdict = stops(stop, drawn, gamma, eta, tape, width)
+            most = spread * largest_exponential(word >> np.uint64(1)) if upwards else 0.0
+            if most + shortfall + 2.0**-30 * (most - shortfall) > best_low:  # else it cannot come out largest
+                size, error = draw_exponential(word >> np.uint64(1))
+                value = spread * (size if upwards else -size) + shortfall
+                error = spread * (error + width * (1.0 + size)) - width * shortfall
+                if value - error > best_low:
+                    rival = max(rival, best_high)
+                    best_low, best_high, picked = value - error, value + error, a
+                else:
+                    rival = max(rival, value + error)
+        verdict = stops(stop, drawn, gamma, eta, rest, width)
         if verdict == UNSURE:
             return UNRESOLVED
         if verdict == PASS:
@@ -291,22 +324,20 @@ def new_stop(gamma: float, eta: float, tape: Tape) -> FloatArray:
 
 
 @compiled
-def stops(stop: FloatArray, drawn: int, gamma: float, eta: float, tape: Tape, width: float) -> int:
+def stops(stop: FloatArray, drawn: int, gamma: float, eta: float, rest: np.uint64, width: float) -> int:
     """Decide whether K = drawn, given that K ≥ drawn.
 
-    For η = 1 a coin of probability γ, compared bit by bit with γ · 2⁶⁴, which is exact in floats but for a
-    fraction. Otherwise U against Pr[K ≤ n], summed by Pr[K = n+1]/Pr[K = n] = (1−γ)(n+η)/(n+1). Each term loses at
+    For η = 1 a coin of probability γ whose first 32 bits are ``rest``, compared with γ · 2³², which is exact in
+    floats. Otherwise U against Pr[K ≤ n], summed by Pr[K = n+1]/Pr[K = n] = (1−γ)(n+η)/(n+1). Each term loses at
     most 2⁻⁴⁹ to rounding, and all of them 2⁻⁵⁰ of the unit's exponent.
     """
     if gamma == 1.0:
         return PASS
     if eta == 1.0:
-        threshold = gamma * 2.0**64
-        word = next_word(tape)
-        whole = np.uint64(threshold)
-        if word < whole:
+        threshold = gamma * 2.0**32
+        if np.float64(rest) + 1.0 <= threshold:
             return PASS
-        return FAIL if word > whole or np.float64(whole) == threshold else UNSURE
+        return FAIL if np.float64(rest) >= threshold else UNSURE
     stop[1] += stop[2] * math.exp(stop[3])
     stop[2] *= (1.0 - gamma) * (drawn + eta) / (drawn + 1.0)
     if stop[2] > 2.0**300:

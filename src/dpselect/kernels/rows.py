@@ -27,6 +27,7 @@ from dpselect.kernels.picks import (
     pick_by_random_stopping,
     pick_largest_noisy,
     pick_noisy_max,
+    pick_passer_at_fixed_work,
     visits_of,
 )
 from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, ONCE, fill_largest_noisy_pmf
@@ -126,6 +127,7 @@ def noisy_max_select(
     rule: Normalisation,
     noise: int,
     plain: bool,  # noqa: FBT001
+    fixed_work: bool,  # noqa: FBT001
     units: Units,
     width: float,
     picks: IndexArray,
@@ -159,6 +161,9 @@ def noisy_max_select(
                 sensitivity = row_extent(sensitivities)[0]
             if sensitivity > 0.0:
                 rate = rule.budget / sensitivity
+                if fixed_work and noise == EXPONENTIAL:
+                    picks[row] = pick_passer_at_fixed_work(scores, top, rate, tape, width)
+                    continue
                 picks[row] = pick_noisy_max(noise, scores, top, rate, visits, tape, seen, visited, known, width)
         elif plain and rule.kind == PAIRWISE and noise == EXPONENTIAL:
             lazy = new_oracle(scores, sensitivities, rule.tilts[row], rule.budget, values)
@@ -169,7 +174,9 @@ def noisy_max_select(
             trusted, sensitivity_order = fill_gaps(table, rule, row, sensitivity_order, hull, values)
             np.negative(values, values)
             picks[row] = UNRESOLVED
-            if trusted:
+            if trusted and fixed_work and noise == EXPONENTIAL:
+                picks[row] = pick_passer_at_fixed_work(values, 0.0, 1.0, tape, width)
+            elif trusted:
                 picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, visits, tape, seen, visited, known, width)
 
 
@@ -213,8 +220,11 @@ def largest_noisy_select(
         seek(tape, units.nonces, row)
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
-        if stopping:
-            picks[row] = pick_by_random_stopping(noise, scores, sensitivities, scale, gamma, eta, tape, width)
+        top, magnitude = row_extent(scores)
+        if not magnitude <= LARGEST:
+            picks[row] = INVALID
+        elif stopping:
+            picks[row] = pick_by_random_stopping(noise, scores, top, sensitivities, scale, gamma, eta, tape, width)
         else:
             picks[row] = pick_largest_noisy(noise, scores, sensitivities, scale, tape)
 

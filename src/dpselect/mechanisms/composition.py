@@ -62,8 +62,8 @@ class Composition:
             lambda first, last, pmf: kernels.rows.noisy_max_pmf(first, last, batch.table, rule, noise, pmf),
         )
 
-    def select(self, batch: Batch, randomness: Randomness | None) -> IndexArray:
-        """Return one pick for each row."""
+    def select(self, batch: Batch, randomness: Randomness | None, *, fixed_work: bool = False) -> IndexArray:
+        """Return one pick for each row; with ``fixed_work``, by the same amount of work whatever the scores."""
         rule, noise = self._rule, NOISES.index(self.noise)
         tilted = self.kind == "global" and self.tilts.any()
         plain = self.kind != "individual" and not tilted and not batch.has_public
@@ -71,13 +71,15 @@ class Composition:
             batch,
             randomness,
             lambda first, last, units, width, picks: kernels.rows.noisy_max_select(
-                first, last, batch.table, rule, noise, plain, units, width, picks
+                first, last, batch.table, rule, noise, plain, fixed_work, units, width, picks
             ),
-            lambda row, stream: self._resolve(batch, row, stream),
+            lambda row, stream: self._resolve(batch, row, stream, fixed_work=fixed_work),
         )
 
-    def _resolve(self, batch: Batch, row: int, stream: exact.ExactStream) -> int:
+    def _resolve(self, batch: Batch, row: int, stream: exact.ExactStream, *, fixed_work: bool) -> int:
         gaps = self._exact_gaps(batch, row)
+        if fixed_work and self.noise == "exponential":
+            return exact.pick_passer_at_fixed_work(gaps, stream)
         visits = kernels.picks.visits_of(KINDS.index(self.kind), len(gaps))
         return exact.pick_noisy_max(self.noise, gaps, visits, stream)
 

@@ -99,10 +99,19 @@ class NoisyMax:
         *,
         offsets: Numbers | None = None,
         randomness: Randomness | None = None,
+        fixed_work: bool = False,
     ) -> Any:  # noqa: ANN401
-        """Return the index of one candidate for each row, drawn privately."""
+        """Return the index of one candidate for each row, drawn privately.
+
+        ``fixed_work=True`` does the same work whatever the scores, so that the time a pick takes tells less about
+        them: every candidate draws its random numbers, and nothing ends early. Slower; see docs/benchmarks.md for
+        how much, and SECURITY.md for what remains. Not for Gumbel noise.
+        """
+        if check.flag("fixed_work", fixed_work) and self.noise == "gumbel":
+            raise ValueError("fixed_work must be False for noise='gumbel', which is drawn by rejection")
         batch = read_batch(scores, sensitivities, offsets=offsets, finite=False)
-        return batch.restore_rows(self._composition(batch).select(batch, randomness))
+        picks = self._composition(batch).select(batch, randomness, fixed_work=fixed_work)
+        return batch.restore_rows(picks)
 
     def _composition(self, batch: Batch) -> Composition:
         return Composition(

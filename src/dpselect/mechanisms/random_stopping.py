@@ -81,7 +81,7 @@ class RandomStopping:
 
     def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row, drawn privately."""
-        batch = read_batch(scores, sensitivities)
+        batch = read_batch(scores, sensitivities, finite=False)
         return batch.restore_rows(self._law.select(batch, randomness))
 
     @property
