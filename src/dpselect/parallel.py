@@ -28,7 +28,7 @@ def thread_count() -> int:
     """Return the number of threads to use: ``DPSELECT_THREADS``, or the processors available."""
     setting = os.environ.get("DPSELECT_THREADS", "")
     if setting:
-        if not setting.isdecimal() or int(setting) == 0:
+        if not (setting.isascii() and setting.isdecimal()) or int(setting) == 0:
             raise ValueError(f"DPSELECT_THREADS must be a positive whole number, not {setting!r}")
         return int(setting)
     if hasattr(os, "sched_getaffinity"):
@@ -43,8 +43,8 @@ def over_rows(bounds: IndexArray, work: Callable[[int, int], Result]) -> list[Re
     """
     rows = bounds.size - 1
     candidates = int(bounds[-1])
-    threads = 1 if rows == 1 or candidates < WORTH_A_THREAD else thread_count()
-    if threads == 1:
+    threads = thread_count()
+    if threads == 1 or rows == 1 or candidates < WORTH_A_THREAD:
         return [work(0, rows)]
     marks = np.linspace(0, candidates, threads * BLOCKS_PER_THREAD + 1)
     edges = np.unique(np.searchsorted(bounds, marks)).tolist()
