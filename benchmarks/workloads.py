@@ -1,5 +1,7 @@
 """The workloads, and what is to be reached on each."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -61,6 +63,43 @@ def noisy_max(rounds: int) -> Iterator[Result]:
             yield faster(name, 500, times["ours"], times["opendp"], "opendp")
             yield faster(name, 700, times["ours"], times["diffprivlib"], "diffprivlib")
             yield faster(name, 3, times["ours"], times["numpy"], "chunked NumPy")
+
+
+def fixed_work(rounds: int) -> Iterator[Result]:
+    """Noisy max that does the same work whatever the scores."""
+    scores = np.random.default_rng(7).normal(size=(ROWS, CANDIDATES))
+    mechanism = dps.NoisyMax(epsilon=1.0)
+    times = race(
+        {
+            "fixed": Contestant(lambda: mechanism.select(scores, 1.0, fixed_work=True)),
+            "ours": Contestant(lambda: mechanism.select(scores, 1.0)),
+        },
+        rounds,
+    )
+    name = f"NoisyMax at fixed work, {ROWS:,} × {CANDIDATES}, ε = 1"
+    yield Result(name, "what it costs", f"{times['fixed'] / times['ours']:.1f} × NoisyMax", reached=True)
+
+
+def memory(rounds: int) -> Iterator[Result]:  # noqa: ARG001 - measured once
+    """Memory beyond the inputs, of one row of many candidates, from a fresh process."""
+    size = 10**7
+    for name, arguments in (("NoisyMax", "1.0"), ("GEM", "sensitivities")):
+        program = f"""
+import resource, numpy as np, dpselect as dps
+generator = np.random.default_rng(0)
+mechanism = dps.{name}(epsilon=1.0)
+def peak(size):
+    scores, sensitivities = generator.normal(size=size), generator.uniform(0.5, 2.0, size=size)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    mechanism.select(scores, {arguments})
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+peak(10)
+print(peak({size}) * 1024 / (8 * {size}))
+"""
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        doubles = float(run.stdout)
+        goal = "below 2 × k doubles beyond the inputs"
+        yield Result(f"memory, {name}, one row, k = 10⁷", goal, f"{doubles:.2f} × k doubles", doubles < 2)
 
 
 def gem(rounds: int) -> Iterator[Result]:
@@ -163,9 +202,11 @@ def exact_probabilities(rounds: int) -> Iterator[Result]:
 
 WORKLOADS: tuple[Callable[[int], Iterator[Result]], ...] = (
     noisy_max,
+    fixed_work,
     gem,
     one_large_selection,
     one_small_selection,
     random_stopping,
     exact_probabilities,
+    memory,
 )
