@@ -145,7 +145,7 @@ def _holds_wide_integers(array: NDArray[Any], numbers: Numbers) -> bool:
     limit = 2**53
     if array.dtype.kind in "iu":
         return array.size > 0 and (int(array.max()) > limit or int(array.min()) < -limit)
-    if isinstance(numbers, np.ndarray) or array.size == 0 or not np.abs(array).max() >= limit:
+    if isinstance(numbers, np.ndarray | float) or array.size == 0 or not np.abs(array).max() >= limit:
         return False
     entries = np.asarray(numbers, dtype=object).reshape(-1)
     return any(isinstance(entry, int | np.integer) and abs(int(entry)) > limit for entry in entries)

@@ -35,6 +35,8 @@ class Normalisation(NamedTuple):
     """How scores become gaps; kinds and parameters are those of :mod:`dpselect.kernels.gaps`."""
 
     kind: int
+    plain: bool
+    """Whether there are no public offsets and, if normalisation is global, no tilt."""
     budget: float
     tilts: FloatArray
     """One for each row."""

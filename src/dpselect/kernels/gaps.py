@@ -35,6 +35,19 @@ LARGE = 2.0**56
 
 
 @compiled
+def fill_plain_gaps(scores: FloatArray, sensitivities: FloatArray, budget: float, gaps: FloatArray) -> bool:
+    """Fill gaps of scores over the largest sensitivity; if that is zero, only leaders remain."""
+    top, widest = scores.max(), sensitivities.max()
+    for a in range(scores.size):
+        distance = top - scores[a]
+        if widest > 0.0:
+            gaps[a] = distance / widest * budget
+        else:
+            gaps[a] = 0.0 if distance == 0.0 else math.inf
+    return True
+
+
+@compiled
 def fill_global_gaps(
     scores: FloatArray,
     offsets: FloatArray,

@@ -6,9 +6,10 @@ t, from the point (−Δ_a, y_a − tΔ_a) to the points (Δ_b, q_b + o_b). So *
 because the outside point lies left of the whole hull, slopes along the hull rise and then fall: a binary
 search finds the tangent.
 
-Orientation tests run in pairs of floats. What they cannot decide beyond their rounding errors they report as
-UNSURE. For probabilities any choice will do then: the points are collinear to 2⁻⁹⁶, and which of them carries
-the tangent changes the quotient by less than its final rounding. A sampler must know, and asks.
+Orientation tests run in floats and, where these cannot tell, in pairs of floats. What neither can decide beyond
+its rounding errors they report as UNSURE. For probabilities any choice will do then: the points are collinear to
+2⁻⁹⁶, and which of them carries the tangent changes the quotient by less than its final rounding. A sampler must know,
+and asks.
 """
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
@@ -16,6 +17,9 @@ from dpselect.kernels.compilation import compiled
 from dpselect.kernels.twofloat import TwoFloat, add, multiply, two_difference, two_sum
 
 NO, YES, UNSURE = 0, 1, -1
+PLAIN_DOUBT = 2.0**-48
+"""What rounding can do to the same in single floats, u = 2⁻⁵³: 8u for a lead, 4u for products and a difference."""
+
 DOUBT = 2.0**-98
 """What rounding can do to a difference of two products of leads and widths, relative to their sizes.
 
@@ -63,15 +67,31 @@ def larger_product(x: TwoFloat, y: TwoFloat, z: TwoFloat, w: TwoFloat, size: flo
 
 
 @compiled
+def plain_lead(
+    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int
+) -> float:
+    """Return y_b − y_a in single floats; it errs by less than 8u times the lead's size."""
+    tilt = t * (sensitivities[b] - sensitivities[a])
+    lead: float = (scores[b] - scores[a]) + (offsets[b] - offsets[a]) - tilt
+    return lead
+
+
+@compiled
 def turns_right(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, i: int, j: int, m: int) -> int:
     """Decide whether j lies strictly above the chord from i to m, given Δ_i < Δ_j < Δ_m."""
+    size_j = lead_size(scores, offsets, sensitivities, 0.0, j, i)
+    size_m = lead_size(scores, offsets, sensitivities, 0.0, m, i)
+    width_j, width_m = sensitivities[j] - sensitivities[i], sensitivities[m] - sensitivities[i]
+    size = size_j * width_m + size_m * width_j
+    above = plain_lead(scores, offsets, sensitivities, 0.0, j, i) * width_m
+    chord = plain_lead(scores, offsets, sensitivities, 0.0, m, i) * width_j
+    if abs(above - chord) > PLAIN_DOUBT * size:
+        return YES if above > chord else NO
     rise_j = lead(scores, offsets, sensitivities, 0.0, j, i)
     rise_m = lead(scores, offsets, sensitivities, 0.0, m, i)
     run_j = two_difference(sensitivities[j], sensitivities[i])
     run_m = two_difference(sensitivities[m], sensitivities[i])
-    size_j = lead_size(scores, offsets, sensitivities, 0.0, j, i)
-    size_m = lead_size(scores, offsets, sensitivities, 0.0, m, i)
-    return larger_product(rise_j, run_m, rise_m, run_j, size_j * run_m[0] + size_m * run_j[0])
+    return larger_product(rise_j, run_m, rise_m, run_j, size)
 
 
 @compiled
@@ -106,13 +126,19 @@ def steeper(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, a: int, b: int, c: int
 ) -> int:
     """Decide whether c gives a larger quotient for a than b does."""
+    size_b = lead_size(scores, offsets, sensitivities, t, b, a)
+    size_c = lead_size(scores, offsets, sensitivities, t, c, a)
+    width_b, width_c = sensitivities[a] + sensitivities[b], sensitivities[a] + sensitivities[c]
+    size = size_c * width_b + size_b * width_c
+    left = plain_lead(scores, offsets, sensitivities, t, c, a) * width_b
+    right = plain_lead(scores, offsets, sensitivities, t, b, a) * width_c
+    if abs(left - right) > PLAIN_DOUBT * size:
+        return YES if left > right else NO
     lead_b = lead(scores, offsets, sensitivities, t, b, a)
     lead_c = lead(scores, offsets, sensitivities, t, c, a)
     reach_b = two_sum(sensitivities[a], sensitivities[b])
     reach_c = two_sum(sensitivities[a], sensitivities[c])
-    size_b = lead_size(scores, offsets, sensitivities, t, b, a)
-    size_c = lead_size(scores, offsets, sensitivities, t, c, a)
-    return larger_product(lead_c, reach_b, lead_b, reach_c, size_c * reach_b[0] + size_b * reach_c[0])
+    return larger_product(lead_c, reach_b, lead_b, reach_c, size)
 
 
 @compiled

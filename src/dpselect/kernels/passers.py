@@ -26,34 +26,72 @@ DEPTH = 40.0
 PANEL = DEPTH / 3.0
 SMALL = 1.0 / 8.0
 TERMS = 18  # SMALL**TERMS / TERMS < 4e-18, the part of log(1 − up) that is left out
+LANES = 8
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 @compiled
-def fill_exponential_pmf(gaps: FloatArray, pmf: FloatArray) -> None:
-    """Fill the probabilities of noisy max with exponential noise."""
-    high, low = 0.0, 0.0
+def fill_passing(gaps: FloatArray, passing: FloatArray) -> float:
+    """Fill p_a = exp(−x_a) and return their sum, exact to the last bits: LANES sums with their rounding errors."""
+    sums, errors = np.zeros(LANES), np.zeros(LANES)
     for a in range(gaps.size):
-        pmf[a] = math.exp(-gaps[a])
-        high, low = add(high, low, pmf[a], 0.0)
-    total = high + low
+        p = math.exp(-gaps[a])
+        passing[a] = p
+        lane = a % LANES
+        before = sums[lane]
+        sums[lane] = before + p
+        part = sums[lane] - before
+        errors[lane] += (before - (sums[lane] - part)) + (p - part)
+    high, low = 0.0, 0.0
+    for lane in range(LANES):
+        high, low = add(high, low, sums[lane], errors[lane])
+    return high
+
+
+@compiled
+def fill_power_sums(passing: FloatArray, threshold: float, sums: FloatArray, large: FloatArray) -> int:
+    """Fill sums[i] with Σ pⁱ over all p up to a threshold, put the others into ``large``, return their number.
+
+    LANES candidates at a time, each lane with sums of its own, so that the compiler can use vectors.
+    """
+    larges = 0
+    lanes, low = np.zeros((TERMS + 1, LANES)), np.zeros(LANES)
+    powers, base = np.empty(LANES), np.empty(LANES)
+    for first in range(0, passing.size, LANES):
+        for lane in range(LANES):
+            p = passing[first + lane] if first + lane < passing.size else 0.0
+            if p > threshold:
+                large[larges] = p
+                larges += 1
+                p = 0.0
+            base[lane] = p
+            powers[lane] = p
+            before = lanes[1, lane]
+            lanes[1, lane] = before + p
+            part = lanes[1, lane] - before
+            low[lane] += (before - (lanes[1, lane] - part)) + (p - part)
+        for i in range(2, TERMS + 1):
+            for lane in range(LANES):
+                powers[lane] *= base[lane]
+                lanes[i, lane] += powers[lane]
+    high, rest = 0.0, 0.0
+    for lane in range(LANES):
+        high, rest = add(high, rest, lanes[1, lane], low[lane])
+    sums[1] = high
+    for i in range(2, TERMS + 1):
+        sums[i] = lanes[i].sum()
+    return larges
+
+
+@compiled
+def fill_exponential_pmf(gaps: FloatArray, pmf: FloatArray) -> None:
+    """Fill the probabilities of noisy max with exponential noise; ``pmf`` may be the array of gaps."""
+    total = fill_passing(gaps, pmf)
     limit = min(1.0, DEPTH / total)
     threshold = SMALL / limit
-
     sums = np.zeros(TERMS + 1)
-    low = 0.0
     large = np.empty(int(DEPTH / SMALL) + 1)
-    larges = 0
-    for p in pmf:
-        if p > threshold:
-            large[larges] = p
-            larges += 1
-            continue
-        sums[1], low = add(sums[1], low, p, 0.0)
-        power = p
-        for i in range(2, TERMS + 1):
-            power *= p
-            sums[i] += power
+    larges = fill_power_sums(pmf, threshold, sums, large)
 
     panels = math.ceil(total * limit / PANEL)
     points = np.empty(panels * NODES.size)
@@ -75,24 +113,24 @@ def fill_exponential_pmf(gaps: FloatArray, pmf: FloatArray) -> None:
             power *= u
 
     # ∏_{b≠a} is the full product over 1 − u p_a; for small p_a that quotient is a power series in u p_a.
-    for a in range(gaps.size):
+    for a in range(pmf.size):
         p = pmf[a]
-        integral = 0.0
         if p > threshold:
+            integral = 0.0
             for j in range(points.size):
                 integral += masses[j] / (1.0 - points[j] * p)
-        else:
-            for i in range(TERMS - 1, -1, -1):
-                integral = integral * p + moments[i]
-        pmf[a] = p * integral
+            pmf[a] = -p * integral  # a mark: done
+    for a in range(pmf.size):
+        p = pmf[a]
+        series = 0.0
+        for i in range(TERMS - 1, -1, -1):
+            series = series * p + moments[i]
+        pmf[a] = p * series if p >= 0.0 else -p
 
 
 @compiled
 def fill_gumbel_pmf(gaps: FloatArray, pmf: FloatArray) -> None:
     """Fill the probabilities of noisy max with Gumbel noise, the exponential mechanism: exp(−x_a) / Σ."""
-    high, low = 0.0, 0.0
+    total = fill_passing(gaps, pmf)
     for a in range(gaps.size):
-        pmf[a] = math.exp(-gaps[a])
-        high, low = add(high, low, pmf[a], 0.0)
-    for a in range(gaps.size):
-        pmf[a] /= high
+        pmf[a] /= total

@@ -15,6 +15,7 @@ from dpselect.kernels.gaps import (
     fill_global_gaps,
     fill_individual_gaps,
     fill_pairwise_gaps,
+    fill_plain_gaps,
 )
 from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, ordered_bits_of
 from dpselect.kernels.lazy_gaps import KNOWN, GapOracle, new_oracle
@@ -73,7 +74,9 @@ def fill_gaps(
     sensitivities = row_of(table.sensitivities, table.bounds, row)
     public = row_of(table.public, table.bounds, row)
     tilt, weight = rule.tilts[row], rule.anchor_weights[row]
-    if rule.kind == GLOBAL:
+    if rule.kind == GLOBAL and rule.plain:
+        trusted = fill_plain_gaps(scores, sensitivities, rule.budget, gaps)
+    elif rule.kind == GLOBAL:
         trusted = fill_global_gaps(scores, public, sensitivities, tilt, rule.budget, gaps)
     elif rule.kind == INDIVIDUAL:
         trusted = fill_individual_gaps(scores, public, sensitivities, tilt, weight, rule.budget, gaps)
@@ -126,7 +129,6 @@ def noisy_max_select(
     table: Table,
     rule: Normalisation,
     noise: int,
-    plain: bool,  # noqa: FBT001
     fixed_work: bool,  # noqa: FBT001
     units: Units,
     width: float,
@@ -134,8 +136,7 @@ def noisy_max_select(
 ) -> None:
     """Pick one candidate of every row by a noisy max over normalised scores.
 
-    ``plain`` says that there are no offsets (and no tilt, if normalisation is global): then gaps are computed
-    only for the candidates looked at, as far as that goes.
+    If the rule is plain, gaps are computed only for the candidates looked at, as far as that goes.
     """
     widest = widest_row(first, last, table.bounds)
     scratch = np.empty(widest)
@@ -156,7 +157,7 @@ def noisy_max_select(
         picks[row] = EXPENSIVE
         visits = visits_of(rule.kind, scores.size)
         known = GapOracle(KNOWN, scores, sensitivities, 0.0, 0.0, 0.0, 0.0)
-        if plain and rule.kind == GLOBAL:
+        if rule.plain and rule.kind == GLOBAL:
             if row == first or table.sensitivities.starts[row] != table.sensitivities.starts[row - 1]:
                 sensitivity = row_extent(sensitivities)[0]
             if sensitivity > 0.0:
@@ -165,7 +166,7 @@ def noisy_max_select(
                     picks[row] = pick_passer_at_fixed_work(scores, top, rate, tape, width)
                     continue
                 picks[row] = pick_noisy_max(noise, scores, top, rate, visits, tape, seen, visited, known, width)
-        elif plain and rule.kind == PAIRWISE and noise == EXPONENTIAL:
+        elif rule.plain and rule.kind == PAIRWISE and noise == EXPONENTIAL:
             lazy = new_oracle(scores, sensitivities, rule.tilts[row], rule.budget, values)
             if lazy.narrowest > 0.0:
                 picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, visits, tape, seen, visited, lazy, width)

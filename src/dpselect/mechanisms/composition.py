@@ -49,14 +49,14 @@ class Composition:
     anchor_weights: FloatArray | None = None
     """One for each row: the weight of c/max|c| (individual)."""
 
-    @property
-    def _rule(self) -> Normalisation:
+    def _rule(self, batch: Batch) -> Normalisation:
+        plain = not batch.has_public and not (self.kind == "global" and self.tilts.any())
         weights = self.tilts if self.anchor_weights is None else self.anchor_weights  # unused if absent
-        return Normalisation(KINDS.index(self.kind), self.budget, self.tilts, weights)
+        return Normalisation(KINDS.index(self.kind), plain, self.budget, self.tilts, weights)
 
     def pmf(self, batch: Batch) -> FloatArray:
         """Return flat exact probabilities."""
-        rule, noise = self._rule, NOISES.index(self.noise)
+        rule, noise = self._rule(batch), NOISES.index(self.noise)
         return weigh_rows(
             batch,
             lambda first, last, pmf: kernels.rows.noisy_max_pmf(first, last, batch.table, rule, noise, pmf),
@@ -64,14 +64,12 @@ class Composition:
 
     def select(self, batch: Batch, randomness: Randomness | None, *, fixed_work: bool = False) -> IndexArray:
         """Return one pick for each row; with ``fixed_work``, by the same amount of work whatever the scores."""
-        rule, noise = self._rule, NOISES.index(self.noise)
-        tilted = self.kind == "global" and self.tilts.any()
-        plain = self.kind != "individual" and not tilted and not batch.has_public
+        rule, noise = self._rule(batch), NOISES.index(self.noise)
         return pick_rows(
             batch,
             randomness,
             lambda first, last, units, width, picks: kernels.rows.noisy_max_select(
-                first, last, batch.table, rule, noise, plain, fixed_work, units, width, picks
+                first, last, batch.table, rule, noise, fixed_work, units, width, picks
             ),
             lambda row, stream: self._resolve(batch, row, stream, fixed_work=fixed_work),
         )
@@ -90,5 +88,5 @@ class Composition:
             return exact.global_gaps(scores, public, sensitivities, tilt, self.budget)
         if self.kind == "pairwise":
             return exact.pairwise_gaps(scores, public, sensitivities, tilt, self.budget)
-        weight = float(self._rule.anchor_weights[row])
+        weight = float(self._rule(batch).anchor_weights[row])
         return exact.individual_gaps(scores, public, sensitivities, tilt, weight, self.budget)

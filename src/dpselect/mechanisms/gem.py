@@ -194,7 +194,7 @@ def gem_scores(scores: Numbers, sensitivities: Numbers, t: float) -> Any:  # noq
     """
     batch = read_batch(scores, sensitivities)
     tilts = np.full(batch.rows, check.real("t", t))
-    rule = Normalisation(kernels.gaps.PAIRWISE, 1.0, tilts, np.zeros_like(tilts))
+    rule = Normalisation(kernels.gaps.PAIRWISE, not batch.has_public, 1.0, tilts, tilts)
     gaps = np.empty(int(batch.table.bounds[-1]))
     if batch.rows:
         over_rows(
