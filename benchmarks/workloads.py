@@ -85,14 +85,18 @@ def memory(rounds: int) -> Iterator[Result]:  # noqa: ARG001 - measured once
     size = 10**7
     for name, arguments in (("NoisyMax", "1.0"), ("GEM", "sensitivities")):
         program = f"""
-import resource, numpy as np, dpselect as dps
+import pathlib, numpy as np, dpselect as dps
 generator = np.random.default_rng(0)
 mechanism = dps.{name}(epsilon=1.0)
 def peak(size):
     scores, sensitivities = generator.normal(size=size), generator.uniform(0.5, 2.0, size=size)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # start the high-water mark anew
+    before = high_water()
     mechanism.select(scores, {arguments})
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return high_water() - before
+def high_water():
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 peak(10)
 print(peak({size}) * 1024 / (8 * {size}))
 """

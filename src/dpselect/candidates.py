@@ -172,6 +172,8 @@ def _largest_magnitude(values: FloatArray) -> float:
 
 def _check_public(name: str, values: FloatArray) -> None:
     _check_finite(name, values)
+    if name == "anchors" and ((values != 0) & (np.abs(values) < 1 / LARGEST)).any():
+        raise ValueError("anchors must be zero or at least 2^-300 in magnitude")
     if name != "sensitivities" or not values.size:
         return
     least = values.min()

@@ -8,7 +8,7 @@ Noise: TypeAlias = Literal["exponential", "laplace", "gumbel"]
 NOISES: tuple[Noise, ...] = ("exponential", "laplace", "gumbel")
 
 LARGEST = 2.0**300
-"""No input may exceed this in magnitude, and no positive one may be below its inverse.
+"""No input may exceed this in magnitude; parameters, sensitivities and anchors may not be below its inverse, but 0.
 
 Kernels multiply up to three inputs, and carry rounding errors 2⁻¹⁰⁶ times smaller than the results: within
 these limits nothing overflows and nothing that matters underflows.

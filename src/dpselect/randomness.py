@@ -102,6 +102,15 @@ class Randomness:
             raise ValueError("units must be distinct: two rows with one identifier would share their noise")
         return cls("keyed", key, nonces.tobytes())
 
+    @classmethod
+    def given(cls, randomness: "Randomness | None") -> "Randomness":
+        """Return what a caller passed as ``randomness=``, or fresh randomness if that was nothing."""
+        if randomness is None:
+            return cls.fresh()
+        if not isinstance(randomness, Randomness):
+            raise ValueError(f"randomness must be a Randomness or None, not {type(randomness).__name__}")
+        return randomness
+
     def lane(self, name: str) -> "Randomness":
         """Return randomness for another part of the same call, independent of this one."""
         person = hashlib.blake2b(name.encode(), digest_size=16).digest()

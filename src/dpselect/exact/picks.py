@@ -1,13 +1,12 @@
 """The samplers of :mod:`dpselect.kernels.picks`, in exact arithmetic and with the same random bits."""
 
-import math
 from collections.abc import Iterator
-from decimal import Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
 from dpselect.exact.gaps import Gaps
-from dpselect.exact.reals import FIRST_DIGITS, UniformReal, is_below_exp, log_bounds
+from dpselect.exact.reals import FIRST_DIGITS, UniformReal, is_below_exp, log_bounds, wide_context
 from dpselect.exact.streams import ExactStream
 from dpselect.kernels.arrays import FloatArray
 from dpselect.parameters import Noise
@@ -175,20 +174,23 @@ def _stops(gamma: float, eta: float, uniform: UniformReal) -> Iterator[bool]:
 
 def _cumulative(gamma: float, eta: float, digits: int) -> Iterator[Fraction]:
     """Yield Pr[K ≤ 1], Pr[K ≤ 2], …, each with an error below 10^(15 − digits) for up to 10¹⁰ terms."""
-    lost = max(0, -math.frexp(eta * math.log(gamma))[1]) // 3 + 1  # digits that γ^−η − 1 cancels
-    context = Context(prec=digits + lost)
+    context = wide_context(digits)
+    decay = context.ln(Decimal(gamma)).copy_negate()
+    lost = max(0, -context.multiply(Decimal(eta), decay).adjusted()) if eta else 0
+    context = wide_context(digits + lost)  # γ^−η − 1 cancels that many digits
     stay = context.subtract(Decimal(1), Decimal(gamma))
-    decay = context.minus(context.ln(Decimal(gamma)))
+    decay = context.ln(Decimal(gamma)).copy_negate()
     if eta == 0:
         term = context.divide(stay, decay)
     else:
         growth = context.subtract(context.exp(context.multiply(Decimal(eta), decay)), Decimal(1))
         term = context.divide(context.multiply(Decimal(eta), stay), growth)
+    nothing = Decimal((0, (1,), -digits))
     total = Decimal(0)
     drawn = 0
     while True:
         total = context.add(total, term)
-        yield Fraction(total)
+        yield Fraction(total) if total > nothing else Fraction(0)
         drawn += 1
         ratio = context.divide(context.add(Decimal(drawn), Decimal(eta)), Decimal(drawn + 1))
         term = context.multiply(term, context.multiply(stay, ratio))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-__all__ = ["UniformReal", "exp_bounds", "is_below_exp", "log_bounds"]
+__all__ = ["FIRST_DIGITS", "UniformReal", "exp_bounds", "is_below_exp", "log_bounds", "wide_context"]
 
 FIRST_DIGITS = 40
 
@@ -14,23 +14,24 @@ class UniformReal:
 
     def __init__(self, leading: int, bits: int, further: Iterator[int]) -> None:
         self._leading = leading
-        self._bits = bits
+        self.bits = bits
+        """How many bits are known."""
         self._further = further
 
     @property
     def low(self) -> Fraction:
         """The smallest number it can be."""
-        return Fraction(self._leading, 1 << self._bits)
+        return Fraction(self._leading, 1 << self.bits)
 
     @property
     def high(self) -> Fraction:
         """What it is certainly below."""
-        return Fraction(self._leading + 1, 1 << self._bits)
+        return Fraction(self._leading + 1, 1 << self.bits)
 
     def refine(self) -> None:
         """Draw 64 more bits."""
         self._leading = self._leading << 64 | next(self._further)
-        self._bits += 64
+        self.bits += 64
 
     def is_below(self, number: Fraction) -> bool:
         """Decide whether it is below a number."""
@@ -42,6 +43,10 @@ class UniformReal:
 def is_below_exp(uniform: UniformReal, x: Fraction) -> bool:
     """Decide whether a uniform real number is below exp(−x): a coin of exactly that probability."""
     digits = FIRST_DIGITS
+    while x >= uniform.bits:  # exp(−x) < 2^−bits: any bit that is set decides, and exp(−x) is not needed
+        if uniform.low > 0:
+            return False
+        uniform.refine()
     while True:
         low, high = exp_bounds(x, digits)
         if uniform.high <= low:
@@ -58,23 +63,27 @@ def exp_bounds(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     ``decimal`` rounds ``exp`` correctly; its argument is bracketed first, and the results are widened by a
     unit in the last place.
     """
-    context = _context(digits)
-    low = context.exp(-_divide(x, digits, ROUND_CEILING)).next_minus(context)
-    high = context.exp(-_divide(x, digits, ROUND_FLOOR)).next_plus(context)
+    context = wide_context(digits)
+    # `copy_negate` and not `-`, which would round to the precision of whoever is calling.
+    low = context.exp(_divide(x, digits, ROUND_CEILING).copy_negate()).next_minus(context)
+    high = context.exp(_divide(x, digits, ROUND_FLOOR).copy_negate()).next_plus(context)
     return max(Fraction(0), Fraction(low)), Fraction(high)
 
 
 def log_bounds(x: Fraction, digits: int) -> tuple[Decimal, Decimal]:
     """Return bounds on log(x), x > 0."""
-    context = _context(digits)
+    if x == 1:
+        return Decimal(0), Decimal(0)
+    context = wide_context(digits)
     low = context.ln(_divide(x, digits, ROUND_FLOOR)).next_minus(context)
     high = context.ln(_divide(x, digits, ROUND_CEILING)).next_plus(context)
     return low, high
 
 
-def _context(digits: int, rounding: str | None = None) -> Context:
+def wide_context(digits: int, rounding: str | None = None) -> Context:
+    """Return a context of its own: no limits on exponents, and no traps of whoever is calling."""
     return Context(prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 
 
 def _divide(x: Fraction, digits: int, rounding: str) -> Decimal:
-    return _context(digits, rounding).divide(Decimal(x.numerator), Decimal(x.denominator))
+    return wide_context(digits, rounding).divide(Decimal(x.numerator), Decimal(x.denominator))

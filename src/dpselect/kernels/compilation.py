@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -20,8 +21,8 @@ def cache_directory() -> Path | None:
 
     The compiler renews what it has kept for a function when that function's own file changes, but not when a
     kernel it calls does. So the directory is named after a hash of all kernels, and a change to any of them
-    starts afresh. It lies beside the sources, like other compiled Python, or else in the user's own cache;
-    never in a place that others can write to, because what is loaded from it is run.
+    starts afresh. It lies beside the sources, like other compiled Python, or else in the user's own cache; never
+    in a directory of somebody else's, or one that everybody can write to: what is loaded from it is run.
     """
     here = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=8)
@@ -31,10 +32,12 @@ def cache_directory() -> Path | None:
     for base in (here / "__pycache__", user_cache / "dpselect"):
         directory = base / f"kernels-{digest.hexdigest()}"
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            status = directory.stat()
         except OSError:
             continue
-        if os.access(directory, os.W_OK):
+        ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+        if ours and os.access(directory, os.W_OK) and not status.st_mode & stat.S_IWOTH:
             return directory
     return None
 

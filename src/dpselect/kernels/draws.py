@@ -79,5 +79,7 @@ def largest_exponential(bits: np.uint64) -> float:
 
     A float's exponent e is at most one above that of the integer it was rounded from: bits ≥ 2^(e−1).
     """
+    if bits < np.uint64(32):
+        return math.inf
     exponent = (float_bits(np.float64(bits)) >> np.int64(52)) - np.int64(1023)
     return (64.0 - np.float64(exponent)) * 0.6932

@@ -13,11 +13,11 @@ With q the scores, o public offsets, Δ the sensitivities and y_a = q_a + o_a �
 Differences are formed in pairs of floats *before* anything is scaled, so scores near 1e15 that differ in
 their last bit, or sensitivities twelve decades apart, lose nothing.
 
-Each function returns whether its gaps can be *trusted*: whether every gap below FAR is within 2⁻⁴² of the
-exact one. A gap's relative error is below 8u (a few roundings, u = 2⁻⁵³), so at most 2⁻⁴⁴ below FAR = 64. Its
-absolute error comes from leads that cancel, 12u² times their size; it stays below 2⁻⁴⁴ while a size, in units
-of the noise, is below LARGE = 2⁵⁶, counted twice because the leader is found with the same error. Gaps beyond
-FAR need no precision: no more than 2⁻⁹² of the probability is theirs.
+Each function returns whether its gaps can be *trusted*: whether every gap is within 2⁻⁴² of the exact one if it is
+below FAR = 64, and within 2⁻⁴² of itself otherwise. A gap's relative error is below 8u (a few roundings,
+u = 2⁻⁵³), so at most 2⁻⁴⁴ below FAR. Its absolute error comes from leads that cancel, 16u² times their size, counted
+twice because the leader is found with the same error; it stays below 2⁻⁴⁴ while a size, in units of the noise, is
+below LARGE = 2⁵⁶, or for gaps beyond FAR below LARGE times the gap.
 """
 
 import math
@@ -69,7 +69,7 @@ def fill_global_gaps(
         if widest > 0.0:
             gaps[a] = max(0.0, distance / widest * budget)
             size = lead_size(scores, offsets, sensitivities, t, leader, a) / widest * budget
-            trusted &= size < LARGE or gaps[a] > FAR
+            trusted &= size < (LARGE if gaps[a] < FAR else LARGE * gaps[a])
         else:
             gaps[a] = 0.0 if distance == 0.0 else math.inf
     return trusted
@@ -111,7 +111,7 @@ def fill_pairwise_gaps(
             gap = lead(scores, offsets, sensitivities, t, b, a)[0] / reach * budget
             gaps[a] = max(0.0, gap)
             lead_error = lead_size(scores, offsets, sensitivities, t, b, a) / reach * budget
-            trusted &= lead_error < LARGE or gap > FAR
+            trusted &= lead_error < (LARGE if gap < FAR else LARGE * gap)
     return trusted
 
 
@@ -165,7 +165,7 @@ def fill_individual_gaps(
         if level == best_level:
             gaps[a] = max(0.0, add(best_value[0], best_value[1], -value[0], -value[1])[0])
             size = abs(best_value[0]) + abs(value[0]) + largest_offsets
-            trusted &= size < LARGE or gaps[a] > FAR
+            trusted &= size < (LARGE if gaps[a] < FAR else LARGE * gaps[a])
         else:
             gaps[a] = math.inf
     return trusted

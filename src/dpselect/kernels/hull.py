@@ -8,8 +8,8 @@ search finds the tangent.
 
 Orientation tests run in floats and, where these cannot tell, in pairs of floats. What neither can decide beyond
 its rounding errors they report as UNSURE. For probabilities any choice will do then: the points are collinear to
-2⁻⁹⁶, and which of them carries the tangent changes the quotient by less than its final rounding. A sampler must know,
-and asks.
+2⁻⁹⁶, and which of them carries the tangent changes the quotient by less than its final rounding. A sampler must
+know, and asks.
 """
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
@@ -52,15 +52,27 @@ def lead_size(
 
 
 @compiled
-def larger_product(x: TwoFloat, y: TwoFloat, z: TwoFloat, w: TwoFloat, size: float) -> int:
-    """Decide x·y > z·w, where ``size`` bounds both products' magnitudes (leads taken with their sizes).
+def larger_product(
+    x: TwoFloat,
+    y: TwoFloat,
+    z: TwoFloat,
+    w: TwoFloat,
+    size: float,
+    exact_leads: bool,  # noqa: FBT001
+) -> int:
+    """Decide x·y > z·w for leads x, z and widths y, w > 0; ``size`` bounds both products, leads by their sizes.
 
-    Products of single floats are exact as pairs, so that structured data with true ties stay sure.
+    Data with true ties must stay sure. They do where leads are exact (no tilt) and one of them is zero, or both
+    are the same; and where all factors are single floats, because then their products are exact as pairs.
     """
+    if exact_leads and x == z:
+        difference = x[0] * add(y[0], y[1], -w[0], -w[1])[0]
+        return YES if difference > 0.0 else NO
     left = multiply(x[0], x[1], y[0], y[1])
     right = multiply(z[0], z[1], w[0], w[1])
     difference = add(left[0], left[1], -right[0], -right[1])[0]
     exact = x[1] == 0.0 and y[1] == 0.0 and z[1] == 0.0 and w[1] == 0.0
+    exact |= exact_leads and (x[0] == 0.0 or z[0] == 0.0)
     if exact or abs(difference) > DOUBT * size:
         return YES if difference > 0.0 else NO
     return UNSURE
@@ -91,7 +103,7 @@ def turns_right(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArr
     rise_m = lead(scores, offsets, sensitivities, 0.0, m, i)
     run_j = two_difference(sensitivities[j], sensitivities[i])
     run_m = two_difference(sensitivities[m], sensitivities[i])
-    return larger_product(rise_j, run_m, rise_m, run_j, size)
+    return larger_product(rise_j, run_m, rise_m, run_j, size, True)  # noqa: FBT003
 
 
 @compiled
@@ -138,7 +150,7 @@ def steeper(
     lead_c = lead(scores, offsets, sensitivities, t, c, a)
     reach_b = two_sum(sensitivities[a], sensitivities[b])
     reach_c = two_sum(sensitivities[a], sensitivities[c])
-    return larger_product(lead_c, reach_b, lead_b, reach_c, size)
+    return larger_product(lead_c, reach_b, lead_b, reach_c, size, t == 0.0)
 
 
 @compiled

@@ -35,7 +35,10 @@ INVALID = -4
 """A score is not finite, or too large."""
 
 EXPENSIVE = -3
-"""The row would need more gaps from its oracle than it costs to compute them all."""
+"""All gaps must be computed: the oracle would be asked too often, or cannot tell.
+
+The row is then started again from its first random bit, so that the pick is the same as if it had been at once.
+"""
 
 QUESTIONS = 48
 """How many gaps an oracle may be asked for; about what sorting and a hull cost."""
@@ -117,7 +120,11 @@ def pick_passer(
         verdict = judge(bits, 2.0**64, (top - values[a]) * rate, width)
         if verdict != FAIL and oracle.lazy:
             visited[-1] += 1
-            verdict = judge(bits, 2.0**64, exact_gap(oracle, a), width)
+            gap = exact_gap(oracle, a)
+            verdict = judge(bits, 2.0**64, gap, width)
+            if math.isnan(gap):
+                picked = EXPENSIVE
+                continue
         if verdict != FAIL:
             picked = a if verdict == PASS else UNRESOLVED
     if picked == NOBODY:
@@ -160,9 +167,10 @@ def scan_passers(
             verdict = judge_candidate(tape, byte, a, gap, width)
             if verdict != FAIL and oracle.lazy:
                 visited[-1] += 1
-                if visited[-1] > QUESTIONS:
+                gap = exact_gap(oracle, a)
+                if visited[-1] > QUESTIONS or math.isnan(gap):
                     return EXPENSIVE
-                verdict = judge_candidate(tape, byte, a, exact_gap(oracle, a), width)
+                verdict = judge_candidate(tape, byte, a, gap, width)
             if verdict == UNSURE:
                 return UNRESOLVED
             if verdict == PASS:
@@ -304,7 +312,7 @@ def pick_by_random_stopping(
 
 @compiled
 def new_stop(gamma: float, eta: float, tape: Tape) -> FloatArray:
-    """Return the state before the first draw: U, Pr[K ≤ n], Pr[K = n+1] in units of exp(s), and s.
+    """Return the state before the first draw: U, Pr[K ≤ n], Pr[K = n+1] in units of γ^η · 2^(300c), and c.
 
     U decides K by inversion. Geometric K (η = 1) is decided draw by draw instead, and so is γ = 1. Pr[K = 1] is
     η(1−γ)/(γ^−η − 1), which for large η is too small for a float: hence the unit.
@@ -317,7 +325,6 @@ def new_stop(gamma: float, eta: float, tape: Tape) -> FloatArray:
             stop[2] = (1.0 - gamma) / decay
         elif eta > 0.0:
             stop[2] = (1.0 - gamma) * eta / -math.expm1(-eta * decay)
-            stop[3] = -eta * decay
         else:
             stop[2] = (1.0 - gamma) * eta / math.expm1(eta * decay)
     return stop
@@ -329,7 +336,7 @@ def stops(stop: FloatArray, drawn: int, gamma: float, eta: float, rest: np.uint6
 
     For η = 1 a coin of probability γ whose first 32 bits are ``rest``, compared with γ · 2³², which is exact in
     floats. Otherwise U against Pr[K ≤ n], summed by Pr[K = n+1]/Pr[K = n] = (1−γ)(n+η)/(n+1). Each term loses at
-    most 2⁻⁴⁹ to rounding, and all of them 2⁻⁵⁰ of the unit's exponent.
+    most 2⁻⁴⁹ to rounding, and all of them 2⁻⁴² of the exponent η log(1/γ), which is a logarithm's error, amplified.
     """
     if gamma == 1.0:
         return PASS
@@ -338,12 +345,13 @@ def stops(stop: FloatArray, drawn: int, gamma: float, eta: float, rest: np.uint6
         if np.float64(rest) + 1.0 <= threshold:
             return PASS
         return FAIL if np.float64(rest) >= threshold else UNSURE
-    stop[1] += stop[2] * math.exp(stop[3])
+    exponent = -max(0.0, eta) * -math.log(gamma) if abs(eta) * -math.log(gamma) >= NO_ETA else 0.0
+    stop[1] += stop[2] * math.exp(exponent + stop[3] * (300.0 * LOG_2))
     stop[2] *= (1.0 - gamma) * (drawn + eta) / (drawn + 1.0)
     if stop[2] > 2.0**300:
         stop[2] *= 2.0**-300
-        stop[3] += 300.0 * LOG_2
-    doubt = width + drawn * 2.0**-49 + eta * -math.log(gamma) * 2.0**-50 * (eta > 0.0)
+        stop[3] += 1.0
+    doubt = width + drawn * 2.0**-49 - exponent * 2.0**-42
     if stop[0] + doubt < stop[1]:
         return PASS
     return FAIL if stop[0] - doubt > stop[1] else UNSURE

@@ -1,6 +1,7 @@
 """Entry points of the kernels: each works on the block of rows [first, last) of a table."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,21 +56,33 @@ def widest_row(first: int, last: int, bounds: IndexArray) -> int:
     return size
 
 
+class Order(NamedTuple):
+    """The candidates by rising sensitivity, and where the sensitivities start that they were sorted for."""
+
+    candidates: IndexArray
+    start: int
+
+
 @compiled
-def sensitivity_order(table: Table, row: int, known: IndexArray) -> IndexArray:
-    """Return the row's candidates by rising sensitivity; ``known`` is the previous row's order."""
-    starts = table.sensitivities.starts
-    size = table.bounds[row + 1] - table.bounds[row]
-    if row > 0 and known.size == size and starts[row] == starts[row - 1]:
+def no_order() -> Order:
+    """Return the order of no row."""
+    return Order(np.empty(0, np.int64), -1)
+
+
+@compiled
+def sensitivity_order(table: Table, row: int, known: Order) -> Order:
+    """Return the order of a row, which is the known one if that was sorted for the same sensitivities."""
+    start = table.sensitivities.starts[row]
+    if known.start == start and known.candidates.size == table.bounds[row + 1] - table.bounds[row]:
         return known
-    return np.argsort(row_of(table.sensitivities, table.bounds, row))
+    return Order(np.argsort(row_of(table.sensitivities, table.bounds, row)), start)
 
 
 @compiled
 def fill_gaps(
-    table: Table, rule: Normalisation, row: int, order: IndexArray, hull: IndexArray, gaps: FloatArray
-) -> tuple[bool, IndexArray]:
-    """Fill the gaps of one row; return whether to trust them, and the order of the sensitivities for reuse."""
+    table: Table, rule: Normalisation, row: int, order: Order, hull: IndexArray, gaps: FloatArray
+) -> tuple[bool, Order]:
+    """Fill the gaps of one row; return whether to trust them, and the last order of sensitivities, for reuse."""
     scores = row_of(table.scores, table.bounds, row)
     sensitivities = row_of(table.sensitivities, table.bounds, row)
     public = row_of(table.public, table.bounds, row)
@@ -82,7 +95,7 @@ def fill_gaps(
         trusted = fill_individual_gaps(scores, public, sensitivities, tilt, weight, rule.budget, gaps)
     else:
         order = sensitivity_order(table, row, order)
-        trusted = fill_pairwise_gaps(scores, public, sensitivities, order, tilt, rule.budget, hull, gaps)
+        trusted = fill_pairwise_gaps(scores, public, sensitivities, order.candidates, tilt, rule.budget, hull, gaps)
     return trusted, order
 
 
@@ -90,7 +103,7 @@ def fill_gaps(
 def noisy_max_gaps(first: int, last: int, table: Table, rule: Normalisation, gaps: FloatArray) -> None:
     """Fill the gaps of every row."""
     hull = np.empty(widest_row(first, last, table.bounds), np.int64)
-    order = np.empty(0, np.int64)
+    order = no_order()
     for row in range(first, last):
         target = gaps[table.bounds[row] : table.bounds[row + 1]]
         _, order = fill_gaps(table, rule, row, order, hull, target)
@@ -141,7 +154,7 @@ def noisy_max_select(
     widest = widest_row(first, last, table.bounds)
     scratch = np.empty(widest)
     hull = np.empty(widest, np.int64)
-    sensitivity_order = np.empty(0, np.int64)
+    order = no_order()
     seen = np.zeros(widest, np.bool_)
     visited = np.empty(visits_of(rule.kind, widest) + 1, np.int64)
     tape = new_stream(units.key)
@@ -172,7 +185,7 @@ def noisy_max_select(
                 picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, visits, tape, seen, visited, lazy, width)
         if picks[row] == EXPENSIVE:
             seek(tape, units.nonces, row)
-            trusted, sensitivity_order = fill_gaps(table, rule, row, sensitivity_order, hull, values)
+            trusted, order = fill_gaps(table, rule, row, order, hull, values)
             np.negative(values, values)
             picks[row] = UNRESOLVED
             if trusted and fixed_work and noise == EXPONENTIAL:

@@ -106,7 +106,7 @@ class CombinedGEM:
     def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row, drawn privately."""
         batch = read_batch(scores, sensitivities)
-        source = randomness or Randomness.fresh()
+        source = Randomness.given(randomness)
         source.units(batch.rows)  # refuses a wrong number of units before the work
         positive = self._positive(batch)
         answers = pick_rows(

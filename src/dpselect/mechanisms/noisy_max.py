@@ -104,8 +104,9 @@ class NoisyMax:
         """Return the index of one candidate for each row, drawn privately.
 
         ``fixed_work=True`` does the same work whatever the scores, so that the time a pick takes tells less about
-        them: every candidate draws its random numbers, and nothing ends early. Slower; see docs/benchmarks.md for
-        how much, and SECURITY.md for what remains. Not for Gumbel noise.
+        them: every candidate draws its random numbers, and nothing ends early. It is slower (docs/benchmarks.md),
+        something remains (SECURITY.md), and it is not for Gumbel noise. A key and a unit give another pick than
+        without it, so one release must be computed with one of the two settings throughout.
         """
         if check.flag("fixed_work", fixed_work) and self.noise == "gumbel":
             raise ValueError("fixed_work must be False for noise='gumbel', which is drawn by rejection")

@@ -34,7 +34,8 @@ class RandomStopping:
         The *time* a pick takes grows with K, which is independent of the data.
 
     Cost:
-        ``select`` takes 1/γ draws on average for η = 1, (1/γ − 1)/log(1/γ) for η = 0. ``pmf`` is a
+        ``select`` takes 1/γ draws on average for η = 1, (1/γ − 1)/log(1/γ) for η = 0, and about η/γ for large η: it
+        does not end in any useful time if that is beyond a billion or so. ``pmf`` is a
         quadrature of O(k²), a few milliseconds for k = 100.
 
     Args:

@@ -50,7 +50,7 @@ def pick_rows(
     precision ``width`` cannot decide; ``resolve(row, stream)`` decides such a row exactly. A kernel that checks
     scores itself writes INVALID for bad ones, and nothing is returned.
     """
-    units = (randomness or Randomness.fresh()).units(batch.rows)
+    units = Randomness.given(randomness).units(batch.rows)
     picks = np.empty(batch.rows, dtype=np.int64)
     if batch.rows:
         over_rows(batch.table.bounds, lambda first, last: fill(first, last, units, FILTER_WIDTH, picks))
