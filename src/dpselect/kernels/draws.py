@@ -40,7 +40,8 @@ def draw_below_and_rest(tape: Tape, bound: int) -> tuple[int, np.uint64]:
             word = next_word(tape)
             product = (word >> np.uint64(32)) * np.uint64(bound)
             low = product & LOW
-    return int(product >> np.uint64(32)), word & LOW
+    index: int = np.int64(product >> np.uint64(32))  # type: ignore[assignment] # an unsigned one would spread
+    return index, word & LOW
 
 
 @compiled

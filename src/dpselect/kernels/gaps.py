@@ -15,9 +15,9 @@ their last bit, or sensitivities twelve decades apart, lose nothing.
 
 Each function returns whether its gaps can be *trusted*: whether every gap is within 2⁻⁴² of the exact one if it is
 below FAR = 64, and within 2⁻⁴² of itself otherwise. A gap's relative error is below 8u (a few roundings,
-u = 2⁻⁵³), so at most 2⁻⁴⁴ below FAR. Its absolute error comes from leads that cancel, 16u² times their size, counted
-twice because the leader is found with the same error; it stays below 2⁻⁴⁴ while a size, in units of the noise, is
-below LARGE = 2⁵⁶, or for gaps beyond FAR below LARGE times the gap.
+u = 2⁻⁵³), so at most 2⁻⁴⁴ below FAR. Its absolute error comes from leads that cancel, 16u² times their size,
+counted twice because the leader is found with the same error; it stays below 2⁻⁴⁴ while a size, in units of the
+noise, is below LARGE = 2⁵⁶, or for gaps beyond FAR below LARGE times the gap.
 """
 
 import math

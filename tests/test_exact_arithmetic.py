@@ -1,0 +1,350 @@
+"""The arithmetic that exact samplers rest on: coins that know when to be unsure, intervals, and gaps.
+
+Expected values come from mpmath and from fractions.
+"""
+
+import decimal
+import random
+from fractions import Fraction
+from itertools import repeat
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from mpmath import mp
+
+from dpselect import exact, kernels
+from dpselect.exact.reals import UniformReal, exp_bounds, is_below_exp, log_bounds
+from dpselect.kernels import draws, lazy_gaps
+from dpselect.kernels.gaps import FAR
+from dpselect.mechanisms.rows import FILTER_WIDTH
+
+GAP_ERROR = Fraction(1, 2**42)
+"""What a trusted gap below FAR may be off by."""
+
+
+def power(x, bits):
+    """Return exp(−x) · 2^bits to 120 digits, for a float or a fraction."""
+    mp.dps = 120
+    if x == np.inf:
+        return mp.zero
+    return mp.exp(-reference.real(Fraction(x))) * mp.mpf(2) ** bits
+
+
+# --- Coins ------------------------------------------------------------------------------------------------
+
+
+def judge(number, bits, x):
+    """Judge U < exp(−x), of whose bits the first are ``number``, converted to a float as the samplers do."""
+    high, low = divmod(number, 2**64)
+    return draws.judge(float(high) * 2.0**64 + float(low), 2.0**bits, x, FILTER_WIDTH)
+
+
+def assert_right(number, bits, x):
+    """A verdict must hold for every real number with these bits, and every gap within the error of this one."""
+    verdict = judge(number, bits, x)
+    least, most = (power(x + sign * GAP_ERROR if x < FAR else x, bits) for sign in (Fraction(1), Fraction(-1)))
+    if verdict == draws.PASS:
+        assert number + 1 <= least
+    elif verdict == draws.FAIL:
+        assert number >= most
+    else:
+        doubt = mp.mpf(2) ** -39
+        assert number * (1 - doubt) <= most
+        assert (number + 1) * (1 + doubt) >= least
+
+
+@settings(max_examples=1500)
+@given(
+    bits=st.sampled_from([8, 64, 72]),
+    x=st.one_of(
+        st.sampled_from([0.0, 1e-300, 1e-12, 44.3, 63.9, 64.1, 745.0, 746.0, np.inf]), st.floats(0.0, 800.0)
+    ),
+    fraction=st.fractions(0, 1),
+    nudge=st.sampled_from([None, *(sign * 2.0**-e for e in range(35, 46) for sign in (1, -1)), 0.0]),
+    step=st.integers(-2, 2),
+)
+def test_a_coin_is_judged_rightly_or_not_at_all(bits, x, fraction, nudge, step):
+    number = int(fraction * (2**bits - 1)) if nudge is None else int(power(x, bits) * (1 + mp.mpf(nudge)))
+    assert_right(min(max(0, number + step), 2**bits - 1), bits, x)
+
+
+@pytest.mark.parametrize("x", [1e-10, 0.3, 1.0, 5.0, 20.0])
+@pytest.mark.parametrize("bits", [64, 72])
+def test_a_coin_that_lands_on_its_probability_is_unsure_and_passes_below_and_fails_above(x, bits):
+    edge = int(power(x, bits))
+    apart = max(1, edge // 2**38)
+    assert judge(edge, bits, x) == draws.UNSURE
+    assert judge(edge - apart - 2, bits, x) == draws.PASS
+    assert x == 1e-10 or judge(edge + apart + 2, bits, x) == draws.FAIL
+
+
+def test_a_coin_is_unsure_on_one_side_or_the_other_of_the_whole_interval_of_doubt():
+    edge = int(power(0.7, 64))
+    doubtful = [k for k in range(-4096, 4097) if judge(edge + k * 2**13, 64, 0.7) == draws.UNSURE]
+    assert doubtful == list(range(doubtful[0], doubtful[-1] + 1))
+    width = float(edge) * FILTER_WIDTH / 2**13
+    assert -doubtful[0] == pytest.approx(width, rel=0.02)
+    assert doubtful[-1] == pytest.approx(width, rel=0.02)
+
+
+@pytest.mark.parametrize("x", [64.1, 745.0, 1e300, np.inf])
+def test_only_a_coin_without_a_bit_set_leaves_a_far_candidate_in_doubt(x):
+    for bits in (64, 72):
+        assert judge(0, bits, x) == draws.UNSURE
+        assert judge(1, bits, x) == draws.FAIL
+
+
+def test_a_gap_that_is_not_known_decides_nothing():
+    assert {judge(number, 64, np.nan) for number in (0, 1, 2**63, 2**64 - 1)} == {draws.UNSURE}
+
+
+@given(st.integers(32, 2**63 - 1))
+@example(32)
+@example(2**63 - 1)
+def test_exponential_noise_is_within_its_error_and_below_its_cheap_bound(number):
+    mp.dps = 60
+    value, error = draws.draw_exponential(np.uint64(number))
+    least, most = (-mp.log(mp.mpf(end) / 2**63) for end in (number + 1, number))
+    assert value - error <= least
+    assert most <= value + error
+    assert most <= draws.largest_exponential(np.uint64(number))
+
+
+def test_exponential_noise_of_hardly_any_bits_is_unsure():
+    assert {draws.draw_exponential(np.uint64(number))[1] for number in range(32)} == {np.inf}
+    mp.dps = 60
+    for number in range(1, 32):
+        assert draws.largest_exponential(np.uint64(number)) >= -mp.log(mp.mpf(number) / 2**63)
+
+
+# --- Real numbers -----------------------------------------------------------------------------------------
+
+
+def words(number, count):
+    """Return an integer's lowest ``count`` words, highest first."""
+    return [number >> 64 * place & (2**64 - 1) for place in reversed(range(count))]
+
+
+def test_random_bits_are_compared_exactly_with_exponentials():
+    rng = random.Random(5)  # noqa: S311
+    for _ in range(3000):
+        x = Fraction(rng.expovariate(0.2)) * rng.choice([1, Fraction(1, 3), Fraction(1, 10**9)])
+        edge = int(power(x, 64))
+        leading = rng.choice([rng.getrandbits(64), edge, max(0, edge - 1), min(edge + 1, 2**64 - 1)])
+        further = [rng.getrandbits(64) for _ in range(3)]
+        number = leading << 192 | further[0] << 128 | further[1] << 64 | further[2]
+        assert is_below_exp(UniformReal(leading, 64, iter(further)), x) == (number < power(x, 256))
+
+
+@pytest.mark.parametrize("known", [1, 2, 3, 4])
+@pytest.mark.parametrize("x", [Fraction(1, 7), Fraction(1), Fraction(0.1), Fraction(41), Fraction(300)])
+def test_bits_that_agree_with_an_exponential_for_long_are_decided_by_the_first_that_do_not(x, known):
+    mp.dps = 300
+    edge = int(mp.exp(-reference.real(x)) * mp.mpf(2) ** (64 * known))
+    first, *rest = words(edge, known)
+    below = UniformReal(first, 64, iter([*rest, *[0] * 12]))
+    above = UniformReal(first, 64, iter([*rest, *[2**64 - 1] * 12]))
+    assert is_below_exp(below, x)
+    assert not is_below_exp(above, x)
+
+
+def test_every_number_is_below_one_and_hardly_any_is_below_a_minute_probability():
+    assert is_below_exp(UniformReal(2**64 - 1, 64, repeat(2**64 - 2)), Fraction(0))
+    assert is_below_exp(UniformReal(0, 64, repeat(0)), Fraction(150))
+    assert not is_below_exp(UniformReal(0, 64, iter([0, 0, 1])), Fraction(10**6))
+
+
+def test_comparisons_do_not_depend_on_how_the_caller_has_set_up_decimals():
+    with decimal.localcontext(prec=3):
+        low, high = exp_bounds(Fraction(0.123456), 40)
+    assert low <= Fraction(float(power(0.123456, 0))) * (1 + Fraction(1, 2**52))
+    assert high >= Fraction(float(power(0.123456, 0))) * (1 - Fraction(1, 2**52))
+
+
+def test_bounds_enclose_exponentials_and_logarithms_tightly():
+    rng = random.Random(6)  # noqa: S311
+    for _ in range(1000):
+        digits = rng.choice([20, 40, 80, 160])
+        x = Fraction(rng.expovariate(1)) * Fraction(10) ** rng.randrange(-12, 3) / rng.randrange(1, 99)
+        mp.dps = digits + 40
+        low, high = (reference.real(end) for end in exp_bounds(x, digits))
+        value, slack = mp.exp(-reference.real(x)), mp.mpf(10) ** (3 - digits)
+        assert low <= value <= high
+        assert high - low <= slack * value * (1 + reference.real(x))
+        y = Fraction(rng.getrandbits(63) + 1, 2**63) ** rng.choice([1, 3]) * rng.choice([1, Fraction(1, 2**900)])
+        low, high = (reference.real(Fraction(end)) for end in log_bounds(y, digits))
+        value = mp.log(reference.real(y))
+        assert low <= value <= high
+        assert high - low <= slack * (1 + abs(value))
+
+
+def test_a_random_real_number_is_narrowed_by_64_bits_at_a_time():
+    number = UniformReal(5, 3, iter([7, 2**64 - 1]))
+    assert (number.low, number.high) == (Fraction(5, 8), Fraction(6, 8))
+    number.refine()
+    assert (number.low, number.high) == (Fraction(5 * 2**64 + 7, 2**67), Fraction(5 * 2**64 + 8, 2**67))
+    number.refine()
+    assert number.high - number.low == Fraction(1, 2**131)
+    assert UniformReal(5, 3, iter([])).is_below(Fraction(6, 8))
+    assert not UniformReal(5, 3, iter([])).is_below(Fraction(5, 8))
+    assert UniformReal(5, 3, iter([7])).is_below(Fraction(5, 8) + Fraction(8, 2**67))
+    assert not UniformReal(5, 3, iter([7])).is_below(Fraction(5, 8) + Fraction(7, 2**67))
+
+
+# --- Gaps in fractions ------------------------------------------------------------------------------------
+
+SIXTEENTHS = st.integers(-64, 64).map(lambda n: n / 16)
+WIDTHS = st.one_of(st.just(0.0), st.integers(0, 64).map(lambda n: n / 16))
+
+
+def columns(*kinds, most=9):
+    rows = st.lists(st.tuples(*kinds), min_size=1, max_size=most)
+    return rows.map(lambda rows: [np.array(column) for column in zip(*rows, strict=True)])
+
+
+def behind(levels, factor=1):
+    """Return the distance of each level from the largest, ``None`` for −∞."""
+    best = max(level for level in levels if level is not None)
+    return [None if level is None else (best - level) * factor for level in levels]
+
+
+@given(columns(SIXTEENTHS, SIXTEENTHS, WIDTHS), st.floats(-9, 9), st.floats(0.01, 9))
+def test_exact_gaps_are_those_of_the_definitions(rows, t, budget):
+    scores, offsets, sensitivities = rows
+    found = exact.global_gaps(scores, offsets, sensitivities, t, budget)
+    assert found == behind(reference.global_levels(scores, sensitivities, budget, t, offsets))
+    found = exact.pairwise_gaps(scores, offsets, sensitivities, t, budget)
+    quotients = reference.gem_scores(scores, sensitivities, t, offsets)
+    assert found == [None if q is None else -q * Fraction(budget) for q in quotients]
+
+
+@given(columns(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3), WIDTHS, most=30), st.floats(-99, 99))
+def test_exact_gaps_of_many_unrelated_candidates_are_those_of_all_pairs(rows, t):
+    scores, offsets, sensitivities = rows
+    quotients = reference.gem_scores(scores, sensitivities, t, offsets)
+    found = exact.pairwise_gaps(scores, offsets, sensitivities, t, 1.0)
+    assert found == [None if q is None else -q for q in quotients]
+
+
+@given(columns(SIXTEENTHS, SIXTEENTHS, WIDTHS), st.sampled_from([0.0, 0.5, -4.0]), st.sampled_from([0.0, 2.0]))
+def test_exact_gaps_of_standardized_scores_are_those_of_the_definition(rows, tilt, weight):
+    scores, anchors, sensitivities = (
+        np.append(column, extra) for column, extra in zip(rows, (0, 4, 4), strict=True)
+    )
+    spread = float(np.log(scores.size / 0.05))  # times a power of two over another one: no rounding
+    levels = reference.standardized_levels(scores, sensitivities, 3.0, anchors, tilt, weight)
+    found = exact.individual_gaps(scores, anchors, sensitivities, tilt * spread, weight * spread, 1.5)
+    assert found == behind(levels)
+
+
+# --- Gaps in floats ---------------------------------------------------------------------------------------
+
+
+def frozen(numbers):
+    array = np.array(numbers, dtype=float)
+    array.flags.writeable = False
+    return array
+
+
+def assert_near(found, true):
+    """Compare gaps: to 2⁻⁴² below FAR; beyond, only that they are far."""
+    for gap, fraction in zip(found.tolist(), true, strict=True):
+        if fraction is None:
+            assert gap >= FAR
+        elif gap < FAR:
+            assert abs(Fraction(gap) - fraction) <= GAP_ERROR
+        else:
+            assert fraction >= FAR - 1
+
+
+def all_gaps(scores, public, sensitivities, t, budget):
+    """Yield (trusted, gaps in floats, gaps in fractions) of the three normalisations; t is also a weight."""
+    q, o, d = frozen(scores), frozen(public), frozen(sensitivities)
+    gaps = np.empty(q.size)
+    trusted = kernels.gaps.fill_global_gaps(q, o, d, t, budget, gaps)
+    yield trusted, gaps, behind(reference.global_levels(q, d, budget, t, o))
+    order, hull = np.argsort(d), np.empty(q.size, np.int64)
+    trusted = kernels.gaps.fill_pairwise_gaps(q, o, d, order, t, budget, hull, gaps)
+    quotients = reference.gem_scores(q, d, t, o)
+    yield trusted, gaps, [None if v is None else -v * Fraction(budget) for v in quotients]
+    trusted = kernels.gaps.fill_individual_gaps(q, o, d, 0.0, 0.0, budget, gaps)
+    yield trusted, gaps, behind(reference.standardized_levels(q, d, 2 * budget, o))
+
+
+def hard_rows(family, rng):
+    """Return scores, public numbers, sensitivities and t that lose digits if anything can make them."""
+    size = int(rng.integers(2, 25))
+    scores, public, widths, t = rng.normal(size=size), np.zeros(size), rng.uniform(0.1, 2, size), 0.0
+    if family == "far from zero":
+        scores = 1e15 + rng.integers(-40, 40, size) / 8
+    elif family == "twelve decades":
+        widths = 10 ** rng.uniform(-6, 6, size)
+        scores, t = scores * widths, rng.normal() * 10
+    elif family == "offsets undo scores":
+        public = -np.round(scores * 1e9)
+        scores = scores - public + rng.normal(size=size)
+    elif family == "steep":
+        t = rng.normal() * 1e6
+        scores = t * widths + rng.normal(size=size)
+    elif family == "collinear":
+        widths = rng.integers(0, 12, size) / 4
+        scores, t = 0.1 * widths + rng.choice([0, 0, -1], size), 0.1
+    else:
+        scores, widths = scores * 10 ** rng.uniform(-250, 80), np.where(rng.random(size) < 0.2, 0, widths)
+    return scores, public, widths, t
+
+
+FAMILIES = ["far from zero", "twelve decades", "offsets undo scores", "steep", "collinear", "any size"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gaps_that_are_trusted_are_right(family):
+    rng = np.random.default_rng(11)
+    trusted_rows = 0
+    for _ in range(150):
+        scores, public, widths, t = hard_rows(family, rng)
+        for trusted, found, true in all_gaps(scores, public, widths, t, rng.uniform(0.1, 10)):
+            trusted_rows += trusted
+            if trusted:
+                assert_near(found, true)
+    assert trusted_rows > 150
+
+
+def test_gaps_that_cancel_out_of_enormous_tilts_are_not_trusted():
+    scores, offsets = [5.309898847263254e50, 1.0953145439253448e33], [-2.854730060739379e16, 0.0]
+    sensitivities, t = [0.827455489077999, 1.8188464568021556e-11], 6.417141365871634e50
+    for trusted, found, true in all_gaps(scores, offsets, sensitivities, t, 1.5):
+        if trusted:
+            assert_near(found, true)
+
+
+@settings(max_examples=400)
+@given(
+    columns(
+        st.one_of(st.floats(-100, 100), st.floats(-1e15, 1e15), st.integers(-9, 9).map(float)),
+        st.one_of(st.floats(1e-6, 1e6), st.floats(0.5, 2), st.sampled_from([0.5, 1.0])),
+        most=25,
+    ),
+    st.one_of(st.floats(-1e4, 1e4), st.just(0.0)),
+    st.floats(0.05, 32),
+)
+def test_lazy_gaps_are_right_or_unknown_and_their_bounds_hold(rows, t, budget):
+    scores, sensitivities = map(frozen, rows)
+    negative_bounds = np.empty(scores.size)
+    oracle = lazy_gaps.new_oracle(scores, sensitivities, t, budget, negative_bounds)
+    true = [-quotient * Fraction(budget) for quotient in reference.gem_scores(scores, sensitivities, t)]
+    for bound, gap in zip(negative_bounds.tolist(), true, strict=True):
+        assert -Fraction(bound) <= gap
+    found = np.array([lazy_gaps.exact_gap(oracle, a) for a in range(scores.size)])
+    known = ~np.isnan(found)
+    assert_near(found[known], [gap for gap, sure in zip(true, known, strict=True) if sure])
+
+
+def test_lazy_gaps_of_ordinary_rows_are_known():
+    rng = np.random.default_rng(12)
+    scores, sensitivities = frozen(rng.normal(size=50)), frozen(rng.uniform(0.1, 1, 50))
+    oracle = lazy_gaps.new_oracle(scores, sensitivities, 5.0, 1.0, np.empty(50))
+    assert not any(np.isnan(lazy_gaps.exact_gap(oracle, a)) for a in range(50))
