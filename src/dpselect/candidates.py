@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpselect import kernels
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Table
-from dpselect.parallel import over_rows
 from dpselect.parameters import LARGEST
 
 __all__ = ["Batch", "Numbers", "read_batch", "refuse_scores"]
@@ -161,13 +160,7 @@ def _largest_magnitude(values: FloatArray) -> float:
         if values.ndim == 0:
             return abs(float(values))
         return max(float(values.max()), -float(values.min())) if values.size else 0.0
-    blocks = np.arange(0, values.size + WORTH_A_KERNEL, WORTH_A_KERNEL)
-    flat = values.reshape(-1)
-
-    def work(first: int, last: int) -> float:
-        return kernels.rows.largest_magnitude(int(blocks[first]), min(int(blocks[last]), flat.size), flat)
-
-    return float(np.max(over_rows(blocks, work)))
+    return kernels.rows.largest_magnitude(_read_only(values.reshape(-1)))
 
 
 def _check_public(name: str, values: FloatArray) -> None:

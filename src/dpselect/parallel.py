@@ -20,31 +20,40 @@ Result = TypeVar("Result")
 BLOCKS_PER_THREAD = 8
 """Several blocks for each thread, so that one slow block does not leave the others idle."""
 
-WORTH_A_THREAD = 1 << 14
-"""Candidates below which starting threads costs more than it saves."""
+STARTING = 1e-3
+"""Seconds of work below which starting threads costs more than it saves."""
 
 
 def thread_count() -> int:
     """Return the number of threads to use: ``DPSELECT_THREADS``, or the processors available."""
-    setting = os.environ.get("DPSELECT_THREADS", "")
-    if setting:
-        if not (setting.isascii() and setting.isdecimal()) or int(setting) == 0:
-            raise ValueError(f"DPSELECT_THREADS must be a positive whole number, not {setting!r}")
-        return int(setting)
+    return _threads_asked_for() or _processors()
+
+
+def _threads_asked_for() -> int | None:
+    setting = os.environ.get("DPSELECT_THREADS")
+    if not setting:
+        return None
+    if not (setting.isascii() and setting.isdecimal()) or int(setting) == 0:
+        raise ValueError(f"DPSELECT_THREADS must be a positive whole number, not {setting!r}")
+    return int(setting)
+
+
+def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def over_rows(bounds: IndexArray, work: Callable[[int, int], Result]) -> list[Result]:
+def over_rows(bounds: IndexArray, work: Callable[[int, int], Result], *, seconds: float) -> list[Result]:
     """Call ``work(first, last)`` for blocks that cover all rows, and return what it returned.
 
-    Blocks hold about equally many candidates, whatever the rows' lengths.
+    Blocks hold about equally many candidates, whatever the rows' lengths. ``seconds`` says roughly how long a
+    candidate takes, to tell whether threads are worth starting if nobody has asked for a number of them.
     """
     rows = bounds.size - 1
     candidates = int(bounds[-1])
-    threads = thread_count()
-    if threads == 1 or rows == 1 or candidates < WORTH_A_THREAD:
+    threads = _threads_asked_for() or (1 if candidates * seconds < STARTING else _processors())
+    if threads == 1 or rows == 1:
         return [work(0, rows)]
     marks = np.linspace(0, candidates, threads * BLOCKS_PER_THREAD + 1)
     edges = np.unique(np.searchsorted(bounds, marks)).tolist()

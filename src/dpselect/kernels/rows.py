@@ -322,12 +322,9 @@ def noisy_signs(
 
 
 @compiled
-def largest_magnitude(first: int, last: int, values: FloatArray) -> float:
-    """Return the largest magnitude in values[first:last]; infinite or NaN if any value is."""
-    largest = np.int64(0)
-    for value in values[first:last]:
-        largest = max(largest, float_bits(value) & MAGNITUDE)
-    return float_of_bits(largest)
+def largest_magnitude(values: FloatArray) -> float:
+    """Return the largest magnitude; infinite or NaN if any value is."""
+    return row_extent(values)[1]
 
 
 @compiled

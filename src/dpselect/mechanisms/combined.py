@@ -130,5 +130,6 @@ class CombinedGEM:
             over_rows(
                 batch.table.bounds,
                 lambda first, last: kernels.rows.correlation_signs(first, last, batch.table, signs),
+                seconds=1e-7,
             )
         return signs

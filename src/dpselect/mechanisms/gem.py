@@ -200,5 +200,6 @@ def gem_scores(scores: Numbers, sensitivities: Numbers, t: float) -> Any:  # noq
         over_rows(
             batch.table.bounds,
             lambda first, last: kernels.rows.noisy_max_gaps(first, last, batch.table, rule, gaps),
+            seconds=1e-7,
         )
     return batch.restore_candidates(0.0 - gaps)

@@ -43,6 +43,7 @@ class LargestNoisy:
         return weigh_rows(
             batch,
             lambda first, last, pmf: kernels.rows.largest_noisy_pmf(first, last, batch.table, *law, pmf),
+            seconds=1e-5,
         )
 
     def select(self, batch: Batch, randomness: Randomness | None) -> IndexArray:

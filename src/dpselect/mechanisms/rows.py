@@ -19,8 +19,10 @@ FILTER_WIDTH = 2.0**-40
 """A bound on the relative error of any probability a sampler computes; docs/theory/exact-sampling.md derives it."""
 
 
-def weigh_rows(batch: Batch, fill: Callable[[int, int, FloatArray], None]) -> FloatArray:
+def weigh_rows(batch: Batch, fill: Callable[[int, int, FloatArray], None], *, seconds: float = 5e-8) -> FloatArray:
     """Return flat probabilities. ``fill(first, last, pmf)`` writes those of a block of rows.
+
+    ``seconds`` is roughly what a candidate takes.
 
     Probabilities are returned as computed: dividing them by their sum would hide an error, so a sum that
     misses 1 is one.
@@ -32,7 +34,7 @@ def weigh_rows(batch: Batch, fill: Callable[[int, int, FloatArray], None]) -> Fl
         fill(first, last, pmf)
         return kernels.rows.largest_miss(first, last, bounds, pmf)
 
-    miss = max(over_rows(bounds, work)) if batch.rows else 0.0
+    miss = max(over_rows(bounds, work, seconds=seconds)) if batch.rows else 0.0
     if not miss <= TOLERANCE:
         raise ArithmeticError(f"probabilities miss a sum of 1 by {miss:.1e}; please report this as a bug")
     return pmf
@@ -53,8 +55,12 @@ def pick_rows(
     units = Randomness.given(randomness).units(batch.rows)
     picks = np.empty(batch.rows, dtype=np.int64)
     if batch.rows:
-        over_rows(batch.table.bounds, lambda first, last: fill(first, last, units, FILTER_WIDTH, picks))
-    if resolve is not None and batch.rows and picks.min() < 0:
+        over_rows(
+            batch.table.bounds,
+            lambda first, last: fill(first, last, units, FILTER_WIDTH, picks),
+            seconds=2e-9,
+        )
+    if resolve is not None and batch.rows and (picks[0] < 0 if batch.rows == 1 else picks.min() < 0):
         if (picks == kernels.picks.INVALID).any():
             refuse_scores()
         for row in np.flatnonzero(picks < 0).tolist():
