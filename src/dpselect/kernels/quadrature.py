@@ -21,6 +21,7 @@ is a plain exponential and COARSE steps do; beyond REACH scales more it is worth
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,18 @@ NO_ETA = 1e-30
 NODES_16, WEIGHTS_16 = np.polynomial.legendre.leggauss(16)
 NODES_8, WEIGHTS_8 = np.polynomial.legendre.leggauss(8)
 NODES_4, WEIGHTS_4 = np.polynomial.legendre.leggauss(4)
+
+
+class Law(NamedTuple):
+    """Whose law is computed: the noise, and how many candidates are drawn."""
+
+    noise: int
+    stopping: bool
+    """Whether K random candidates are drawn; if not, every candidate once, and the rest is unused."""
+    gamma: float
+    eta: float
+    mean: float
+    """E[K]."""
 
 
 @compiled
@@ -74,13 +87,9 @@ def stopping_increment(gamma: float, eta: float, survival: float, jump: float) -
 
 @compiled
 def weigh_point(
-    noise: int,
+    law: Law,
     scores: FloatArray,
     scales: FloatArray,
-    stopping: bool,  # noqa: FBT001
-    gamma: float,
-    eta: float,
-    mean: float,
     base: float,
     delta: float,
     densities: FloatArray,
@@ -104,13 +113,13 @@ def weigh_point(
                 product, correction = 0.0, 0.0
             continue
         z = distance / scales[a]
-        if noise == GUMBEL:
+        if law.noise == GUMBEL:
             tail = math.exp(-z)
             exponent += tail
             densities[a] = tail / scales[a]
             continue
         tail = math.exp(-abs(z))
-        if noise == EXPONENTIAL:
+        if law.noise == EXPONENTIAL:
             if z <= 0.0:
                 survival += 1.0
                 product, correction = 0.0, 0.0
@@ -129,7 +138,7 @@ def weigh_point(
                 below = 0.5 * tail
                 survival += 1.0 - below
                 rounding = 0.0
-        if stopping:
+        if law.stopping:
             densities[a] = density
             continue
         if below == 0.0:
@@ -138,9 +147,9 @@ def weigh_point(
         last = product
         product = last * below
         correction = correction * below + fused_multiply_add(last, below, -product) + last * rounding
-    if stopping:
-        return stopping_slope(gamma, eta, survival / k, mean) / k
-    if noise == GUMBEL:
+    if law.stopping:
+        return stopping_slope(law.gamma, law.eta, survival / k, law.mean) / k
+    if law.noise == GUMBEL:
         return math.exp(-exponent) * product
     return product + correction
 
@@ -167,13 +176,9 @@ def next_panel(
 
 @compiled
 def integrate_cell(
-    noise: int,
+    law: Law,
     scores: FloatArray,
     scales: FloatArray,
-    stopping: bool,  # noqa: FBT001
-    gamma: float,
-    eta: float,
-    mean: float,
     base: float,
     direction: float,
     length: float,
@@ -182,7 +187,7 @@ def integrate_cell(
 ) -> bool:
     """Add the integral over ``length`` from ``base`` in ``direction``; tell whether anything lies beyond."""
     done = 0.0
-    height = math.log(max(mean, 1.0 * scores.size))
+    height = math.log(max(law.mean, 1.0 * scores.size))
     while done < length:
         step, finest = next_panel(scores, scales, height, base, direction * done, direction)
         if step == math.inf:
@@ -199,13 +204,13 @@ def integrate_cell(
             largest = 0.0
             for j in range(nodes.size):
                 delta = direction * (done + 0.5 * step * (nodes[j] + 1.0))
-                shared = weigh_point(noise, scores, scales, stopping, gamma, eta, mean, base, delta, densities)
+                shared = weigh_point(law, scores, scales, base, delta, densities)
                 largest = max(largest, shared)
                 mass = 0.5 * step * weights[j] * shared
                 if mass > 0.0:
                     for a in range(scores.size):
                         pmf[a] += mass * densities[a]
-            if direction < 0.0 and not stopping and largest < NEGLIGIBLE:
+            if direction < 0.0 and not law.stopping and largest < NEGLIGIBLE:
                 return False  # ∏ F only falls further to the left
         done = end
     return True
@@ -224,7 +229,7 @@ def fill_largest_noisy_pmf(
     """Fill Pr[a] of the module's docstring: random stopping if ``stopping``, else noisy max."""
     k = scores.size
     densities = np.empty(k)
-    mean = mean_draws(gamma, eta) if stopping else 1.0
+    law = Law(noise, stopping, gamma, eta, mean_draws(gamma, eta) if stopping else 1.0)
     pmf[:] = 0.0
     falling = np.argsort(-scores)
     i = 0
@@ -237,17 +242,15 @@ def fill_largest_noisy_pmf(
             after += 1
         to_right = 0.5 * (scores[falling[i - 1]] - base) if i > 0 else math.inf
         to_left = 0.5 * (base - scores[falling[after]]) if after < k else math.inf
-        integrate_cell(noise, scores, scales, stopping, gamma, eta, mean, base, 1.0, to_right, densities, pmf)
+        integrate_cell(law, scores, scales, base, 1.0, to_right, densities, pmf)
         if atoms > 0:
-            share = atom_mass(noise, scores, scales, stopping, gamma, eta, mean, base, atoms, densities) / atoms
+            share = atom_mass(law, scores, scales, base, atoms, densities) / atoms
             for j in range(i, after):
                 if scales[falling[j]] == 0.0:
                     pmf[falling[j]] = share
         if not stopping and (atoms > 0 or noise == EXPONENTIAL):
             return  # ∏ F is zero below an atom, and below any score if noise is positive
-        more = integrate_cell(
-            noise, scores, scales, stopping, gamma, eta, mean, base, -1.0, to_left, densities, pmf
-        )
+        more = integrate_cell(law, scores, scales, base, -1.0, to_left, densities, pmf)
         if not more and not stopping:
             return
         i = after
@@ -255,29 +258,25 @@ def fill_largest_noisy_pmf(
 
 @compiled
 def atom_mass(
-    noise: int,
+    law: Law,
     scores: FloatArray,
     scales: FloatArray,
-    stopping: bool,  # noqa: FBT001
-    gamma: float,
-    eta: float,
-    mean: float,
     base: float,
     atoms: int,
     densities: FloatArray,
 ) -> float:
     """Return the probability that the largest noisy score is the atom at ``base``."""
     k = scores.size
-    if not stopping:
-        return weigh_point(noise, scores, scales, stopping, gamma, eta, mean, base, 0.0, densities)
+    if not law.stopping:
+        return weigh_point(law, scores, scales, base, 0.0, densities)
     survival = 0.0
     for a in range(k):
         distance = base - scores[a]
         if scales[a] == 0.0:
             survival += 1.0 if distance < 0.0 else 0.0
-        elif noise == EXPONENTIAL:
+        elif law.noise == EXPONENTIAL:
             survival += math.exp(-max(0.0, distance / scales[a]))
         else:
             half = 0.5 * math.exp(-abs(distance / scales[a]))
             survival += half if distance >= 0.0 else 1.0 - half
-    return stopping_increment(gamma, eta, survival / k, atoms / k)
+    return stopping_increment(law.gamma, law.eta, survival / k, atoms / k)
