@@ -119,15 +119,21 @@ def seek(tape: Tape, nonces: WordArray, row: int) -> None:
 
 
 @compiled
+def next_group(tape: Tape) -> None:
+    """Load the next group of the sequential region."""
+    block = np.int64(tape[READ]) * LANES
+    if block >= BYTE_REGION:  # 64 GiB: a stream must end before it runs into another region
+        raise OverflowError("a random stream is exhausted")
+    fill_group(tape, block, SEQUENCE)
+    tape[READ] += np.uint64(1)
+
+
+@compiled
 def next_word(tape: Tape) -> np.uint64:
     """Return the next 64 bits of the sequential region."""
     used = np.int64(tape[USED])
     if used == GROUP_WORDS:
-        block = np.int64(tape[READ]) * LANES
-        if block >= BYTE_REGION:  # 64 GiB: a stream must end before it runs into another region
-            raise OverflowError("a random stream is exhausted")
-        fill_group(tape, block, SEQUENCE)
-        tape[READ] += np.uint64(1)
+        next_group(tape)
         used = np.int64(0)
     tape[USED] = used + 1
     word: np.uint64 = tape[SEQUENCE + used]

@@ -10,14 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.kernels.chacha import BYTES, GROUP_BYTES, Tape, candidate_word, load_bytes, next_word
+from dpselect.kernels.chacha import (
+    BYTES,
+    GROUP_BYTES,
+    GROUP_WORDS,
+    SEQUENCE,
+    USED,
+    Tape,
+    candidate_word,
+    load_bytes,
+    next_group,
+    next_word,
+)
 from dpselect.kernels.compilation import compiled
 from dpselect.kernels.draws import (
     FAIL,
+    LOW,
     PASS,
     UNSURE,
     draw_below,
-    draw_below_and_rest,
     draw_exponential,
     flip,
     judge,
@@ -272,26 +283,49 @@ def pick_by_random_stopping(
     best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
     atom, atom_pick, ties = -math.inf, UNRESOLVED, 0
     stop = new_stop(gamma, eta, tape)
+    always = np.uint64(noise == EXPONENTIAL)
+    bound = np.uint64(scores.size)
+    rejected = np.uint64((0x100000000 - scores.size) % scores.size)
     drawn = 0
+    used = np.int64(tape[USED])
     while True:
-        a, rest = draw_below_and_rest(tape, scores.size)
+        # What draw_below_and_rest and next_word do, written out: this loop is nothing but draws.
+        low = np.uint64(0)
+        while True:
+            if used == GROUP_WORDS:
+                next_group(tape)
+                used = np.int64(0)
+            word = tape[SEQUENCE + used]
+            used += 1
+            product = (word >> np.uint64(32)) * bound
+            low = product & LOW
+            if low >= rejected:
+                break
+        a: int = np.int64(product >> np.uint64(32))  # type: ignore[assignment]
+        rest = word & LOW
         drawn += 1
         if sensitivities[a] == 0.0:
             if scores[a] > atom:
                 atom, atom_pick, ties = scores[a], a, 1
             elif scores[a] == atom:
                 ties += 1
+                tape[USED] = used
                 if draw_below(tape, ties) == 0:
                     atom_pick = a
+                used = np.int64(tape[USED])
         else:
-            word = next_word(tape)
-            upwards = noise == EXPONENTIAL or word & np.uint64(1)
+            if used == GROUP_WORDS:
+                next_group(tape)
+                used = np.int64(0)
+            word = tape[SEQUENCE + used]
+            used += 1
+            upwards = np.float64((word | always) & np.uint64(1))  # a factor: a branch would be guessed wrongly
             spread = scale * sensitivities[a]
             shortfall = scores[a] - top
-            most = spread * largest_exponential(word >> np.uint64(1)) if upwards else 0.0
+            most = upwards * spread * largest_exponential(word >> np.uint64(1))
             if most + shortfall + 2.0**-30 * (most - shortfall) > best_low:  # else it cannot come out largest
                 size, error = draw_exponential(word >> np.uint64(1))
-                value = spread * (size if upwards else -size) + shortfall
+                value = spread * (size if upwards > 0.0 else -size) + shortfall
                 error = spread * (error + width * (1.0 + size)) - width * shortfall
                 if value - error > best_low:
                     rival = max(rival, best_high)
