@@ -127,8 +127,12 @@ def pick_passer(
         seen[a] = True
         visited[count] = a
         count += 1
-        bits = np.float64(next_word(tape))
-        verdict = judge(bits, 2.0**64, (top - values[a]) * rate, width)
+        word = next_word(tape)
+        gap = (top - values[a]) * rate
+        if gap >= FAILS_FROM[word >> np.uint64(56)]:
+            continue
+        bits = np.float64(word)
+        verdict = judge(bits, 2.0**64, gap, width)
         if verdict != FAIL and oracle.lazy:
             visited[-1] += 1
             gap = exact_gap(oracle, a)
