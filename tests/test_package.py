@@ -148,3 +148,12 @@ def test_narrow_scores_have_the_errors_of_wide_ones():
     narrow = SCORES.astype(np.float16)
     wide = dps.expected_error(dps.GEM(epsilon=1.0), narrow.astype(float), WIDTHS)
     assert (dps.expected_error(dps.GEM(epsilon=1.0), narrow, WIDTHS) == wide).all()
+
+
+@pytest.mark.parametrize("name", ["ExponentialMechanism", "PermuteAndFlip", "ReportNoisyMax", "TiltedNoisyMax"])
+def test_who_looks_for_a_mechanism_by_another_name_is_told_its_name_here(name):
+    with pytest.raises(AttributeError, match=f"{name}.*: it is NoisyMax") as caught:
+        getattr(dps, name)
+    assert dps.NoisyMax.__name__ in str(caught.value)
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+        _ = dps.nothing

@@ -6,7 +6,11 @@
 
 A mechanism is an immutable value made of public numbers. Scores are private and go in with the call;
 sensitivities, candidates and the mechanism's fields are public.
+
+The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``, permute-and-flip ``NoisyMax(epsilon=…)``.
 """
+
+from typing import NoReturn
 
 from dpselect import unsafe
 from dpselect._version import __version__
@@ -45,3 +49,16 @@ __all__ = [
     "gem_scores",
     "unsafe",
 ]
+
+_OTHER_NAMES = {
+    "ExponentialMechanism": 'NoisyMax(epsilon=..., noise="gumbel")',
+    "PermuteAndFlip": "NoisyMax(epsilon=...)",
+    "ReportNoisyMax": "NoisyMax(epsilon=...)",
+    "TiltedNoisyMax": "NoisyMax(epsilon=..., tilt=...)",
+}
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Tell who looks for a mechanism by another name what it is called here."""
+    hint = f": it is {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
