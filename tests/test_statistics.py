@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import reference
 from scipy.stats import chi2
+from twins import TWINS
 
 import dpselect as dps
 from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
@@ -45,19 +46,6 @@ VARIANTS = {
     "rs-exponential": ExponentialRandomStopping(epsilon=1.0, gamma=0.05),
 }
 MECHANISMS = REGISTERED | VARIANTS
-
-TWINS = {
-    dps.NoisyMax: reference.noisy_max,
-    dps.GEM: reference.gem,
-    dps.ModifiedGEM: reference.modified_gem,
-    dps.StandardizedNoisyMax: reference.standardized,
-    dps.RandomStopping: reference.random_stopping,
-    dps.CombinedGEM: reference.combined_gem,
-    dps.RandomizedResponse: reference.randomized_response,
-    dps.Uniform: reference.uniform,
-    HeterogeneousNoisyMax: reference.heterogeneous_noisy_max,
-    ExponentialRandomStopping: reference.exponential_random_stopping,
-}
 
 
 def grouped(size, groups, seed):
