@@ -1,7 +1,7 @@
 """The claims ledger: each claim of the paper is a check that reads tables and returns numbers and a verdict.
 
-An experiment lists its claims; :func:`assess` runs them on the experiment's tables as they were written, so a verdict
-rests on nothing that is not in the files. To add a claim, give its experiment one more :class:`Claim`.
+An experiment lists its claims; :func:`assess` runs them on the experiment's tables as they were written, so a
+verdict rests on nothing that is not in the files. To add a claim, give its experiment one more :class:`Claim`.
 """
 
 import re
@@ -16,7 +16,7 @@ from experiments.tables import Tables
 __all__ = ["Claim", "Entry", "Finding", "Verdict", "assess", "in_order", "judge", "table", "totals"]
 
 FAMILIES = "PTSARBU"
-"""The families of claims, in the paper's order: privacy, two candidates, scenarios, adaptive choice, real data, …"""
+"""In this order: privacy, two candidates, scenarios, adaptive choice, real data, bandits, utility bounds."""
 
 
 class Verdict(StrEnum):

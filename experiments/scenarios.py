@@ -1,8 +1,8 @@
 """The paper's synthetic scenarios: score sets, one for each trial, and the sensitivities that go with them.
 
-A scenario is a short function that returns a :class:`Scenario`. Where scores vary between trials, N = 5000 score sets
-are drawn with a fixed seed; a candidate's sensitivity is the distance between the 10th and the 90th percentile
-of its N scores, and scores are clipped to that range, as in the paper's experimental design.
+A scenario is a short function that returns a :class:`Scenario`. Where scores vary between trials, N = 5000 score
+sets are drawn with a fixed seed; a candidate's sensitivity is the distance between the 10th and the 90th
+percentile of its N scores, and scores are clipped to that range, as in the paper's experimental design.
 """
 
 from collections.abc import Callable, Sequence
@@ -79,14 +79,13 @@ def uncorrelated(high: int = 50) -> Scenario:
 def rising() -> Scenario:
     """Return scenario 4: candidate a = 1…100 has mean log a, and a standard deviation that rises with a."""
     random = _stream(4)
-    return _clipped(
-        "Scenario 4: log growth, rising σ", random, np.log(np.arange(1, 101)), np.sort(_deviations(random))
-    )
+    means = np.log(np.arange(1.0, 101.0))
+    return _clipped("Scenario 4: log growth, rising σ", random, means, np.sort(_deviations(random)))
 
 
 def falling() -> Scenario:
     """Return scenario 5: candidate a = 1…100 has mean 0.1a and standard deviation 2.3 − 0.02a."""
-    a = np.arange(1, 101)
+    a = np.arange(1.0, 101.0)
     return _clipped("Scenario 5: linear growth, falling σ", _stream(5), 0.1 * a, 2.3 - 0.02 * a)
 
 
