@@ -63,6 +63,6 @@ class DiffprivlibNoisyMax(_NoisyMaxPeer):
         from diffprivlib.mechanisms import Exponential, PermuteAndFlip  # noqa: PLC0415 - a second to import
 
         family = PermuteAndFlip if self.noise == "exponential" else Exponential
-        source = None if self.seed is None else np.random.RandomState(self.seed)  # noqa: NPY002 - all it takes
+        source = None if self.seed is None else np.random.RandomState(self.seed)
         settings = {"epsilon": self.epsilon, "sensitivity": sensitivity, "random_state": source}
         return lambda row: family(utility=row.tolist(), **settings).randomise()
