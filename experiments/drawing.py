@@ -46,11 +46,13 @@ def look() -> Any:  # noqa: ANN401 - matplotlib's context manager
     )
 
 
-def grid(*, rows: int, columns: int, heights: Sequence[float]) -> tuple[Figure, NDArray[Any]]:
-    """Return a figure and its panels; panels of a row share their vertical axis."""
+def grid(*, rows: int, columns: int, heights: Sequence[float], aligned: bool = True) -> tuple[Figure, NDArray[Any]]:
+    """Return a figure and its panels; panels of a row share their vertical axis if ``aligned``."""
     layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)
     figure = Figure(figsize=(3.6 * columns, 1.3 * sum(heights)), layout=layout)
-    panels = figure.subplots(rows, columns, squeeze=False, sharey="row", height_ratios=heights)
+    panels = figure.subplots(
+        rows, columns, squeeze=False, sharey="row" if aligned else "none", height_ratios=heights
+    )
     return figure, panels
 
 

@@ -10,7 +10,7 @@ from experiments.ledger import Claim
 from experiments.mechanisms import STYLES
 from experiments.tables import Tables
 
-__all__ = ["FAST", "FULL", "Effort", "Experiment", "Numbers", "Task"]
+__all__ = ["FAST", "FULL", "Effort", "Experiment", "Listing", "Numbers", "Task"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +26,8 @@ class Effort:
     """The same for mechanisms whose exact law takes milliseconds a row: random stopping, RNMH."""
     resolution: int
     """How many cells a heat map has to a side, and how many points a curve over a parameter."""
+    audit_restarts: int
+    """How many ascents a search for the largest privacy loss runs."""
 
 
 FULL = Effort(
@@ -34,6 +36,7 @@ FULL = Effort(
     trials=5000,
     slow_trials=100,
     resolution=41,
+    audit_restarts=16,
 )
 FAST = Effort(
     description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH)",
@@ -41,6 +44,7 @@ FAST = Effort(
     trials=60,
     slow_trials=4,
     resolution=17,
+    audit_restarts=2,
 )
 
 
@@ -77,6 +81,16 @@ class Numbers:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Listing:
+    """A small table of words for readers."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    """The first entry of each names the row."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Experiment:
     """One figure of the report: how its tables are computed, drawn, put into numbers, and held against claims."""
 
@@ -91,6 +105,7 @@ class Experiment:
     plan: Callable[[Effort], Sequence[Task]]
     draw: Callable[[Tables], Figure]
     count: Callable[[Tables], Numbers] | None = None
+    list: Callable[[Tables], Listing] | None = None
     discussion: Sequence[str] = ()
     """Paragraphs below the figure, where a caption is not enough."""
     claims: Sequence[Claim] = ()
