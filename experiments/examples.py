@@ -12,8 +12,8 @@ __all__ = ["examples"]
 DIGITS = 4
 
 ABOUT = {
-    1: "Good candidates are the sensitive ones: 50 of score 1 and sensitivity 1.8, 50 of score −1 and sensitivity 1.",
-    2: "Good candidates are the steady ones: 50 of score 1 and sensitivity 1, 50 of score −1 and sensitivity 1.8.",
+    1: "Good candidates are sensitive: 50 of score 1 and sensitivity 1.8, 50 of score −1 and sensitivity 1.",
+    2: "Good candidates are steady: 50 of score 1 and sensitivity 1, 50 of score −1 and sensitivity 1.8.",
     3: "Each group is half sensitive, half steady: no correlation.",
     4: "One user of 5000. Mean scores grow like log a; later candidates vary more.",
     5: "One user of 5000. Mean scores grow like 0.1 a; later candidates vary less.",

@@ -1,7 +1,8 @@
 """The page's web server: Python's own, for one person on one machine.
 
-It answers on the loopback address only, unless told otherwise, keeps nothing that it is sent, and writes no log. Requests
-whose ``Host`` or ``Origin`` is another site's are refused, so that no web page that happens to be open can talk to it.
+It answers on the loopback address only, unless told otherwise, keeps nothing that it is sent, and writes no log.
+Requests whose ``Host`` or ``Origin`` is another site's are refused, so that no web page that happens to be open
+elsewhere can talk to it.
 """
 
 import json
@@ -40,7 +41,7 @@ HEADERS: Mapping[str, str] = MappingProxyType(
     {
         "Cache-Control": "no-store",
         "Content-Security-Policy": (
-            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; "
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         ),
         "Referrer-Policy": "no-referrer",
@@ -59,11 +60,12 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    server: _Server
     protocol_version = "HTTP/1.1"
     server_version = "dpselect"
     sys_version = ""
 
-    def do_GET(self) -> None:  # noqa: N802 - the base class's name
+    def do_GET(self) -> None:
         """Send one of the page's files."""
         if not self._is_ours():
             return
@@ -74,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
         name, kind = found
         self._send(HTTPStatus.OK, _file(name), kind)
 
-    def do_POST(self) -> None:  # noqa: N802 - the base class's name
+    def do_POST(self) -> None:
         """Answer with the numbers of a setting."""
         if not self._is_ours():
             return
@@ -92,8 +94,10 @@ class _Handler(BaseHTTPRequestHandler):
             answer = view(read_setting(json.loads(body)))
         except json.JSONDecodeError:
             self._fail(HTTPStatus.BAD_REQUEST, "the request must be JSON")
-        except ValueError as error:
-            self._fail(HTTPStatus.BAD_REQUEST, str(error))
+        except UnicodeDecodeError:
+            self._fail(HTTPStatus.BAD_REQUEST, "the request must be UTF-8")
+        except ValueError as error:  # an answer like any other: someone is still typing
+            self._fail(HTTPStatus.OK, str(error))
         else:
             self._send(HTTPStatus.OK, json.dumps(answer, allow_nan=False).encode(), "application/json")
 
@@ -102,14 +106,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _is_ours(self) -> bool:
         """Refuse requests that another site's page makes, also by a name that now points to this machine."""
-        port = self.server.server_address[1]
-        bound = str(self.server.server_address[0])
-        names = {f"{name}:{port}" for name in (LOOPBACK, "localhost", bound)}
-        host = self.headers.get("Host", "")
-        origin = self.headers.get("Origin")
-        if (bound in {LOOPBACK, "::1"} and host not in names) or (
-            origin is not None and origin != f"http://{host}"
-        ):
+        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
+        bound, port = self.server.server_address[:2]
+        at_home = bound != LOOPBACK or host in {f"{name}:{port}" for name in (LOOPBACK, "localhost")}
+        if not at_home or (origin is not None and origin != f"http://{host}"):
             self.close_connection = True
             self._fail(HTTPStatus.FORBIDDEN, "the page only answers to itself")
             return False

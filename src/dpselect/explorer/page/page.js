@@ -109,12 +109,12 @@ async function ask() {
     const body = JSON.stringify({ names, scores, sensitivities, neighbour, epsilon, tilt, beta, gamma });
     const response = await fetch("/view", { method: "POST", headers: { "Content-Type": "application/json" }, body });
     const result = await response.json();
-    if (response.ok) {
+    if (result.error) {
+      complain(`Not drawn: ${result.error}.`);
+    } else {
       answer = result;
       complain("");
       show();
-    } else {
-      complain(`Not drawn: ${result.error}.`);
     }
   } catch {
     complain("The explorer does not answer. Is dpselect explore still running?");
