@@ -1,9 +1,10 @@
 """Pick the next query to measure in a synthetic-data generator that adapts to the workload, as AIM does.
 
 Such a generator keeps a model of the data and repeats: pick the query whose answer the model gets most wrong,
-measure it with noise, fit the model again. A query's score is its weight times its error; the model comes from
-earlier releases, so replacing one person moves the error by at most 1 and the score by the weight. Weights differ: a
-query counts for more the more of the workload it covers. Noisy max adds noise for the heaviest query to all of them.
+measure it with noise, fit the model again. A query's score is its weight times its error; the model comes
+from earlier releases, so replacing one person moves the error by at most 1 and the score by the weight.
+Weights differ: a query counts for more the more of the workload it covers. Noisy max adds noise for the
+heaviest query to all of them.
 """
 
 from itertools import combinations
