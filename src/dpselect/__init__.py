@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from dpselect import correlation, unsafe
 from dpselect._version import __version__
-from dpselect.evaluation import expected_error
+from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
 from dpselect.guarantees import Guarantee
 from dpselect.mechanisms import (
     GEM,
@@ -46,8 +46,11 @@ __all__ = [
     "Uniform",
     "__version__",
     "correlation",
+    "error_quantile",
     "expected_error",
+    "expected_regret",
     "gem_scores",
+    "probability_of_best",
     "unsafe",
 ]
 
