@@ -81,7 +81,7 @@ def error_quantile(
     """Return the error that the pick exceeds with probability at most 1 − level, one for each row.
 
     The smallest x, among the differences best score − q_a, with Pr[best score − picked score > x] ≤ 1 − level.
-    The probability is summed from the large errors on, so levels
+    Exact, where :mod:`dpselect.bounds` has bounds. The probability is summed from the large errors on, so levels
     very close to 1 are as good as any, and ``level=1`` gives the largest error that can happen at all. A part in
     10¹² above 1 − level counts as rounding. **Not private**: it reads the scores and reveals them.
 
