@@ -13,7 +13,7 @@ PUBLIC = {
     *("NoisyMax", "GEM", "ModifiedGEM", "StandardizedNoisyMax", "RandomStopping", "CombinedGEM"),
     *("RandomizedResponse", "Uniform", "unsafe", "MECHANISMS", "Mechanism", "Guarantee", "Randomness"),
     *("expected_error", "expected_regret", "error_quantile", "probability_of_best"),
-    *("gem_scores", "bounds", "correlation", "__version__"),
+    *("gem_scores", "auditing", "bounds", "correlation", "__version__"),
 }
 
 
