@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
@@ -122,18 +122,7 @@ class Guarantee:
             M. Bun, T. Steinke, Concentrated differential privacy, 2016, lemma 2.3.
         """
         check_guarantees(guarantees)
-        neighbours = _common_neighbours(guarantees)
-        if len(guarantees) == 1:
-            return guarantees[0]
-        return Guarantee(
-            epsilon=_sum(guarantee.epsilon for guarantee in guarantees),
-            delta=min(1.0, _sum(guarantee.delta for guarantee in guarantees)),
-            rho=_sum_if_known([guarantee.rho for guarantee in guarantees]),
-            flat_epsilon=_sum_if_known([guarantee.flat_epsilon for guarantee in guarantees]),
-            neighbours=neighbours,
-            theorem=_theorem_of(guarantees),
-            reference="Dwork and Roth 2014, theorem 3.16; for ρ, Bun and Steinke 2016, lemma 2.3",
-        )
+        return compose_counted(Counter(guarantees))
 
     def at_distance(self, distance: float) -> "Guarantee":
         """Return what is promised for scores within ``distance`` times the sensitivities.
@@ -224,19 +213,34 @@ def check_guarantees(guarantees: Sequence[object]) -> None:
             )
 
 
-def _sum(numbers: Iterable[float]) -> float:
-    counted = Counter(numbers)
-    if math.inf in counted:
-        return math.inf
-    return rounded_up(sum((Fraction(number) * count for number, count in counted.items()), Fraction(0)))
+def compose_counted(counts: Mapping[Guarantee, int]) -> Guarantee:
+    """Return the sum of guarantees, each as often as it counts; see :meth:`Guarantee.compose`."""
+    neighbours = _common_neighbours(counts)
+    parts = sum(counts.values())
+    if parts == 1:
+        return next(iter(counts))
+    return Guarantee(
+        epsilon=_sum({guarantee: guarantee.epsilon for guarantee in counts}, counts) or 0.0,
+        delta=min(1.0, _sum({guarantee: guarantee.delta for guarantee in counts}, counts) or 0.0),
+        rho=_sum({guarantee: guarantee.rho for guarantee in counts}, counts),
+        flat_epsilon=_sum({guarantee: guarantee.flat_epsilon for guarantee in counts}, counts),
+        neighbours=neighbours,
+        theorem=_theorem_of(counts, parts),
+        reference="Dwork and Roth 2014, theorem 3.16; for ρ, Bun and Steinke 2016, lemma 2.3",
+    )
 
 
-def _sum_if_known(numbers: Sequence[float | None]) -> float | None:
-    known = [number for number in numbers if number is not None]
-    return _sum(known) if len(known) == len(numbers) else None
+def _sum(losses: Mapping[Guarantee, float | None], counts: Mapping[Guarantee, int]) -> float | None:
+    """Return the sum of losses, rounded up; ``None`` if one of them is unknown."""
+    total = Fraction(0)
+    for guarantee, loss in losses.items():
+        if loss is None or loss == math.inf:
+            return loss
+        total += Fraction(loss) * counts[guarantee]
+    return rounded_up(total)
 
 
-def _common_neighbours(guarantees: Sequence[Guarantee]) -> str:
+def _common_neighbours(guarantees: Iterable[Guarantee]) -> str:
     relations = {guarantee.neighbours for guarantee in guarantees}
     if len(relations) == 1:
         return relations.pop()
@@ -249,8 +253,8 @@ def _common_neighbours(guarantees: Sequence[Guarantee]) -> str:
     )
 
 
-def _theorem_of(guarantees: Sequence[Guarantee]) -> str:
+def _theorem_of(guarantees: Iterable[Guarantee], parts: int) -> str:
     for guarantee in guarantees:
         if not guarantee.is_private:
-            return f"no guarantee, because one of {len(guarantees)} parts has none: {guarantee.theorem}"
-    return f"the losses of {len(guarantees)} parts add up"
+            return f"no guarantee, because one of {parts} parts has none: {guarantee.theorem}"
+    return f"the losses of {parts} parts add up"
