@@ -113,7 +113,7 @@ def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "
     if kind == "bounded-range" and guarantee.bounded_range is None:
         raise ValueError(
             "kind must be 'pure': no bounded range is proven for this guarantee. Gumbel noise has one; with "
-            "exponential or Laplace noise losses may spread further than ε, and for a composition ranges do not add up"
+            "exponential or Laplace noise losses may spread further than ε, and ranges of parts do not add up"
         )
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution  # noqa: PLC0415 - an extra
 
@@ -127,7 +127,8 @@ def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "
     else:
         grid = np.arange(-last, last + 1)
         deltas = _bounded_range_curve(loss, grid.astype(np.float64) * width)
-    pmf = pld_pmf.create_pmf_pessimistic_connect_dots(width, grid, deltas)
+    with np.errstate(over="ignore"):  # of e^x for large x, which is then divided by
+        pmf = pld_pmf.create_pmf_pessimistic_connect_dots(width, grid, deltas)
     return privacy_loss_distribution.PrivacyLossDistribution(pmf)
 
 

@@ -1,7 +1,6 @@
 """Mechanisms as measurements of OpenDP."""
 
 import hashlib
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,6 +12,8 @@ from dpselect.guarantees import SAME_DIRECTION, Guarantee
 from dpselect.mechanisms import Mechanism
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opendp.mod import Measurement
 
 __all__ = ["to_measurement"]
