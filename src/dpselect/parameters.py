@@ -76,10 +76,12 @@ def share(name: str, value: object) -> float:
     return number
 
 
-def count(name: str, value: object) -> int:
-    """Return a whole number, at least one."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a whole number, at least 1")
+def count(name: str, value: object, *, least: int = 1) -> int:
+    """Return a whole number that is not below the least one allowed."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ValueError(f"{name} must be a whole number, not {type(value).__name__}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
     return int(value)
 
 
