@@ -36,6 +36,14 @@ def positive(name: str, value: object) -> float:
     return number
 
 
+def not_negative(name: str, value: object) -> float:
+    """Return a number that is at least zero."""
+    number = real(name, value)
+    if not number >= 0:
+        raise ValueError(f"{name} must not be negative, not {number}")
+    return number
+
+
 def above(name: str, value: object, bound: float) -> float:
     """Return a number strictly above a bound."""
     number = real(name, value)
@@ -57,6 +65,14 @@ def probability(name: str, value: object) -> float:
     number = positive(name, value)
     if not number <= 1:
         raise ValueError(f"{name} must lie above 0 and be at most 1, not {number}")
+    return number
+
+
+def share(name: str, value: object) -> float:
+    """Return a number from 0 to 1, both included."""
+    number = real(name, value)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{name} must lie between 0 and 1, not {number}")
     return number
 
 
