@@ -4,6 +4,7 @@ from experiments.synthetic.bimodal import BIMODAL
 from experiments.synthetic.halves import HALVES
 from experiments.synthetic.increasing import INCREASING
 from experiments.synthetic.laplace import LAPLACE_MAXIMUM
+from experiments.synthetic.layouts import CORRELATION_LAYOUTS
 from experiments.synthetic.polarised import BOX_PLOTS, POLARISED
 from experiments.synthetic.realistic import REALISTIC
 from experiments.synthetic.shares import SHARES
@@ -26,6 +27,7 @@ EXPERIMENTS = (
     RNMH_PANELS,
     STOPPING_PANELS,
     SKETCHES,
+    CORRELATION_LAYOUTS,
     REALISTIC,
     INCREASING,
     POLARISED,

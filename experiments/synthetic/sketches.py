@@ -15,7 +15,7 @@ from experiments.trials import BETA
 __all__ = ["SKETCHES"]
 
 CANDIDATES = 30
-EPSILON = 8.0
+EPSILON = 4.0
 SLOPES = {"Positive correlation": (0.05, 0.55), "Negative correlation": (0.55, 0.05)}
 """The sensitivities of the worst and of the best candidate."""
 
