@@ -45,7 +45,10 @@ def _plan(_effort: Effort) -> list[Task]:
 def _naive() -> pa.Table:
     """Return candidate 1's probabilities on the paper's pair of datasets with two candidates."""
     probabilities = [
-        [dps.unsafe.HeterogeneousNoisyMax(epsilon=epsilon).pmf([0.0, score], [0.0, 1.0])[0] for score in (0.5, -0.5)]
+        [
+            dps.unsafe.HeterogeneousNoisyMax(epsilon=epsilon).pmf([0.0, score], [0.0, 1.0])[0]
+            for score in (0.5, -0.5)
+        ]
         for epsilon in EPSILONS
     ]
     first, second = np.transpose(probabilities)
@@ -85,7 +88,9 @@ def _stopping() -> pa.Table:
         rows.append((k, first, second, second / first, printed))
     limit = (1 - (1 - GAMMA) * stays) ** -2
     names = ("candidates", "probability", "neighbour", "ratio", "printed_ratio")
-    return pa.table({**dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)), "limit": [limit] * len(rows)})
+    return pa.table(
+        {**dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)), "limit": [limit] * len(rows)}
+    )
 
 
 def _draws() -> pa.Table:
@@ -97,7 +102,9 @@ def _draws() -> pa.Table:
         ratios = (1 - gamma) * (count[:-1] + eta) / count[1:]
         first = (1 - gamma) / math.log(1 / gamma) if eta == 0 else (1 - gamma) * eta / (gamma**-eta - 1)
         law = first * np.cumprod(np.r_[1.0, ratios])
-        formula = (1 / gamma - 1) / math.log(1 / gamma) if eta == 0 else eta * (1 - gamma) / (gamma * (1 - gamma**eta))
+        formula = (
+            (1 / gamma - 1) / math.log(1 / gamma) if eta == 0 else eta * (1 - gamma) / (gamma * (1 - gamma**eta))
+        )
         rows.append((gamma, eta, law.sum(), (law * count).sum(), formula))
     names = ("gamma", "eta", "total", "summed", "formula")
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
@@ -136,7 +143,9 @@ def _improved(gamma: float) -> pa.Table:
             neighbours = scores + corners * sensitivities
             change = np.log(mechanism.pmf(neighbours, sensitivities)) - np.log(mechanism.pmf(scores, sensitivities))
             losses.append(float(np.abs(change).max()))
-    return pa.table({"gamma": [gamma], "searched": [len(losses)], "largest_loss": [max(losses)], "epsilon": [EPSILON]})
+    return pa.table(
+        {"gamma": [gamma], "searched": [len(losses)], "largest_loss": [max(losses)], "epsilon": [EPSILON]}
+    )
 
 
 def _draw(data: Tables) -> Figure:
@@ -150,13 +159,19 @@ def _draw(data: Tables) -> Figure:
     middle.plot(laplace["candidates"], laplace["formula"], "-", color="#8a8a8a", label="(k − 1) ε")
     middle.plot(laplace["candidates"], laplace["loss"], "X", color="#000000", markersize=7, label="exact loss")
     middle.axhline(EPSILON, color="#009e73", linestyle=":", label="ε, as hoped for")
-    middle.set(title="RNMH, Laplace noise", xlabel="candidates k", ylabel="privacy loss", xscale="log", yscale="log")
+    middle.set(
+        title="RNMH, Laplace noise", xlabel="candidates k", ylabel="privacy loss", xscale="log", yscale="log"
+    )
     stopping = data["stopping"]
     right.plot(stopping["candidates"], stopping["printed_ratio"], "--", color="#d55e00", label="as printed")
     right.plot(stopping["candidates"], stopping["ratio"], "o-", color="#0072b2", label="exact")
     right.axhline(math.exp(EPSILON), color="#009e73", linestyle=":", label="e^ε")
     right.set(
-        title="RSᵧ, exponential noise", xlabel="candidates k", ylabel="ratio of probabilities", xscale="log", yscale="log"
+        title="RSᵧ, exponential noise",
+        xlabel="candidates k",
+        ylabel="ratio of probabilities",
+        xscale="log",
+        yscale="log",
     )
     for panel in (middle, right):
         drawing.plain_numbers(panel.yaxis)

@@ -68,7 +68,9 @@ def _draw(data: Tables) -> Figure:
             top.errorbar(epsilons[seen], sampled[seen], yerr=2 * margin[seen], label=style.label, **looks)
             away = sampled / np.maximum(exact, 1e-300) - 1
             close = exact > 1e-8
-            bottom.plot(epsilons[close], away[close], color=style.color, marker=style.marker, markersize=3, linewidth=0.8)
+            bottom.plot(
+                epsilons[close], away[close], color=style.color, marker=style.marker, markersize=3, linewidth=0.8
+            )
         bottom.axhline(0, color="#888888", linewidth=1)
         top.set(xscale="log", yscale="log", ylim=(1e-6, None))
         bottom.set(xscale="log", xlabel="privacy budget ε", ylim=(-1.1, 1.1))

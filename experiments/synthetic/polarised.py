@@ -12,7 +12,7 @@ from experiments.curves import Curves, number
 from experiments.experiment import Effort, Experiment, Numbers, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import STYLES
-from experiments.scenarios import TRIALS, Scenario, polarised, weakly_polarised
+from experiments.scenarios import TRIALS, FloatArray, Scenario, polarised, weakly_polarised
 from experiments.tables import Tables, where
 from experiments.trials import BETA, GAMMA, error_tasks
 
@@ -72,7 +72,7 @@ def _count(data: Tables) -> Numbers:
     )
 
 
-def _advantage(curves: Curves, title: str) -> np.ndarray:
+def _advantage(curves: Curves, title: str) -> FloatArray:
     """Return by which factor combined GEM is ahead of the better of GEM and mGEM, for each ε."""
     better = np.minimum(curves.of(title, "gem"), curves.of(title, "mgem"))
     return np.asarray(better / curves.of(title, "combined-gem"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ import dpselect as dps
 from experiments import drawing
 from experiments.experiment import Effort, Experiment, Task
 from experiments.mechanisms import FAMILIES, Family
-from experiments.scenarios import SCENARIOS, Scenario
+from experiments.scenarios import SCENARIOS, FloatArray, Scenario
 from experiments.tables import Tables, where
 from experiments.trials import BETA, summary
 
@@ -39,7 +40,7 @@ def _plan(effort: Effort) -> list[Task]:
 
 
 def _errors(
-    build: Callable[[], Scenario], name: str, epsilon: float, tilts: "np.typing.NDArray[np.float64]", effort: Effort
+    build: Callable[[], Scenario], name: str, epsilon: float, tilts: FloatArray, effort: Effort
 ) -> pa.Table:
     scenario = build()
     part = scenario.first(max(effort.trials // SHARE_OF_TRIALS, 6))
@@ -59,7 +60,7 @@ def _errors(
     )
 
 
-def _error(family: Family, epsilon: float, tilt: float, part: Scenario) -> "np.typing.NDArray[np.float64]":
+def _error(family: Family, epsilon: float, tilt: float, part: Scenario) -> FloatArray:
     public = {"anchors": part.anchors} if family.anchored else {}
     errors = dps.expected_error(family.build(epsilon, tilt), part.scores, part.sensitivities, **public)
     return np.atleast_1d(errors)
@@ -91,7 +92,7 @@ def _draw(data: Tables) -> Figure:
     return figure
 
 
-def _line(family: Family) -> dict[str, object]:
+def _line(family: Family) -> dict[str, Any]:
     return {
         "color": family.color,
         "marker": family.marker,
