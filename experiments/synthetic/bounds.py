@@ -116,7 +116,7 @@ def _conditions() -> pa.Table:
 
 
 def _draw(data: Tables) -> Figure:
-    figure, panels = drawing.grid(rows=1, columns=3, heights=(3,), width=3.9, share="none")
+    figure, panels = drawing.grid(rows=1, columns=3, heights=(3,), width=3.9, aligned=False)
     titles = data["promises"]["scenario"].unique().to_pylist()
     for title, panel in zip(titles, panels[0], strict=False):
         panel.set_title(title)

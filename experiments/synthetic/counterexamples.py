@@ -149,7 +149,7 @@ def _improved(gamma: float) -> pa.Table:
 
 
 def _draw(data: Tables) -> Figure:
-    figure, panels = drawing.grid(rows=1, columns=3, heights=(2.9,), width=3.9, share="none")
+    figure, panels = drawing.grid(rows=1, columns=3, heights=(2.9,), width=3.9, aligned=False)
     left, middle, right = panels[0]
     naive = data["naive"]
     left.plot(naive["epsilon"], naive["neighbour"], "o-", color=STYLES["rnmh"].color, label="q = (0, −½)")

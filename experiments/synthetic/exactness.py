@@ -53,7 +53,7 @@ def _compare(build: Callable[[], Scenario], mechanism: str, effort: Effort) -> p
 
 
 def _draw(data: Tables) -> Figure:
-    figure, panels = drawing.grid(rows=2, columns=len(BUILDERS), heights=(3, 2.2), share="none")
+    figure, panels = drawing.grid(rows=2, columns=len(BUILDERS), heights=(3, 2.2), aligned=False)
     for title, (top, bottom) in zip(BUILDERS, panels.T, strict=True):
         top.set_title(title)
         for mechanism in MECHANISMS:

@@ -68,7 +68,7 @@ def _plan(_effort: Effort) -> list[Task]:
 def _draw(data: Tables) -> Figure:
     table = data["halves"]
     k = table["candidates"].to_numpy()
-    figure, panels = drawing.grid(rows=1, columns=2, heights=(2.8,), width=4.4, share="none")
+    figure, panels = drawing.grid(rows=1, columns=2, heights=(2.8,), width=4.4, aligned=False)
     left, right = panels[0]
     left.plot(k, table["formula"], "-", color="#0072b2", label="(2/ε) H (Δ₁ − Δ₂)")
     left.plot(k, table["integrated"], "o", color="#000000", label="integrated numerically")

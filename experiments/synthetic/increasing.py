@@ -46,7 +46,7 @@ def _first_layout(t: float) -> pa.Table:
 
 
 def _draw(data: Tables) -> Figure:
-    figure, panels = drawing.grid(rows=4, columns=4, heights=(1.8, 2.6, 1.8, 2.6), width=3.0, share="none")
+    figure, panels = drawing.grid(rows=4, columns=4, heights=(1.8, 2.6, 1.8, 2.6), width=3.0, aligned=False)
     columns = [panels[row : row + 2, column] for row in (0, 2) for column in range(4)]
     for panel in columns.pop():
         panel.set_axis_off()

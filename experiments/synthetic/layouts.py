@@ -86,7 +86,7 @@ def _correlations(name: str) -> pa.Table:
 
 
 def _draw(data: Tables) -> Figure:
-    figure, panels = drawing.grid(rows=4, columns=2, heights=(2.2, 3, 2.2, 2.2), width=4.8, share="none")
+    figure, panels = drawing.grid(rows=4, columns=2, heights=(2.2, 3, 2.2, 2.2), width=4.8, aligned=False)
     for title, column in zip((LEFT, RIGHT), panels.T, strict=True):
         table = where(data["candidates"], scenario=title)
         scores, sensitivities = table["score"].to_numpy(), table["sensitivity"].to_numpy()

@@ -51,7 +51,7 @@ def _group_means(build: Callable[[], Scenario]) -> pa.Table:
 
 
 def _draw(data: Tables) -> Figure:
-    figure, panels = drawing.grid(rows=2, columns=2, heights=(2, 3), width=4.6, share="none")
+    figure, panels = drawing.grid(rows=2, columns=2, heights=(2, 3), width=4.6, aligned=False)
     for title, (top, bottom) in zip(BUILDERS, panels.T, strict=True):
         top.set_title(title)
         for group, marker, color in zip(GROUPS, "ox", ("#0072b2", "#d55e00"), strict=True):

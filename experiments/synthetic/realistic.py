@@ -43,7 +43,7 @@ def _plan(effort: Effort) -> list[Task]:
 
 
 def _draw(data: Tables) -> Figure:
-    figure, panels = drawing.grid(rows=2, columns=len(BUILDERS), heights=(2, 3), share="none")
+    figure, panels = drawing.grid(rows=2, columns=len(BUILDERS), heights=(2, 3), aligned=False)
     for title, (top, bottom) in zip(BUILDERS, panels.T, strict=True):
         top.set_title(title)
         drawing.candidates(top, where(data["candidates"], scenario=title))

@@ -61,14 +61,13 @@ def _errors(
 
 
 def _error(family: Family, epsilon: float, tilt: float, part: Scenario) -> FloatArray:
-    public = {"anchors": part.anchors} if family.anchored else {}
-    errors = dps.expected_error(family.build(epsilon, tilt), part.scores, part.sensitivities, **public)
-    return np.atleast_1d(errors)
+    public: dict[str, Any] = {"anchors": part.anchors} if family.anchored else {}
+    return np.asarray(dps.expected_error(family.build(epsilon, tilt), part.scores, part.sensitivities, **public))
 
 
 def _draw(data: Tables) -> Figure:
     titles = data["errors"]["scenario"].unique().to_pylist()
-    figure, panels = drawing.grid(rows=4, columns=4, heights=(2.2,) * 4, width=3.1, share="none")
+    figure, panels = drawing.grid(rows=4, columns=4, heights=(2.2,) * 4, width=3.1, aligned=False)
     for position, title in enumerate(titles):
         for row, epsilon in enumerate(EPSILONS):
             panel = panels[2 * (position // 4) + row, position % 4]
