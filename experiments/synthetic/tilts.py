@@ -102,10 +102,14 @@ def _line(family: Family) -> dict[str, Any]:
 TILTS = Experiment(
     name="tilts",
     title="Beyond the paper: any tilt, three normalisations",
-    caption="GEM is tilt 1 on the blue curve and mGEM tilt −1; RNM is tilt 0 on the black one. The minima lie elsewhere.",
+    caption=(
+        "GEM is tilt 1 on the blue curve and mGEM tilt −1; RNM is tilt 0 on the black one. The minima lie "
+        "elsewhere."
+    ),
     description=(
-        "Sixteen panels: mean squared error against the tilt for eight scenarios at two budgets, a curve for tilted GEM, "
-        "tilted noisy max and standardized noisy max. Errors fall to one side, the side of the correlation."
+        "Sixteen panels: mean squared error against the tilt for eight scenarios at two budgets, a curve for "
+        "tilted GEM, tilted noisy max and standardized noisy max. Errors fall to one side, the side of the "
+        "correlation."
     ),
     choices={
         "mechanisms": f"β = {BETA}; every tilt is ε-DP, since offsets are public",
