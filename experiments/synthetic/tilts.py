@@ -82,6 +82,7 @@ def _draw(data: Tables) -> Figure:
             panel.set(yscale="log")
             if smallest < 1e-5:
                 panel.set_ylim(bottom=1e-5)
+            drawing.plain_numbers(panel.yaxis)
     for panel in panels[-1]:
         panel.set_xlabel("tilt")
     for panel in panels[:, 0]:
