@@ -1,0 +1,250 @@
+"""Who plays: private policies, optimists, a Bayesian, and one who knows."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpselect as dps
+from experiments.bandit.estimates import RunningMeans, Windows
+from experiments.bandit.problem import Clip, Problem
+
+__all__ = ["POLICIES", "Budget", "Learner", "Policy", "Setting"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IndexArray: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What the sensitivity check varies; as it stands here, the paper's choice."""
+
+    clip: Clip = (0.0, 1.0)
+    window: int = 200
+    optimism: float = math.sqrt(2)
+    """UCB's α."""
+    clips_scores: bool = False
+    """Whether a private policy clips its scores to the released quantiles before the pick."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What a policy spends on one reward, and on one pick if the scores were one person's."""
+
+    means: float = 0.0
+    """ε_M: all running means of an arm."""
+    quantiles: float = 0.0
+    """ε_p: one pair of quantiles."""
+    pick: float = 0.0
+    """ε_S: one pick."""
+
+
+class Learner(Protocol):
+    """Plays many runs side by side."""
+
+    means: FloatArray
+    """What it thinks that each arm pays: (runs, arms)."""
+
+    def choose(self, step: int) -> IndexArray:
+        """Return an arm for each run. Never asked before each arm has been pulled once."""
+        ...
+
+    def learn(self, places: IndexArray, rewards: FloatArray) -> None:
+        """Take in what the arms paid; place 2 · run + arm is an arm of a run."""
+        ...
+
+
+class PrivateLearner:
+    """Picks by a private mechanism from private means, with private quantile ranges as sensitivities."""
+
+    def __init__(
+        self, mechanism: dps.Mechanism, budget: Budget, problem: Problem, settings: Sequence[Setting], seed: int
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        clips = np.array([setting.clip for setting in settings])
+        sizes = np.array([setting.window for setting in settings])
+        self._estimates = RunningMeans.private(problem.horizon, clips, epsilon=budget.means, rng=rng)
+        self.windows = Windows(clips, sizes, epsilon=budget.quantiles, rng=rng) if budget.quantiles else None
+        self._widths = self.windows.widths if self.windows else np.repeat(clips[:, 1:] - clips[:, :1], 2, axis=1)
+        self._clipping = np.array([setting.clips_scores for setting in settings])
+        self._mechanism = mechanism
+        self._randomness = dps.Randomness.seeded(seed)
+        self.means = self._estimates.means
+
+    def choose(self, step: int) -> IndexArray:
+        """Return what ``select`` picks, from a stream of its own for each step."""
+        picks: IndexArray = self._mechanism.select(
+            self.scores(), self._widths, randomness=self._randomness.lane(f"step {step}")
+        )
+        return picks
+
+    def scores(self) -> FloatArray:
+        """Return the private means, clipped to the private quantiles where the setting says so."""
+        if self.windows is None or not self._clipping.any():
+            return self.means
+        ends = np.sort(self.windows.quantiles, axis=-1)
+        clipped = np.clip(self.means, ends[:, :, 0], ends[:, :, 1])
+        return np.where(self._clipping[:, np.newaxis], clipped, self.means)
+
+    def learn(self, places: IndexArray, rewards: FloatArray) -> None:
+        """Add the rewards to sums and windows."""
+        self._estimates.add(places, rewards)
+        if self.windows is not None:
+            self.windows.add(places, rewards)
+
+
+class Optimist:
+    """UCB: the arm with the largest mean + α √(ln T / N), on exact means or on private ones."""
+
+    def __init__(self, estimates: RunningMeans, problem: Problem, settings: Sequence[Setting]) -> None:
+        self._estimates = estimates
+        self._bonus = np.array([[setting.optimism * math.sqrt(math.log(problem.horizon))] for setting in settings])
+        self.means = estimates.means
+
+    def choose(self, step: int) -> IndexArray:  # noqa: ARG002 - optimists have no calendar
+        """Return the arm with the highest hope."""
+        hopes = self.means + self._bonus / np.sqrt(self._estimates.counts)
+        return (hopes[:, 1] > hopes[:, 0]).astype(np.int64)
+
+    def learn(self, places: IndexArray, rewards: FloatArray) -> None:
+        """Add the rewards to the means."""
+        self._estimates.add(places, rewards)
+
+
+class ForgetfulOptimist:
+    """Discounted UCB: a reward counts γ times as much with every step that passes.
+
+    The bonus is 2B √(ξ ln n / N), with discounted numbers of pulls N and their sum n, rewards within B of each
+    other, ξ = 0.6 (theory asks for more than ½), and γ = 1 − √(1/T)/(4B) for one change in T steps.
+
+    References:
+        A. Garivier, E. Moulines, On upper-confidence bound policies for switching bandit problems, 2011.
+    """
+
+    def __init__(self, problem: Problem, settings: Sequence[Setting]) -> None:
+        self._spread = np.array([[setting.clip[1] - setting.clip[0]] for setting in settings])
+        self._keep = 1 - 1 / (4 * self._spread * math.sqrt(problem.horizon))
+        self._counts = np.zeros((len(settings), 2))
+        self._sums = np.zeros((len(settings), 2))
+        self.means = np.full((len(settings), 2), np.nan)
+
+    def choose(self, step: int) -> IndexArray:  # noqa: ARG002
+        """Return the arm with the highest hope."""
+        total = np.log(self._counts.sum(axis=1, keepdims=True))
+        hopes = self.means + 2 * self._spread * np.sqrt(0.6 * np.maximum(total, 0) / self._counts)
+        return (hopes[:, 1] > hopes[:, 0]).astype(np.int64)
+
+    def learn(self, places: IndexArray, rewards: FloatArray) -> None:
+        """Forget a little, and add the rewards."""
+        self._counts *= self._keep
+        self._sums *= self._keep
+        self._counts.reshape(-1)[places] += 1
+        self._sums.reshape(-1)[places] += rewards
+        np.divide(self._sums, self._counts, out=self.means, where=self._counts > 0)
+
+
+class Bayesian:
+    """Thompson sampling: the arm with the largest draw from the posterior of its mean.
+
+    Rewards are taken for Gaussian with a known standard deviation, the larger one of the two arms; the prior of each
+    mean is N(½, 1).
+    """
+
+    def __init__(self, problem: Problem, settings: Sequence[Setting], seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._precision = 1 / max(problem.deviations) ** 2
+        self._estimates = RunningMeans(len(settings))
+        self.means = self._estimates.means
+
+    def choose(self, step: int) -> IndexArray:  # noqa: ARG002
+        """Return the arm with the largest draw."""
+        weights = self._precision * self._estimates.counts
+        centres = (0.5 + weights * self.means) / (1 + weights)
+        draws = centres + self._rng.standard_normal(centres.shape) / np.sqrt(1 + weights)
+        return (draws[:, 1] > draws[:, 0]).astype(np.int64)
+
+    def learn(self, places: IndexArray, rewards: FloatArray) -> None:
+        """Add the rewards to the means."""
+        self._estimates.add(places, rewards)
+
+
+class Oracle:
+    """Knows which arm is better, and when that changes."""
+
+    def __init__(self, problem: Problem, settings: Sequence[Setting]) -> None:
+        self._problem = problem
+        self._estimates = RunningMeans(len(settings))
+        self.means = self._estimates.means
+
+    def choose(self, step: int) -> IndexArray:
+        """Return the better arm."""
+        better = int(np.argmax(self._problem.means))
+        return np.full(len(self.means), better if step < self._problem.shift else 1 - better)
+
+    def learn(self, places: IndexArray, rewards: FloatArray) -> None:
+        """Add the rewards to the means, for the figure only."""
+        self._estimates.add(places, rewards)
+
+
+Build: TypeAlias = Callable[[Problem, Sequence[Setting], int], Learner]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """A way to play, and what it spends."""
+
+    build: Build
+    """Makes a learner for a problem, with a run for each setting, from a seed."""
+    budget: Budget = Budget()
+    sees_exact_rewards: bool = False
+    """Whether nothing that it shows is private."""
+
+
+def _private(mechanism: dps.Mechanism, *, quantiles: float = 1.0) -> Policy:
+    """Return a policy at ε_M = 1 that picks with ``mechanism``."""
+    budget = Budget(means=1.0, quantiles=quantiles, pick=mechanism.guarantee.epsilon)
+    return Policy(
+        budget=budget,
+        build=lambda problem, settings, seed: PrivateLearner(mechanism, budget, problem, settings, seed),
+    )
+
+
+def _private_optimist(epsilon: float) -> Policy:
+    """Return UCB on private means."""
+
+    def build(problem: Problem, settings: Sequence[Setting], seed: int) -> Learner:
+        clips = np.array([setting.clip for setting in settings])
+        rng = np.random.default_rng(seed)
+        means = RunningMeans.private(problem.horizon, clips, epsilon=epsilon, rng=rng)
+        return Optimist(means, problem, settings)
+
+    return Policy(build=build, budget=Budget(means=epsilon))
+
+
+POLICIES: Mapping[str, Policy] = MappingProxyType(
+    {
+        "rnm": _private(dps.NoisyMax(epsilon=1.0)),
+        "rs": _private(dps.RandomStopping(epsilon=1.0, gamma=0.05)),
+        "gem": _private(dps.GEM(epsilon=1.0, beta=0.05)),
+        "mgem": _private(dps.ModifiedGEM(epsilon=1.0, beta=0.05)),
+        "combined-gem": _private(dps.CombinedGEM(epsilon=1.0, beta=0.05)),
+        "krr": _private(dps.RandomizedResponse(epsilon=4.0), quantiles=0.0),
+        "private-ucb": _private_optimist(2.0),
+        "uniform": _private(dps.Uniform(), quantiles=0.0),
+        "ucb": Policy(
+            build=lambda problem, settings, _: Optimist(RunningMeans(len(settings)), problem, settings),
+            sees_exact_rewards=True,
+        ),
+        "discounted-ucb": Policy(
+            build=lambda problem, settings, _: ForgetfulOptimist(problem, settings), sees_exact_rewards=True
+        ),
+        "thompson": Policy(build=Bayesian, sees_exact_rewards=True),
+        "oracle": Policy(build=lambda problem, settings, _: Oracle(problem, settings), sees_exact_rewards=True),
+    }
+)
+"""All policies, in the order of figures and tables. The paper has all but the oracle, random choice, combined GEM,
+and the two other UCBs."""
