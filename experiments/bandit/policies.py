@@ -1,9 +1,8 @@
 """Who plays: private policies, optimists, a Bayesian, and one who knows."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -13,7 +12,7 @@ import dpselect as dps
 from experiments.bandit.estimates import RunningMeans, Windows
 from experiments.bandit.problem import Clip, Problem
 
-__all__ = ["POLICIES", "Budget", "Learner", "Policy", "Setting"]
+__all__ = ["TEAMS", "Budget", "Learner", "PrivateLearner", "Setting", "Team"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.int64]
@@ -59,36 +58,52 @@ class Learner(Protocol):
 
 
 class PrivateLearner:
-    """Picks by a private mechanism from private means, with private quantile ranges as sensitivities."""
+    """Picks by private mechanisms from private means, with private quantile ranges as sensitivities.
+
+    Several mechanisms play side by side, each in an equal share of the runs, in order: what they have in common is
+    then computed once.
+    """
 
     def __init__(
-        self, mechanism: dps.Mechanism, budget: Budget, problem: Problem, settings: Sequence[Setting], seed: int
+        self,
+        mechanisms: Sequence[dps.Mechanism],
+        budget: Budget,
+        problem: Problem,
+        settings: Sequence[Setting],
+        seed: int,
     ) -> None:
         rng = np.random.default_rng(seed)
         clips = np.array([setting.clip for setting in settings])
         sizes = np.array([setting.window for setting in settings])
         self._estimates = RunningMeans.private(problem.horizon, clips, epsilon=budget.means, rng=rng)
-        self.windows = Windows(clips, sizes, epsilon=budget.quantiles, rng=rng) if budget.quantiles else None
-        self._widths = self.windows.widths if self.windows else np.repeat(clips[:, 1:] - clips[:, :1], 2, axis=1)
-        self._clipping = np.array([setting.clips_scores for setting in settings])
-        self._mechanism = mechanism
-        self._randomness = dps.Randomness.seeded(seed)
         self.means = self._estimates.means
+        self.windows = Windows(clips, sizes, epsilon=budget.quantiles, rng=rng) if budget.quantiles else None
+        self.sensitivities = self.windows.widths if self.windows else np.repeat(clips[:, 1:] - clips[:, :1], 2, axis=1)
+        self._clipping = np.flatnonzero([setting.clips_scores for setting in settings])
+        share = len(settings) // len(mechanisms)
+        self._players = [
+            (mechanism, slice(i * share, (i + 1) * share), dps.Randomness.seeded(seed).lane(f"player {i}"))
+            for i, mechanism in enumerate(mechanisms)
+        ]
 
     def choose(self, step: int) -> IndexArray:
-        """Return what ``select`` picks, from a stream of its own for each step."""
-        picks: IndexArray = self._mechanism.select(
-            self.scores(), self._widths, randomness=self._randomness.lane(f"step {step}")
+        """Return what each mechanism's ``select`` picks, from a stream of its own for each step."""
+        scores = self.scores()
+        return np.concatenate(
+            [
+                mechanism.select(scores[rows], self.sensitivities[rows], randomness=source.lane(f"step {step}"))
+                for mechanism, rows, source in self._players
+            ]
         )
-        return picks
 
     def scores(self) -> FloatArray:
         """Return the private means, clipped to the private quantiles where the setting says so."""
-        if self.windows is None or not self._clipping.any():
+        if self.windows is None or not self._clipping.size:
             return self.means
-        ends = np.sort(self.windows.quantiles, axis=-1)
-        clipped = np.clip(self.means, ends[:, :, 0], ends[:, :, 1])
-        return np.where(self._clipping[:, np.newaxis], clipped, self.means)
+        ends = self.windows.quantiles[self._clipping]
+        scores = self.means.copy()
+        scores[self._clipping] = np.clip(self.means[self._clipping], ends.min(axis=-1), ends.max(axis=-1))
+        return scores
 
     def learn(self, places: IndexArray, rewards: FloatArray) -> None:
         """Add the rewards to sums and windows."""
@@ -191,60 +206,66 @@ class Oracle:
 
 
 Build: TypeAlias = Callable[[Problem, Sequence[Setting], int], Learner]
+"""Makes a learner for a problem, with a run for each setting, from a seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy:
-    """A way to play, and what it spends."""
+class Team:
+    """Policies that play side by side, and what each of them spends."""
 
+    members: Sequence[str]
+    """Each has an equal share of the runs, in order."""
     build: Build
-    """Makes a learner for a problem, with a run for each setting, from a seed."""
-    budget: Budget = Budget()
+    budgets: Sequence[Budget] = (Budget(),)
+    """One for each member."""
     sees_exact_rewards: bool = False
     """Whether nothing that it shows is private."""
 
 
-def _private(mechanism: dps.Mechanism, *, quantiles: float = 1.0) -> Policy:
-    """Return a policy at ε_M = 1 that picks with ``mechanism``."""
-    budget = Budget(means=1.0, quantiles=quantiles, pick=mechanism.guarantee.epsilon)
-    return Policy(
-        budget=budget,
-        build=lambda problem, settings, seed: PrivateLearner(mechanism, budget, problem, settings, seed),
+def _private(quantiles: float, **mechanisms: dps.Mechanism) -> Team:
+    """Return policies at ε_M = 1 that pick with the given mechanisms."""
+    budgets = [Budget(means=1.0, quantiles=quantiles, pick=one.guarantee.epsilon) for one in mechanisms.values()]
+    return Team(
+        members=[name.replace("_", "-") for name in mechanisms],
+        budgets=budgets,
+        build=lambda problem, settings, seed: PrivateLearner(
+            list(mechanisms.values()), budgets[0], problem, settings, seed
+        ),
     )
 
 
-def _private_optimist(epsilon: float) -> Policy:
-    """Return UCB on private means."""
-
-    def build(problem: Problem, settings: Sequence[Setting], seed: int) -> Learner:
-        clips = np.array([setting.clip for setting in settings])
-        rng = np.random.default_rng(seed)
-        means = RunningMeans.private(problem.horizon, clips, epsilon=epsilon, rng=rng)
-        return Optimist(means, problem, settings)
-
-    return Policy(build=build, budget=Budget(means=epsilon))
+def _private_optimist(problem: Problem, settings: Sequence[Setting], seed: int) -> Learner:
+    clips = np.array([setting.clip for setting in settings])
+    rng = np.random.default_rng(seed)
+    means = RunningMeans.private(problem.horizon, clips, epsilon=PRIVATE_UCB.means, rng=rng)
+    return Optimist(means, problem, settings)
 
 
-POLICIES: Mapping[str, Policy] = MappingProxyType(
-    {
-        "rnm": _private(dps.NoisyMax(epsilon=1.0)),
-        "rs": _private(dps.RandomStopping(epsilon=1.0, gamma=0.05)),
-        "gem": _private(dps.GEM(epsilon=1.0, beta=0.05)),
-        "mgem": _private(dps.ModifiedGEM(epsilon=1.0, beta=0.05)),
-        "combined-gem": _private(dps.CombinedGEM(epsilon=1.0, beta=0.05)),
-        "krr": _private(dps.RandomizedResponse(epsilon=4.0), quantiles=0.0),
-        "private-ucb": _private_optimist(2.0),
-        "uniform": _private(dps.Uniform(), quantiles=0.0),
-        "ucb": Policy(
-            build=lambda problem, settings, _: Optimist(RunningMeans(len(settings)), problem, settings),
-            sees_exact_rewards=True,
-        ),
-        "discounted-ucb": Policy(
-            build=lambda problem, settings, _: ForgetfulOptimist(problem, settings), sees_exact_rewards=True
-        ),
-        "thompson": Policy(build=Bayesian, sees_exact_rewards=True),
-        "oracle": Policy(build=lambda problem, settings, _: Oracle(problem, settings), sees_exact_rewards=True),
-    }
+PRIVATE_UCB = Budget(means=2.0)
+"""What one reward costs under the paper's private policies: ε_M + ε_p."""
+
+TEAMS = (
+    _private(
+        1.0,
+        rnm=dps.NoisyMax(epsilon=1.0),
+        rs=dps.RandomStopping(epsilon=1.0, gamma=0.05),
+        gem=dps.GEM(epsilon=1.0, beta=0.05),
+        mgem=dps.ModifiedGEM(epsilon=1.0, beta=0.05),
+        combined_gem=dps.CombinedGEM(epsilon=1.0, beta=0.05),
+    ),
+    _private(0.0, krr=dps.RandomizedResponse(epsilon=4.0), uniform=dps.Uniform()),
+    Team(members=["private-ucb"], build=_private_optimist, budgets=[PRIVATE_UCB]),
+    Team(
+        members=["ucb"],
+        build=lambda problem, settings, _: Optimist(RunningMeans(len(settings)), problem, settings),
+        sees_exact_rewards=True,
+    ),
+    Team(
+        members=["discounted-ucb"],
+        build=lambda problem, settings, _: ForgetfulOptimist(problem, settings),
+        sees_exact_rewards=True,
+    ),
+    Team(members=["thompson"], build=Bayesian, sees_exact_rewards=True),
+    Team(members=["oracle"], build=lambda problem, settings, _: Oracle(problem, settings), sees_exact_rewards=True),
 )
-"""All policies, in the order of figures and tables. The paper has all but the oracle, random choice, combined GEM,
-and the two other UCBs."""
+"""All policies. Beyond the paper: combined GEM, random choice, UCB on private means, discounted UCB, the oracle."""
