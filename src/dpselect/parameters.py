@@ -1,7 +1,7 @@
 """Checks of a mechanism's own parameters. They are public, so messages may show them."""
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
 Noise: TypeAlias = Literal["exponential", "laplace", "gumbel"]
@@ -58,6 +58,15 @@ def probability(name: str, value: object) -> float:
     if not number <= 1:
         raise ValueError(f"{name} must lie above 0 and be at most 1, not {number}")
     return number
+
+
+def count(name: str, value: object, *, least: int = 1) -> int:
+    """Return a whole number that is not below the least one allowed."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ValueError(f"{name} must be a whole number, not {type(value).__name__}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+    return int(value)
 
 
 def flag(name: str, value: object) -> bool:
