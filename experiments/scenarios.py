@@ -49,6 +49,8 @@ class Scenario:
     """One for each candidate, or a row for each trial where they vary too."""
     anchors: FloatArray
     """A public guess of each candidate's score: the middle of the range it is clipped to."""
+    drawn: FloatArray
+    """The scores before clipping."""
 
     def first(self, trials: int) -> "Scenario":
         """Return the scenario's first trials alone; sensitivities still come from all of them."""
@@ -58,6 +60,7 @@ class Scenario:
             scores=self.scores[:trials],
             sensitivities=self.sensitivities[:trials] if varies else self.sensitivities,
             anchors=self.anchors,
+            drawn=self.drawn[:trials],
         )
 
 
@@ -113,22 +116,26 @@ def increasing(t: float) -> Scenario:
     # Common random numbers: between two values of t, nothing differs but t.
     x, z = _stream(9).standard_normal((2, TRIALS, CANDIDATES))
     scores = (t * x + z) / 5
+    scores -= scores.min(axis=1, keepdims=True)
     return Scenario(
         title=f"t = {t:g}".replace("-", "−"),
-        scores=scores - scores.min(axis=1, keepdims=True),
+        scores=scores,
         sensitivities=x - x.min(axis=1, keepdims=True) + 0.1,
         anchors=np.zeros(CANDIDATES),
+        drawn=scores,
     )
 
 
 def _two_groups(title: str, high: int, above: Sequence[float], below: Sequence[float]) -> Scenario:
     """Return ``high`` candidates of score +1, the others −1; each group has its two sensitivities half and half."""
     low = CANDIDATES - high
+    scores = np.repeat([1.0, -1.0], [high, low])[np.newaxis]
     return Scenario(
         title=title,
-        scores=np.repeat([1.0, -1.0], [high, low])[np.newaxis],
+        scores=scores,
         sensitivities=np.repeat([*above, *below], [high - high // 2, high // 2, low - low // 2, low // 2]),
         anchors=np.zeros(CANDIDATES),
+        drawn=scores,
     )
 
 
@@ -143,7 +150,11 @@ def _clipped(title: str, random: np.random.Generator, means: FloatArray, deviati
     drawn = random.normal(means, deviations, size=(TRIALS, CANDIDATES))
     low, high = np.quantile(drawn, [0.1, 0.9], axis=0)
     return Scenario(
-        title=title, scores=np.clip(drawn, low, high), sensitivities=high - low, anchors=(low + high) / 2
+        title=title,
+        scores=np.clip(drawn, low, high),
+        sensitivities=high - low,
+        anchors=(low + high) / 2,
+        drawn=drawn,
     )
 
 
