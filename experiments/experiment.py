@@ -26,6 +26,10 @@ class Effort:
     """The same for mechanisms whose exact law takes milliseconds a row: random stopping, RNMH."""
     resolution: int
     """How many cells a heat map has to a side, and how many points a curve over a parameter."""
+    bandit_steps: int
+    """How long a bandit plays: a multiple of 125."""
+    bandit_worlds: int
+    """How often it plays."""
 
 
 FULL = Effort(
@@ -34,6 +38,8 @@ FULL = Effort(
     trials=5000,
     slow_trials=48,
     resolution=33,
+    bandit_steps=50_000,
+    bandit_worlds=20,
 )
 FAST = Effort(
     description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH)",
@@ -41,6 +47,8 @@ FAST = Effort(
     trials=60,
     slow_trials=4,
     resolution=17,
+    bandit_steps=2_500,
+    bandit_worlds=6,
 )
 
 

@@ -1,8 +1,10 @@
 """Who plays: private policies, optimists, a Bayesian, and one who knows."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -12,7 +14,7 @@ import dpselect as dps
 from experiments.bandit.estimates import RunningMeans, Windows
 from experiments.bandit.problem import Clip, Problem
 
-__all__ = ["TEAMS", "Budget", "Learner", "PrivateLearner", "Setting", "Team"]
+__all__ = ["BUDGETS", "MECHANISMS", "TEAMS", "Budget", "Learner", "PrivateLearner", "Setting", "Team", "private_team"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.int64]
@@ -140,7 +142,7 @@ class ForgetfulOptimist:
         A. Garivier, E. Moulines, On upper-confidence bound policies for switching bandit problems, 2011.
     """
 
-    def __init__(self, problem: Problem, settings: Sequence[Setting]) -> None:
+    def __init__(self, problem: Problem, settings: Sequence[Setting], seed: int) -> None:  # noqa: ARG002
         self._spread = np.array([[setting.clip[1] - setting.clip[0]] for setting in settings])
         self._keep = 1 - 1 / (4 * self._spread * math.sqrt(problem.horizon))
         self._counts = np.zeros((len(settings), 2))
@@ -190,7 +192,7 @@ class Bayesian:
 class Oracle:
     """Knows which arm is better, and when that changes."""
 
-    def __init__(self, problem: Problem, settings: Sequence[Setting]) -> None:
+    def __init__(self, problem: Problem, settings: Sequence[Setting], seed: int) -> None:  # noqa: ARG002
         self._problem = problem
         self._estimates = RunningMeans(len(settings))
         self.means = self._estimates.means
@@ -211,61 +213,78 @@ Build: TypeAlias = Callable[[Problem, Sequence[Setting], int], Learner]
 
 @dataclass(frozen=True, kw_only=True)
 class Team:
-    """Policies that play side by side, and what each of them spends."""
+    """Policies that play side by side."""
 
     members: Sequence[str]
     """Each has an equal share of the runs, in order."""
     build: Build
-    budgets: Sequence[Budget] = (Budget(),)
-    """One for each member."""
-    sees_exact_rewards: bool = False
-    """Whether nothing that it shows is private."""
 
 
-def _private(quantiles: float, **mechanisms: dps.Mechanism) -> Team:
-    """Return policies at ε_M = 1 that pick with the given mechanisms."""
-    budgets = [Budget(means=1.0, quantiles=quantiles, pick=one.guarantee.epsilon) for one in mechanisms.values()]
-    return Team(
-        members=[name.replace("_", "-") for name in mechanisms],
-        budgets=budgets,
-        build=lambda problem, settings, seed: PrivateLearner(
-            list(mechanisms.values()), budgets[0], problem, settings, seed
-        ),
-    )
+MECHANISMS: Mapping[str, dps.Mechanism] = MappingProxyType(
+    {
+        "rnm": dps.NoisyMax(epsilon=1.0),
+        "rs": dps.RandomStopping(epsilon=1.0, gamma=0.05),
+        "gem": dps.GEM(epsilon=1.0, beta=0.05),
+        "mgem": dps.ModifiedGEM(epsilon=1.0, beta=0.05),
+        "combined-gem": dps.CombinedGEM(epsilon=1.0, beta=0.05),
+        "krr": dps.RandomizedResponse(epsilon=4.0),
+        "uniform": dps.Uniform(),
+    }
+)
+"""What private policies pick with: ε_S = 1, but 4 for kRR."""
+
+BUDGETS: Mapping[str, Budget] = MappingProxyType(
+    {
+        name: Budget(
+            means=0.0 if name == "uniform" else 1.0,
+            quantiles=0.0 if name in {"krr", "uniform"} else 1.0,
+            pick=mechanism.guarantee.epsilon,
+        )
+        for name, mechanism in MECHANISMS.items()
+    }
+    # As much as one reward costs under the policies with quantiles: ε_M + ε_p.
+    | {"private-ucb": Budget(means=2.0)}
+)
+"""What the private policies spend: ε_M = ε_p = 1."""
+
+
+def private_team(*names: str) -> Team:
+    """Return policies that pick with these mechanisms; they must agree on whether they need quantiles."""
+    build = partial(PrivateLearner, [MECHANISMS[name] for name in names], BUDGETS[names[0]])
+    return Team(members=names, build=build)
+
+
+def _random(problem: Problem, settings: Sequence[Setting], seed: int) -> Learner:
+    # It shows nothing but picks that depend on nothing; its means are for the figure only, at any budget.
+    return PrivateLearner([MECHANISMS["uniform"]], Budget(means=1.0), problem, settings, seed)
+
+
+def _optimist(problem: Problem, settings: Sequence[Setting], seed: int) -> Learner:  # noqa: ARG001
+    return Optimist(RunningMeans(len(settings)), problem, settings)
+
+
+def _greedy(problem: Problem, settings: Sequence[Setting], seed: int) -> Learner:
+    return _optimist(problem, [replace(setting, optimism=0.0) for setting in settings], seed)
 
 
 def _private_optimist(problem: Problem, settings: Sequence[Setting], seed: int) -> Learner:
     clips = np.array([setting.clip for setting in settings])
     rng = np.random.default_rng(seed)
-    means = RunningMeans.private(problem.horizon, clips, epsilon=PRIVATE_UCB.means, rng=rng)
+    means = RunningMeans.private(problem.horizon, clips, epsilon=BUDGETS["private-ucb"].means, rng=rng)
     return Optimist(means, problem, settings)
 
 
-PRIVATE_UCB = Budget(means=2.0)
-"""What one reward costs under the paper's private policies: ε_M + ε_p."""
-
 TEAMS = (
-    _private(
-        1.0,
-        rnm=dps.NoisyMax(epsilon=1.0),
-        rs=dps.RandomStopping(epsilon=1.0, gamma=0.05),
-        gem=dps.GEM(epsilon=1.0, beta=0.05),
-        mgem=dps.ModifiedGEM(epsilon=1.0, beta=0.05),
-        combined_gem=dps.CombinedGEM(epsilon=1.0, beta=0.05),
-    ),
-    _private(0.0, krr=dps.RandomizedResponse(epsilon=4.0), uniform=dps.Uniform()),
-    Team(members=["private-ucb"], build=_private_optimist, budgets=[PRIVATE_UCB]),
-    Team(
-        members=["ucb"],
-        build=lambda problem, settings, _: Optimist(RunningMeans(len(settings)), problem, settings),
-        sees_exact_rewards=True,
-    ),
-    Team(
-        members=["discounted-ucb"],
-        build=lambda problem, settings, _: ForgetfulOptimist(problem, settings),
-        sees_exact_rewards=True,
-    ),
-    Team(members=["thompson"], build=Bayesian, sees_exact_rewards=True),
-    Team(members=["oracle"], build=lambda problem, settings, _: Oracle(problem, settings), sees_exact_rewards=True),
+    private_team("mgem", "combined-gem"),
+    private_team("rnm", "rs", "gem"),
+    private_team("krr"),
+    Team(members=["uniform"], build=_random),
+    Team(members=["private-ucb"], build=_private_optimist),
+    Team(members=["ucb"], build=_optimist),
+    Team(members=["greedy"], build=_greedy),
+    Team(members=["discounted-ucb"], build=ForgetfulOptimist),
+    Team(members=["thompson"], build=Bayesian),
+    Team(members=["oracle"], build=Oracle),
 )
-"""All policies. Beyond the paper: combined GEM, random choice, UCB on private means, discounted UCB, the oracle."""
+"""All policies, those that take long first. Beyond the paper: combined GEM, random choice, UCB on private means, UCB
+without optimism, discounted UCB, the oracle."""

@@ -4,8 +4,12 @@ Every step is one call of a mechanism's ``select`` on all its runs at once: what
 else, the compiled kernels do the work, and the call's overhead is shared by the runs.
 """
 
+import os
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from typing import TypeAlias
 
 import numpy as np
@@ -14,7 +18,7 @@ from numpy.typing import NDArray
 from experiments.bandit.policies import Learner, PrivateLearner, Setting, Team
 from experiments.bandit.problem import Problem
 
-__all__ = ["Run", "Trace", "simulate"]
+__all__ = ["Run", "Trace", "simulate", "simulate_all"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.int64]
@@ -22,6 +26,8 @@ IndexArray: TypeAlias = NDArray[np.int64]
 ARMS = 2
 BLOCK = 1000
 """Steps whose rewards are clipped at once."""
+WORTH_A_PROCESS = 10_000
+"""Steps below which starting a process takes longer than playing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,3 +145,26 @@ class _Recorder:
             quantiles=self._quantiles,
             pulls=self._pulls.reshape(-1, ARMS),
         )
+
+
+def simulate_all(
+    teams: Sequence[Team], problem: Problem, runs: Sequence[Run], *, times: IndexArray, seed: int
+) -> dict[str, Trace]:
+    """Return what happens to each member of all teams; long games are shared out to the machine's processors."""
+    play = partial(simulate, problem=problem, runs=runs, times=times, seed=seed)
+    if problem.horizon < WORTH_A_PROCESS:
+        results = [play(team) for team in teams]
+    else:
+        # Fresh processes, not forked ones: those would inherit locks of threads that they do not have.
+        with get_context("spawn").Pool(min(_processors(), len(teams)), initializer=_leave_interrupts_alone) as pool:
+            results = list(pool.imap(play, teams))
+    return {member: trace for result in results for member, trace in result.items()}
+
+
+def _leave_interrupts_alone() -> None:
+    """Let the parent alone answer Ctrl-C: it ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
