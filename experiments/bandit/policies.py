@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import dpselect as dps
 from experiments.bandit.estimates import RunningMeans, Windows
 from experiments.bandit.problem import Clip, Problem
+from experiments.bandit.sums import hybrid_deviations
 
 __all__ = ["BUDGETS", "MECHANISMS", "TEAMS", "Budget", "Learner", "PrivateLearner", "Setting", "Team", "private_team"]
 
@@ -115,16 +116,30 @@ class PrivateLearner:
 
 
 class Optimist:
-    """UCB: the arm with the largest mean + α √(ln T / N), on exact means or on private ones."""
+    """UCB: the arm with the largest mean + α √(ln T / N).
 
-    def __init__(self, estimates: RunningMeans, problem: Problem, settings: Sequence[Setting]) -> None:
+    On private means the bonus covers the noise as well: α √(ln T (1/N + s²/N²)), where s is the standard deviation
+    of the noise in a sum of N rewards, a public number.
+    """
+
+    def __init__(
+        self,
+        estimates: RunningMeans,
+        problem: Problem,
+        settings: Sequence[Setting],
+        deviations: FloatArray | None = None,
+    ) -> None:
+        pulls = np.arange(1, problem.horizon + 1)
+        variances = 1 / pulls if deviations is None else 1 / pulls + (deviations[1:] / pulls) ** 2
+        # By number of pulls; nobody is asked before each arm has been pulled once.
+        self._doubts = np.sqrt(math.log(problem.horizon) * np.r_[np.inf, variances])
+        self._optimism = np.array([[setting.optimism] for setting in settings])
         self._estimates = estimates
-        self._bonus = np.array([[setting.optimism * math.sqrt(math.log(problem.horizon))] for setting in settings])
         self.means = estimates.means
 
     def choose(self, step: int) -> IndexArray:  # noqa: ARG002 - optimists have no calendar
         """Return the arm with the highest hope."""
-        hopes = self.means + self._bonus / np.sqrt(self._estimates.counts)
+        hopes = self.means + self._optimism * self._doubts[self._estimates.counts]
         return (hopes[:, 1] > hopes[:, 0]).astype(np.int64)
 
     def learn(self, places: IndexArray, rewards: FloatArray) -> None:
@@ -268,10 +283,11 @@ def _greedy(problem: Problem, settings: Sequence[Setting], seed: int) -> Learner
 
 
 def _private_optimist(problem: Problem, settings: Sequence[Setting], seed: int) -> Learner:
+    """Return UCB on private means, for rewards in [0, 1]."""
+    epsilon = BUDGETS["private-ucb"].means
     clips = np.array([setting.clip for setting in settings])
-    rng = np.random.default_rng(seed)
-    means = RunningMeans.private(problem.horizon, clips, epsilon=BUDGETS["private-ucb"].means, rng=rng)
-    return Optimist(means, problem, settings)
+    means = RunningMeans.private(problem.horizon, clips, epsilon=epsilon, rng=np.random.default_rng(seed))
+    return Optimist(means, problem, settings, hybrid_deviations(problem.horizon, epsilon=epsilon))
 
 
 TEAMS = (

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Block", "binary_blocks", "binary_noise", "error_bound", "hybrid_blocks", "hybrid_noise", "scales_at"]
+__all__ = ["Block", "binary_blocks", "binary_noise", "error_bound", "hybrid_blocks", "hybrid_deviations", "hybrid_noise", "scales_at"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -126,6 +126,12 @@ def scales_at(length: int, *, epsilon: float, horizon: int | None = None) -> Flo
         return np.full(length.bit_count(), horizon.bit_length() / epsilon)
     k = length.bit_length() - 1
     return np.r_[np.full(k + 1, 2 / epsilon), np.full((length - 2**k).bit_count(), 2 * k / epsilon)]
+
+
+def hybrid_deviations(length: int, *, epsilon: float) -> FloatArray:
+    """Return the standard deviation of the hybrid mechanism's noise after 0, 1, …, ``length`` items: √(2 Σb²)."""
+    squares = [(scales_at(n, epsilon=epsilon) ** 2).sum() for n in range(1, length + 1)]
+    return np.sqrt(2 * np.array([0.0, *squares]))
 
 
 def error_bound(scales: FloatArray, failure: float) -> float:
