@@ -24,7 +24,7 @@ class RunningMeans:
 
     Args:
         rows: The number of runs.
-        noise: What is added to the sum of a place after n rewards, in row ``place`` and column n; nothing if absent.
+        noise: What is added to the sum of a place after n rewards, in row ``place`` and column n.
     """
 
     def __init__(self, rows: int, noise: NDArray[np.float32] | None = None) -> None:
@@ -42,7 +42,9 @@ class RunningMeans:
         ``clips`` has the lowest and the highest reward of each run. How often an arm was picked is not noised:
         the picks are released anyway.
         """
-        noise = np.empty((2 * len(clips), horizon + 1), dtype=np.float32)  # half the memory, which is what it takes most
+        noise = np.empty(
+            (2 * len(clips), horizon + 1), dtype=np.float32
+        )  # half the memory, which is what it takes most
         for row, (low, high) in enumerate(clips):
             noise[2 * row : 2 * row + 2] = (high - low) * hybrid_noise(2, horizon, epsilon=epsilon, rng=rng)
         return cls(len(clips), noise)
@@ -60,8 +62,8 @@ class RunningMeans:
 class Windows:
     """The private 10th and 90th percentile of the last full window of every arm of every run.
 
-    Windows are disjoint, so each reward is looked at for one pair of quantiles, and the pair is ε-DP. Until an arm's
-    first window is full, its quantiles are the ends of the range that rewards are clipped to: public numbers.
+    Windows are disjoint, so each reward is looked at for one pair of quantiles, and the pair is ε-DP. Until an
+    arm's first window is full, its quantiles are the ends of the range that rewards are clipped to: public numbers.
 
     Args:
         clips: The lowest and the highest reward of each run.

@@ -7,8 +7,8 @@ all its picks, all its private means and all its private quantiles.
 - The reward then enters the running sum of one arm, through a few blocks, and one window of that arm.
 - All later picks are functions of released means and quantiles: post-processing, whatever the mechanism that picks.
 
-So one reward costs what its blocks cost, plus what its window costs, and neither the number of arms nor the number of
-steps enters. docs/theory/bandit.md has the proof.
+So one reward costs what its blocks cost, plus what its window costs, and neither the number of arms nor the number
+of steps enters. docs/theory/bandit.md has the proof.
 """
 
 from collections.abc import Iterable
@@ -76,4 +76,6 @@ def block_losses(blocks: Iterable[Block], length: int) -> FloatArray:
 
 def window_losses(length: int, window: int, *, epsilon: float) -> FloatArray:
     """Return what each item of a stream loses through the pair of quantiles of its window, once that is full."""
-    return np.where(np.arange(length) < length // window * window, epsilon, 0.0)
+    losses = np.zeros(length)
+    losses[: length // window * window] = epsilon
+    return losses

@@ -86,7 +86,7 @@ class Outcomes:
         return self.total(policy, column) - self.before(policy, column)
 
     def truth(self, arm: int, quantity: str) -> FloatArray:
-        """Return an arm's true ``mean``, ``low`` (10th) or ``high`` (90th percentile) at each time, after clipping."""
+        """Return an arm's true ``mean``, ``low`` (10th percentile) or ``high`` (90th) at each time, clipped."""
         clip = (0.0, 1.0)
 
         def at(*, shifted: bool) -> float:

@@ -15,7 +15,17 @@ from experiments.bandit.estimates import RunningMeans, Windows
 from experiments.bandit.problem import Clip, Problem
 from experiments.bandit.sums import hybrid_deviations
 
-__all__ = ["BUDGETS", "MECHANISMS", "TEAMS", "Budget", "Learner", "PrivateLearner", "Setting", "Team", "private_team"]
+__all__ = [
+    "BUDGETS",
+    "MECHANISMS",
+    "TEAMS",
+    "Budget",
+    "Learner",
+    "PrivateLearner",
+    "Setting",
+    "Team",
+    "private_team",
+]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.int64]
@@ -81,7 +91,9 @@ class PrivateLearner:
         self._estimates = RunningMeans.private(problem.horizon, clips, epsilon=budget.means, rng=rng)
         self.means = self._estimates.means
         self.windows = Windows(clips, sizes, epsilon=budget.quantiles, rng=rng) if budget.quantiles else None
-        self.sensitivities = self.windows.widths if self.windows else np.repeat(clips[:, 1:] - clips[:, :1], 2, axis=1)
+        self.sensitivities = (
+            self.windows.widths if self.windows else np.repeat(clips[:, 1:] - clips[:, :1], 2, axis=1)
+        )
         self._clipping = np.flatnonzero([setting.clips_scores for setting in settings])
         share = len(settings) // len(mechanisms)
         self._players = [
@@ -140,7 +152,7 @@ class Optimist:
     def choose(self, step: int) -> IndexArray:  # noqa: ARG002 - optimists have no calendar
         """Return the arm with the highest hope."""
         hopes = self.means + self._optimism * self._doubts[self._estimates.counts]
-        return (hopes[:, 1] > hopes[:, 0]).astype(np.int64)
+        return _larger(hopes)
 
     def learn(self, places: IndexArray, rewards: FloatArray) -> None:
         """Add the rewards to the means."""
@@ -168,7 +180,7 @@ class ForgetfulOptimist:
         """Return the arm with the highest hope."""
         total = np.log(self._counts.sum(axis=1, keepdims=True))
         hopes = self.means + 2 * self._spread * np.sqrt(0.6 * np.maximum(total, 0) / self._counts)
-        return (hopes[:, 1] > hopes[:, 0]).astype(np.int64)
+        return _larger(hopes)
 
     def learn(self, places: IndexArray, rewards: FloatArray) -> None:
         """Forget a little, and add the rewards."""
@@ -182,8 +194,8 @@ class ForgetfulOptimist:
 class Bayesian:
     """Thompson sampling: the arm with the largest draw from the posterior of its mean.
 
-    Rewards are taken for Gaussian with a known standard deviation, the larger one of the two arms; the prior of each
-    mean is N(½, 1).
+    Rewards are taken for Gaussian with a known standard deviation, the larger one of the two arms; each mean has
+    the prior N(½, 1).
     """
 
     def __init__(self, problem: Problem, settings: Sequence[Setting], seed: int) -> None:
@@ -197,11 +209,16 @@ class Bayesian:
         weights = self._precision * self._estimates.counts
         centres = (0.5 + weights * self.means) / (1 + weights)
         draws = centres + self._rng.standard_normal(centres.shape) / np.sqrt(1 + weights)
-        return (draws[:, 1] > draws[:, 0]).astype(np.int64)
+        return _larger(draws)
 
     def learn(self, places: IndexArray, rewards: FloatArray) -> None:
         """Add the rewards to the means."""
         self._estimates.add(places, rewards)
+
+
+def _larger(values: FloatArray) -> IndexArray:
+    """Return which of the two is larger, in each row; the first if they are equal."""
+    return np.asarray(values[:, 1] > values[:, 0], dtype=np.int64)
 
 
 class Oracle:
@@ -302,5 +319,5 @@ TEAMS = (
     Team(members=["thompson"], build=Bayesian),
     Team(members=["oracle"], build=Oracle),
 )
-"""All policies, those that take long first. Beyond the paper: combined GEM, random choice, UCB on private means, UCB
-without optimism, discounted UCB, the oracle."""
+"""All policies, those that take long first. Beyond the paper: combined GEM, random choice, UCB on private means,
+UCB without optimism, discounted UCB, the oracle."""

@@ -20,8 +20,10 @@ from experiments.tables import Tables, where
 __all__ = ["BANDIT_PRIVACY"]
 
 FAILURE = 0.05
-STREAMS = 400
+STREAMS = 200
 SHOWN_ITEMS = 1000
+PRINTED = frozenset({"rnm", "rs", "gem", "mgem", "krr"})
+"""The policies of the paper."""
 LOOKS = {"binary": ("#0072b2", "v"), "hybrid": ("#d55e00", "^")}
 
 
@@ -90,7 +92,10 @@ def _draw(data: Tables) -> Figure:
     losses.plot(items, means, color="#0072b2", linewidth=0.8, label="through running sums")
     losses.plot(items, means + quantiles, color="#d55e00", linewidth=0.8, label="and through quantiles")
     losses.set(
-        title="What each reward loses", xlabel="place in an arm’s stream of 1,000", ylabel="privacy loss", ylim=(0, 2.6)
+        title="What each reward loses",
+        xlabel="place in an arm’s stream of 1,000",
+        ylabel="privacy loss",
+        ylim=(0, 2.6),
     )
     losses.legend(loc="upper left", ncols=1)
     for name, (color, marker) in LOOKS.items():
@@ -98,7 +103,12 @@ def _draw(data: Tables) -> Figure:
         lengths = curve["length"].to_numpy()
         errors.plot(lengths, curve["bound"].to_numpy(), color=color, linestyle="--", label=f"{name}: bound")
         errors.plot(
-            lengths, curve["measured"].to_numpy(), color=color, marker=marker, markevery=8, label=f"{name}: measured"
+            lengths,
+            curve["measured"].to_numpy(),
+            color=color,
+            marker=marker,
+            markevery=8,
+            label=f"{name}: measured",
         )
     errors.set(title="Error of private sums", xlabel="rewards in the sum", xscale="log", yscale="log")
     errors.set_ylabel("exceeded with probability 5 %")
@@ -111,10 +121,13 @@ def _draw(data: Tables) -> Figure:
 def _draw_accounts(panel: Axes, table: pa.Table) -> None:
     rows = table.to_pylist()[::-1]
     labels = [POLICY_STYLES[row["policy"]].label for row in rows]
-    means, quantiles, printed = ([row[name] for row in rows] for name in ("means", "quantiles", "as_printed"))
+    means, quantiles = ([row[name] for row in rows] for name in ("means", "quantiles"))
     panel.barh(labels, means, color="#0072b2", label="running sums")
     panel.barh(labels, quantiles, left=means, color="#d55e00", label="quantiles")
-    panel.plot(printed, labels, "D", color="#000000", markersize=5, label="the paper’s sum")
+    printed = [
+        (row["as_printed"], label) for row, label in zip(rows, labels, strict=True) if row["policy"] in PRINTED
+    ]
+    panel.plot(*zip(*printed, strict=True), "D", color="#000000", markersize=5, label="the paper’s sum")
     panel.set(title="What one reward costs", xlabel="ε", xlim=(0, 6.8))
     panel.legend(loc="lower right")
     panel.grid(visible=False, axis="y")
@@ -139,7 +152,7 @@ def _list(data: Tables) -> Listing:
                 f"{row['quantiles']:g}",
                 "0 (post-processing)",
                 f"{row['total']:g}",
-                f"{row['as_printed']:g}" if row["policy"] in {"rnm", "rs", "gem", "mgem", "krr"} else "–",
+                f"{row['as_printed']:g}" if row["policy"] in PRINTED else "–",
                 f"{row['from_exact_means']:,.0f}" if row["from_exact_means"] else "–",
             ]
             for row in data["accounts"].to_pylist()
@@ -147,36 +160,40 @@ def _list(data: Tables) -> Listing:
     )
 
 
+_COSTS = (
+    "A reward enters the running sum of one arm and one window of that arm: ε_M + ε_p, and not 2ε_p, since a "
+    "person pulls one arm. Picks read nothing but released means and released quantiles, so they are "
+    "post-processing and cost nothing more, whatever ε_S is; the noise of the pick buys exploration, not privacy. "
+    "Were the means exact, every pick after a person’s visit would depend on that person’s reward, and T picks at "
+    "ε_S each would have to be composed."
+)
+_PICKS = (
+    "ε_S is what a pick would cost a person whose own scores it read, as in a contextual bandit, and only if "
+    "these scores are clipped to the released quantiles: only then do the released ranges bound how far they can "
+    "move. The paper does not say that it clips them; the next figure shows both. By the paper’s own sum kRR, "
+    "with ε_S = 4, has 5 to spend and the others 4."
+)
+
 BANDIT_PRIVACY = Experiment(
     name="bandit-privacy",
     title="Bandits: the privacy of the whole policy",
     caption=(
-        "Left: what one reward costs, by where it goes. Middle: what each of 1,000 rewards of one arm loses. Right: how "
-        "far running sums of rewards in [0, 1] are off at ε = 1."
+        "Left: what one reward costs, by where it goes. Middle: what each of 1,000 rewards of one arm loses. "
+        "Right: how far running sums of rewards in [0, 1] are off at ε = 1."
     ),
     description=(
-        "Three panels: bars of ε for each private policy, split into running sums and quantiles, with the paper's sum as "
-        "a mark; the loss of each reward by its place in an arm's stream, never above 2; measured errors of the binary "
-        "and the hybrid mechanism below their bounds."
+        "Three panels: bars of ε for each private policy, split into running sums and quantiles, with the "
+        "paper's sum as a mark; the loss of each reward by its place in an arm's stream, never above 2; measured "
+        "errors of the binary and the hybrid mechanism below their bounds."
     ),
     choices={
         "neighbours": "two worlds that differ in what the arms would pay in one step, so in one person’s reward; a "
         "person who comes back m times loses m times as much",
         "released": "every pick, every private mean, every private quantile",
-        "error": f"95 % quantile of the magnitude over {STREAMS} streams; the bound is Chan, Shi and Song’s, at δ = 0.05",
+        "error": f"95 % quantile over {STREAMS} streams, against the bound of Chan, Shi and Song at δ = 0.05",
         "noise": "floats from NumPy’s generator: a simulation, not a release",
     },
-    discussion=(
-        "A reward enters the running sum of one arm and one window of that arm: ε_M + ε_p, and not 2ε_p, since a person "
-        "pulls one arm. Picks read nothing but released means and released quantiles, so they are post-processing and "
-        "cost nothing more, whatever ε_S is; the noise of the pick buys exploration, not privacy. Were the means exact, "
-        "every pick after a person’s visit would depend on that person’s reward, and T picks at ε_S each would have to "
-        "be composed.",
-        "ε_S is what a pick would cost a person whose own scores it read, as in a contextual bandit, and only if these "
-        "scores are clipped to the released quantiles: only then do the released ranges bound how far they can move. The "
-        "paper does not say that it clips them; the next figure shows both. By the paper’s own sum kRR, with ε_S = 4, "
-        "has 5 to spend and the others 4.",
-    ),
+    discussion=(_COSTS, _PICKS),
     plan=_plan,
     draw=_draw,
     list=_list,

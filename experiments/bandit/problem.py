@@ -31,7 +31,7 @@ class Problem:
     def rewards(self, repetitions: int, rng: np.random.Generator) -> FloatArray:
         """Return what each arm would pay in each step and repetition, before clipping: (steps, repetitions, arms).
 
-        Policies that share this table meet the same luck, so their differences are known better than their earnings.
+        Policies that share this table meet the same luck: their differences are known better than their earnings.
         """
         table = rng.standard_normal((self.horizon, repetitions, 2))
         for shifted, steps in ((False, slice(self.shift)), (True, slice(self.shift, None))):

@@ -34,7 +34,7 @@ def private_quantiles(
     high: FloatArray,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Return a private quantile of each row, drawn with density ∝ exp(−ε |#{x < z} − level · n| / 2) on [low, high].
+    """Return a private quantile of each row: density ∝ exp(−ε |#{x < z} − level · n| / 2) on [low, high].
 
     Privacy:
         ε-DP for neighbours that differ in one value (the number of values is public): the number of values below z
@@ -45,8 +45,8 @@ def private_quantiles(
 
     Example:
         >>> windows = np.random.default_rng(1).uniform(size=(3, 200))
-        >>> ends = np.zeros(3), np.ones(3)
-        >>> found = private_quantiles(windows, 0.9, epsilon=1.0, low=ends[0], high=ends[1], rng=np.random.default_rng(2))
+        >>> ends = {"low": np.zeros(3), "high": np.ones(3)}
+        >>> found = private_quantiles(windows, 0.9, epsilon=1.0, **ends, rng=np.random.default_rng(2))
         >>> bool((np.abs(found - 0.9) < 0.15).all())
         True
 
@@ -59,4 +59,4 @@ def private_quantiles(
     picks = (weights <= place[:, np.newaxis] * weights[:, -1:]).sum(axis=-1)
     rows = np.arange(values.shape[0])
     left, right = edges[rows, picks], edges[rows, picks + 1]
-    return left + within * (right - left)
+    return np.asarray(left + within * (right - left))

@@ -48,7 +48,9 @@ def _draw(data: Tables) -> Figure:
                 linestyle="none",
                 markersize=6,
             )
-        panel.set(title=f"{phase.capitalize()} the shift", xlabel="share of the oracle’s earnings", xlim=(0.15, 1.02))
+        panel.set(
+            title=f"{phase.capitalize()} the shift", xlabel="share of the oracle’s earnings", xlim=(0.15, 1.02)
+        )
     before.set_yticks(places, SETTINGS)
     handles = [
         Line2D([], [], label=style.label, color=style.color, marker=style.marker, linestyle="none")
@@ -65,7 +67,10 @@ def _list(data: Tables) -> Listing:
         rows=[
             [
                 setting,
-                *(str(estimate(_shares(data["settings"], policy, setting, "before", "after"))) for policy in POLICIES),
+                *(
+                    str(estimate(_shares(data["settings"], policy, setting, "before", "after")))
+                    for policy in POLICIES
+                ),
             ]
             for setting in SETTINGS
         ],
@@ -76,12 +81,13 @@ BANDIT_ROBUSTNESS = Experiment(
     name="bandit-settings",
     title="Bandits: do the choices matter?",
     caption=(
-        "What the policies with quantiles earn, as a share of what the oracle would, if rewards are clipped to another "
-        "range, windows have another size, or scores are clipped to the released quantiles before the pick."
+        "What the policies with quantiles earn, as a share of what the oracle would, if rewards are clipped to "
+        "another range, windows have another size, or scores are clipped to the released quantiles before the "
+        "pick."
     ),
     description=(
-        "Two panels, before and after the shift. Nine settings from top to bottom; for each, four marks with error bars "
-        "show the share of the oracle's earnings that RNM, random stopping, GEM and mGEM made."
+        "Two panels, before and after the shift. Nine settings from top to bottom; for each, four marks with "
+        "error bars show the share of the oracle's earnings that RNM, random stopping, GEM and mGEM made."
     ),
     choices={
         "runs": "a quarter as many as for the main figure, in the same worlds; all else as there",

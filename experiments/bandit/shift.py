@@ -42,7 +42,8 @@ def _draw(data: Tables) -> Figure:
         panel.margins(x=0.01)
         panel.set_xlabel("step")
     lines = [
-        Line2D([], [], label=POLICY_STYLES[name].label, **drawing.line(POLICY_STYLES[name])) for name in runs.policies
+        Line2D([], [], label=POLICY_STYLES[name].label, **drawing.line(POLICY_STYLES[name]))
+        for name in runs.policies
     ]
     truth = Line2D([], [], label="truth", color="#999999", linewidth=5, alpha=0.35)
     figure.legend(handles=[*lines, truth], loc="outside lower center", ncols=5, handlelength=3.2)
@@ -96,23 +97,23 @@ BANDIT = Experiment(
     name="bandit",
     title="Bandits under distribution shift",
     caption=(
-        "Two arms change places (vertical line). Curves are means over all runs, bands the middle 80 % of them; grey "
-        "bars are the truth."
+        "Two arms change places (vertical line). Curves are means over all runs, bands the middle 80 % of them; "
+        "grey bars are the truth."
     ),
     description=(
-        "Six panels over time. Top: cumulative reward and cumulative regret of all policies. Middle: the estimated mean "
-        "of each arm. Bottom: the estimated 10th and 90th percentile of each arm, against the true ones."
+        "Six panels over time. Top: cumulative reward and cumulative regret of all policies. Middle: the "
+        "estimated mean of each arm. Bottom: the estimated 10th and 90th percentile of each arm, against the "
+        "true ones."
     ),
     choices={
-        "arms": "rewards N(0.2, 0.1²) and N(0.8, 0.3²), clipped to [0, 1]; they change places after 3/5 of the time",
-        "length": "T = 50,000 steps with the shift at 30,000, as the caption has it (the text says t = 500); 20 runs; "
-        "2,500 steps and 6 runs in the fast mode",
-        "luck": "what an arm would pay in a step is the same for all policies of a run, so differences are paired",
-        "private policies": "ε_M = ε_p = 1, ε_S = 1 (4 for kRR), β = 0.05, γ = 0.05; means from the hybrid mechanism, "
-        "over the whole past and not clipped; windows of 200 rewards of an arm",
-        "at the start": "each arm is pulled once; until an arm’s first window is full its sensitivity is 1, the range",
+        "arms": "rewards N(0.2, 0.1²) and N(0.8, 0.3²), clipped to [0, 1]; they change places at the shift",
+        "length": "T = 50,000, shift at 30,000, as the caption has it (the text: 500); fast mode: 2,500 and 1,500",
+        "runs": "20 (6 in the fast mode); what an arm would pay in a step is the same for all policies of a run",
+        "private policies": "ε_M = ε_p = 1, ε_S = 1 (4 for kRR), β = γ = 0.05, windows of 200 rewards of an arm",
+        "private means": "from the hybrid mechanism, over the whole past, not clipped",
+        "at the start": "each arm is pulled once; until its first window is full an arm’s sensitivity is the range, 1",
         "UCB": "α = √2 and ln T, as printed; with α = 0 for comparison",
-        "Thompson sampling": "Gaussian posterior with prior N(½, 1) and known standard deviation 0.3, the larger one",
+        "Thompson sampling": "Gaussian posterior, prior N(½, 1), known standard deviation 0.3, the larger one",
         "discounted UCB": "γ = 1 − 1/(4√T), ξ = 0.6 (Garivier and Moulines 2011)",
         "UCB on private means": "ε_M = 2 and no quantiles: the same total; its bonus covers the noise’s variance",
         "regret": "against the better arm’s true mean, so the luck of single rewards does not enter",

@@ -95,9 +95,7 @@ def simulate(
             learner.learn(places, rewards)
             recorder.record(step, places, rewards, learner)
     trace = recorder.trace(everybody)
-    return {
-        member: trace.part(slice(i * len(runs), (i + 1) * len(runs))) for i, member in enumerate(team.members)
-    }
+    return {member: trace.part(slice(i * len(runs), (i + 1) * len(runs))) for i, member in enumerate(team.members)}
 
 
 class _Recorder:

@@ -15,7 +15,16 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Block", "binary_blocks", "binary_noise", "error_bound", "hybrid_blocks", "hybrid_deviations", "hybrid_noise", "scales_at"]
+__all__ = [
+    "Block",
+    "binary_blocks",
+    "binary_noise",
+    "error_bound",
+    "hybrid_blocks",
+    "hybrid_deviations",
+    "hybrid_noise",
+    "scales_at",
+]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -32,7 +41,7 @@ class Block(NamedTuple):
 def binary_noise(streams: int, horizon: int, *, epsilon: float, rng: np.random.Generator) -> FloatArray:
     """Return the binary mechanism's noise after 0, 1, …, ``horizon`` items, a row for each stream.
 
-    Item t is in at most L = ⌊log₂ T⌋ + 1 blocks, one of each size 1, 2, 4, …, and each has Laplace noise of scale L/ε.
+    An item is in at most L = ⌊log₂ T⌋ + 1 blocks, one of each size 1, 2, 4, …; each has Laplace noise of scale L/ε.
 
     Privacy:
         ε-DP for the whole sequence of sums, if neighbouring streams differ in one item by at most 1. For items
@@ -125,13 +134,13 @@ def scales_at(length: int, *, epsilon: float, horizon: int | None = None) -> Flo
     if horizon is not None:
         return np.full(length.bit_count(), horizon.bit_length() / epsilon)
     k = length.bit_length() - 1
-    return np.r_[np.full(k + 1, 2 / epsilon), np.full((length - 2**k).bit_count(), 2 * k / epsilon)]
+    return np.concatenate([np.full(k + 1, 2 / epsilon), np.full((length - 2**k).bit_count(), 2 * k / epsilon)])
 
 
 def hybrid_deviations(length: int, *, epsilon: float) -> FloatArray:
     """Return the standard deviation of the hybrid mechanism's noise after 0, 1, …, ``length`` items: √(2 Σb²)."""
     squares = [(scales_at(n, epsilon=epsilon) ** 2).sum() for n in range(1, length + 1)]
-    return np.sqrt(2 * np.array([0.0, *squares]))
+    return np.asarray(np.sqrt(2 * np.array([0.0, *squares])))
 
 
 def error_bound(scales: FloatArray, failure: float) -> float:
@@ -145,4 +154,5 @@ def error_bound(scales: FloatArray, failure: float) -> float:
         10.43
     """
     tail = math.log(2 / failure)
-    return max(math.sqrt((scales**2).sum()), scales.max() * math.sqrt(tail)) * math.sqrt(8 * tail)
+    spread = max(math.sqrt((scales**2).sum()), float(scales.max()) * math.sqrt(tail))
+    return spread * math.sqrt(8 * tail)
