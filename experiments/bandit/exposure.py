@@ -71,7 +71,7 @@ def block_losses(blocks: Iterable[Block], length: int) -> FloatArray:
     for block in blocks:
         steps[block.first - 1] += 1 / block.scale
         steps[block.last] -= 1 / block.scale
-    return np.round(np.cumsum(steps[:-1]), 12)  # thousands of additions leave dust in the last digits
+    return np.asarray(np.cumsum(steps[:-1]).round(12))  # thousands of additions leave dust in the last digits
 
 
 def window_losses(length: int, window: int, *, epsilon: float) -> FloatArray:

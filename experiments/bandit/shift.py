@@ -111,7 +111,7 @@ BANDIT = Experiment(
         "runs": "20 (6 in the fast mode); what an arm would pay in a step is the same for all policies of a run",
         "private policies": "ε_M = ε_p = 1, ε_S = 1 (4 for kRR), β = γ = 0.05, windows of 200 rewards of an arm",
         "private means": "from the hybrid mechanism, over the whole past, not clipped",
-        "at the start": "each arm is pulled once; until its first window is full an arm’s sensitivity is the range, 1",
+        "at the start": "each arm is pulled once; its sensitivity is 1, the range, until its first window is full",
         "UCB": "α = √2 and ln T, as printed; with α = 0 for comparison",
         "Thompson sampling": "Gaussian posterior, prior N(½, 1), known standard deviation 0.3, the larger one",
         "discounted UCB": "γ = 1 − 1/(4√T), ξ = 0.6 (Garivier and Moulines 2011)",
