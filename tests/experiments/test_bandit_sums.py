@@ -67,7 +67,9 @@ def test_released_blocks_are_those_that_prefixes_need(length, epsilon):
 
 @given(st.integers(1, 3000), st.sampled_from([0.3, 1.0, 2.0]))
 def test_scales_of_a_prefix_are_those_of_its_blocks(length, epsilon):
-    assert sorted(scales_at(length, epsilon=epsilon)) == pytest.approx(sorted(hybrid_scales(length, epsilon).values()))
+    assert sorted(scales_at(length, epsilon=epsilon)) == pytest.approx(
+        sorted(hybrid_scales(length, epsilon).values())
+    )
     assert sorted(scales_at(length, epsilon=epsilon, horizon=3000)) == pytest.approx(
         sorted(binary_scales(length, 3000, epsilon).values())
     )
