@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy.stats import binom
 from scipy.stats import t as student
 
 from experiments.bandit.problem import Problem
@@ -13,7 +14,7 @@ from experiments.bandit.runs import POINTS
 from experiments.bandit.styles import POLICY_STYLES
 from experiments.tables import where
 
-__all__ = ["Estimate", "Outcomes", "estimate"]
+__all__ = ["Estimate", "Median", "Outcomes", "estimate", "median"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 CONFIDENCE = 0.95
@@ -39,6 +40,31 @@ def estimate(values: FloatArray) -> Estimate:
     """Return the mean of one value for each world, with its interval."""
     quantile = float(student.ppf((1 + CONFIDENCE) / 2, values.size - 1))
     return Estimate(float(values.mean()), quantile * float(values.std(ddof=1)) / values.size**0.5)
+
+
+class Median(NamedTuple):
+    """A median over worlds, and the ends of its 95 % confidence interval; any of them may be infinite."""
+
+    middle: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        middle, low, high = ("never" if np.isinf(value) else f"{value:.0f}" for value in self)
+        return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def median(values: FloatArray) -> Median:
+    """Return the median of one value for each world, with an interval between two of the values.
+
+    The number of values below the true median is binomial with ½, whatever their distribution; six values are the
+    fewest that make 95 %.
+    """
+    count = values.size
+    # The interval from the (r+1)-th smallest to the (r+1)-th largest misses with probability 2 Pr[Bin(n, ½) ≤ r].
+    rank = max(int(binom.ppf((1 - CONFIDENCE) / 2, count, 0.5)) - 1, 0)
+    ordered = np.sort(values)
+    return Median(float(np.median(values)), float(ordered[rank]), float(ordered[count - 1 - rank]))
 
 
 @dataclass(frozen=True)

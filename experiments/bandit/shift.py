@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 
 from experiments import drawing
 from experiments.bandit.claims import CLAIMS, WITH_QUANTILES
-from experiments.bandit.outcomes import Outcomes, estimate
+from experiments.bandit.outcomes import Outcomes, estimate, median
 from experiments.bandit.runs import plan
 from experiments.bandit.styles import POLICY_STYLES
 from experiments.experiment import Experiment, Listing
@@ -69,14 +69,13 @@ def _list(data: Tables) -> Listing:
     runs = Outcomes(data["runs"])
 
     def row(policy: str) -> list[str]:
-        half_time = float(np.median(runs.half_times(policy)))
         return [
             POLICY_STYLES[policy].label,
             str(estimate(runs.before(policy))),
             str(estimate(runs.after(policy))),
             str(estimate(runs.total(policy))),
             str(estimate(runs.total(policy, "regret"))),
-            "never" if np.isinf(half_time) else f"{half_time:.0f}",
+            str(median(runs.half_times(policy))),
         ]
 
     return Listing(

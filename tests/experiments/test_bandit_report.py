@@ -6,7 +6,7 @@ import pytest
 
 from experiments.bandit.claims import CLAIMS
 from experiments.bandit.exposure import account, window_losses
-from experiments.bandit.outcomes import Outcomes, estimate
+from experiments.bandit.outcomes import Outcomes, estimate, median
 from experiments.bandit.policies import BUDGETS
 from experiments.bandit.privacy import BANDIT_PRIVACY
 from experiments.bandit.styles import POLICY_STYLES
@@ -54,7 +54,19 @@ def test_confidence_intervals_are_students():
     assert not found._replace(margin=3.0).is_positive
 
 
-def story(rate_before, rate_after, *, means=(0.2, 0.756), rise=TIMES[-1] * 2, error=0.0, worlds=4):
+@pytest.mark.parametrize(("count", "rank"), [(6, 0), (9, 1), (20, 5)])
+def test_intervals_of_medians_are_between_order_statistics(count, rank):
+    """The ranks of the textbook's table for 95 %: 1 and 6 of 6, 2 and 8 of 9, 6 and 15 of 20."""
+    found = median(np.random.default_rng(1).permutation(count).astype(float))
+    assert (found.middle, found.low, found.high) == ((count - 1) / 2, rank, count - 1 - rank)
+
+
+def test_a_median_may_be_never():
+    assert str(median(np.array([1.0, 2.0, 3.0, np.inf, np.inf, np.inf, np.inf]))) == "never (1 to never)"
+    assert str(median(np.full(7, np.inf))) == "never"
+
+
+def story(rate_before, rate_after, *, means=(0.2, 0.756), rise=TIMES[-1] * 2, error=0.0, worlds=6):
     """Return made-up runs: reward a step before and after, regret to match, means that rise after some steps."""
     shift = int(TIMES[-1] * 3 // 5)
     noise = 1 + 1e-4 * np.arange(worlds)
@@ -124,7 +136,7 @@ def test_half_times_count_from_the_shift_and_may_be_never():
     table = runs(mgem=story(0.5, 0.5, rise=40))["runs"]
     outcomes = Outcomes(table)
     assert outcomes.problem.shift == 600
-    np.testing.assert_array_equal(outcomes.half_times("mgem"), [40.0] * 4)
+    np.testing.assert_array_equal(outcomes.half_times("mgem"), [40.0] * 6)
     assert np.isinf(outcomes.half_times("gem")).all()
 
 
