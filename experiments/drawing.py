@@ -1,7 +1,7 @@
 """How every figure looks, and the panels that figures share. Reads tables, computes nothing."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
@@ -51,12 +51,14 @@ def look() -> Any:  # noqa: ANN401 - matplotlib's context manager
 
 
 def grid(
-    *, rows: int, columns: int, heights: Sequence[float], width: float = 3.6, share: Literal["row", "none"] = "row"
+    *, rows: int, columns: int, heights: Sequence[float], width: float = 3.6, aligned: bool = True
 ) -> tuple[Figure, NDArray[Any]]:
-    """Return a figure and its panels; panels of a row share their vertical axis unless told otherwise."""
+    """Return a figure and its panels; panels of a row share their vertical axis if ``aligned``."""
     layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)
     figure = Figure(figsize=(width * columns, 1.3 * sum(heights)), layout=layout)
-    panels = figure.subplots(rows, columns, squeeze=False, sharey=share, height_ratios=heights)
+    panels = figure.subplots(
+        rows, columns, squeeze=False, sharey="row" if aligned else "none", height_ratios=heights
+    )
     return figure, panels
 
 

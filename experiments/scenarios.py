@@ -6,7 +6,7 @@ percentile of its N scores, and scores are clipped to that range, as in the pape
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -51,15 +51,16 @@ class Scenario:
     """A public guess of each candidate's score: the middle of the range it is clipped to."""
     drawn: FloatArray
     """The scores before clipping."""
+    groups: int = 1
+    """How many groups of users there are; trials come from each in turn."""
 
     def first(self, trials: int) -> "Scenario":
         """Return the scenario's first trials alone; sensitivities still come from all of them."""
         varies = self.sensitivities.ndim > 1
-        return Scenario(
-            title=self.title,
+        return replace(
+            self,
             scores=self.scores[:trials],
             sensitivities=self.sensitivities[:trials] if varies else self.sensitivities,
-            anchors=self.anchors,
             drawn=self.drawn[:trials],
         )
 
@@ -142,7 +143,7 @@ def _two_groups(title: str, high: int, above: Sequence[float], below: Sequence[f
 def _two_camps(title: str, stream: int, deviation: float) -> Scenario:
     """Return users of two groups in turn, with opposite mean scores −8 + 0.08a and 8 − 0.08a, a = 0…99."""
     means = np.outer(np.where(np.arange(TRIALS) % 2, -1.0, 1.0), -8 + 0.08 * np.arange(CANDIDATES))
-    return _clipped(title, _stream(stream), means, np.full(CANDIDATES, deviation))
+    return replace(_clipped(title, _stream(stream), means, np.full(CANDIDATES, deviation)), groups=2)
 
 
 def _clipped(title: str, random: np.random.Generator, means: FloatArray, deviations: FloatArray) -> Scenario:

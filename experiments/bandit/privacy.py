@@ -85,7 +85,7 @@ def _errors(horizon: int) -> pa.Table:
 
 
 def _draw(data: Tables) -> Figure:
-    figure, ((bars, losses, errors),) = drawing.grid(rows=1, columns=3, heights=(3.2,), width=4.4, share="none")
+    figure, ((bars, losses, errors),) = drawing.grid(rows=1, columns=3, heights=(3.2,), width=4.4, aligned=False)
     _draw_accounts(bars, data["accounts"])
     table = data["losses"]
     items, means, quantiles = (table[name].to_numpy() for name in ("item", "means", "quantiles"))

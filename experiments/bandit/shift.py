@@ -23,7 +23,7 @@ WITH_MEANS = ("mgem", "rs", "rnm", "gem", "krr", "ucb", "thompson")
 
 def _draw(data: Tables) -> Figure:
     runs = Outcomes(data["runs"])
-    figure, panels = drawing.grid(rows=3, columns=2, heights=(3.4, 2.6, 2.6), width=5.2, share="none")
+    figure, panels = drawing.grid(rows=3, columns=2, heights=(3.4, 2.6, 2.6), width=5.2, aligned=False)
     (reward, regret), (first_means, second_means), (first_quantiles, second_quantiles) = panels
     for panel, column in ((reward, "reward"), (regret, "regret")):
         _curves(panel, runs, column, runs.policies)

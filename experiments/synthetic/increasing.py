@@ -6,11 +6,12 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
+import dpselect as dps
 from experiments import drawing
 from experiments.curves import Curves, number
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
-from experiments.scenarios import FloatArray, increasing
+from experiments.scenarios import increasing
 from experiments.tables import Tables, where
 from experiments.trials import BETA, GAMMA, error_tasks
 
@@ -33,37 +34,30 @@ def _plan(effort: Effort) -> list[Task]:
 def _first_layout(t: float) -> pa.Table:
     scenario = increasing(t)
     k = scenario.scores.shape[1]
-    correlations = [
-        _rank_correlation(scores, sensitivities)
-        for scores, sensitivities in zip(scenario.scores[:500], scenario.sensitivities[:500], strict=True)
-    ]
+    correlations = dps.correlation.spearman(scenario.scores, scenario.sensitivities)
     return pa.table(
         {
             "scenario": [TITLES[t]] * k,
             "score": scenario.scores[0],
             "sensitivity": scenario.sensitivities[0],
-            "mean_correlation": [np.mean(correlations)] * k,
+            "mean_correlation": [float(correlations.mean())] * k,
         }
     )
 
 
-def _rank_correlation(scores: FloatArray, sensitivities: FloatArray) -> float:
-    """Return Spearman's correlation of numbers without ties."""
-    ranks = [np.argsort(np.argsort(values)) for values in (scores, sensitivities)]
-    return float(np.corrcoef(ranks)[0, 1])
-
-
 def _draw(data: Tables) -> Figure:
-    figure, panels = drawing.grid(rows=2, columns=len(SLOPES), heights=(1.8, 3), width=2.3, share="none")
-    for t, (top, bottom) in zip(SLOPES, panels.T, strict=True):
+    figure, panels = drawing.grid(rows=4, columns=4, heights=(1.8, 2.6, 1.8, 2.6), width=3.0, aligned=False)
+    columns = [panels[row : row + 2, column] for row in (0, 2) for column in range(4)]
+    for panel in columns.pop():
+        panel.set_axis_off()
+    for t, (top, bottom) in zip(SLOPES, columns, strict=True):
         layout = where(data["candidates"], scenario=TITLES[t])
         drawing.scatter(top, layout["score"].to_numpy(), layout["sensitivity"].to_numpy(), sizes=8)
         correlation = layout["mean_correlation"][0].as_py()
-        top.set_title(f"{TITLES[t]}\nSpearman {correlation:.2f}".replace("-", "−"))
+        top.set_title(f"{TITLES[t]}, Spearman {correlation:.2f}".replace("-", "−"))
         drawing.errors(bottom, where(data["errors"], scenario=TITLES[t]))
-        if t != SLOPES[0]:
-            top.set_ylabel("")
-    panels[1, 0].set_ylabel("mean squared error")
+    for row in (1, 3):
+        panels[row, 0].set_ylabel("mean squared error")
     drawing.legend(figure, MECHANISMS, columns=7)
     return figure
 
@@ -101,17 +95,22 @@ def _check(data: Tables) -> Finding:
 INCREASING = Experiment(
     name="increasing-correlation",
     title="Increasing correlation",
-    caption="From left to right the correlation grows from −1 to +1, and the advantage passes from GEM to mGEM and RSᵧ.",
+    caption=(
+        "From left to right the correlation grows from −1 to +1, and the advantage passes from GEM to mGEM and RSᵧ."
+    ),
     description=(
-        "Seven columns, from strongly negative to strongly positive correlation. Top: the candidates of the first "
-        "trial. Bottom: mean squared error against ε. GEM’s curve is lowest on the left, mGEM’s on the right."
+        "Seven pairs of panels, from strongly negative to strongly positive correlation. Top: the candidates of "
+        "the first trial. Bottom: mean squared error against ε. GEM’s curve is lowest on the left, mGEM’s on the "
+        "right."
     ),
     choices={
         "scores": "(t·x + z)/5 shifted to start at 0, x and z standard normal, drawn anew for each trial",
         "sensitivities": "Δ = x − min x + 0.1: the paper gives none but asks for a linear relationship",
         "values of t": "all seven of the text; the paper’s figure shows six panels",
         "mechanisms": f"β = {BETA}, γ = {GAMMA}",
-        "error": "the exact error of each trial, averaged; fewer trials for RSᵧ and RNMH; bands are ±2 standard errors",
+        "error": (
+            "the exact error of each trial, averaged; fewer trials for RSᵧ and RNMH; bands are ±2 standard errors"
+        ),
     },
     plan=_plan,
     draw=_draw,
@@ -119,8 +118,8 @@ INCREASING = Experiment(
         Claim(
             id="S7",
             text=(
-                "Increasing correlation, t ∈ {−5, −0.8, −0.3, 0, 0.3, 0.8, 5}: GEM gains to the left, mGEM and RSᵧ to the "
-                "right, and the best heterogeneous mechanism’s gain over RNM grows with |correlation|."
+                "Increasing correlation, t ∈ {−5, −0.8, −0.3, 0, 0.3, 0.8, 5}: GEM gains to the left, mGEM and "
+                "RSᵧ to the right, and the best heterogeneous mechanism’s gain over RNM grows with |correlation|."
             ),
             check=_check,
         )

@@ -15,7 +15,7 @@ from experiments.trials import BETA
 __all__ = ["SKETCHES"]
 
 CANDIDATES = 30
-EPSILON = 8.0
+EPSILON = 4.0
 SLOPES = {"Positive correlation": (0.05, 0.55), "Negative correlation": (0.55, 0.05)}
 """The sensitivities of the worst and of the best candidate."""
 
@@ -64,14 +64,19 @@ def _draw(data: Tables) -> Figure:
 SKETCHES = Experiment(
     name="orders",
     title="What GEM and mGEM make of a correlation",
-    caption="A steeper line sees the good candidates further ahead: mGEM’s is under positive correlation, GEM’s under negative.",
+    caption=(
+        "A steeper line sees the good candidates further ahead: mGEM’s is under positive correlation, GEM’s under "
+        "negative."
+    ),
     description=(
         "Two panels. Under positive correlation the line q + tΔ rises most steeply and q − tΔ least; under "
         "negative correlation it is the other way round."
     ),
     choices={
         "candidates": f"k = {CANDIDATES}, scores from 2 to 5; sensitivities from 0.05 to 0.55, rising or falling",
-        "mechanisms": f"ε = {EPSILON:g}, β = {BETA}, so t = 2 log(k/β)/ε = {2 * np.log(CANDIDATES / BETA) / EPSILON:.2f}",
+        "mechanisms": (
+            f"ε = {EPSILON:g}, β = {BETA}, so t = 2 log(k/β)/ε = {2 * np.log(CANDIDATES / BETA) / EPSILON:.2f}"
+        ),
         "numbers": "drawn from these numbers, where the paper has a sketch",
     },
     plan=_plan,
