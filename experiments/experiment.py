@@ -28,6 +28,10 @@ class Effort:
     """How many cells a heat map has to a side, and how many points a curve over a parameter."""
     audit_restarts: int
     """How many ascents a search for the largest privacy loss runs."""
+    bandit_steps: int
+    """How long a bandit plays: a multiple of 125."""
+    bandit_worlds: int
+    """How often it plays."""
 
 
 FULL = Effort(
@@ -37,6 +41,8 @@ FULL = Effort(
     slow_trials=48,
     resolution=33,
     audit_restarts=16,
+    bandit_steps=50_000,
+    bandit_worlds=20,
 )
 FAST = Effort(
     description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH)",
@@ -45,6 +51,8 @@ FAST = Effort(
     slow_trials=4,
     resolution=17,
     audit_restarts=2,
+    bandit_steps=2_500,
+    bandit_worlds=6,
 )
 
 
