@@ -176,7 +176,7 @@ def view(setting: Setting) -> dict[str, Any]:
         },
         "probabilities": {name: law.tolist() for name, law in laws.items()},
         "errors": errors,
-        "advice": _advice(setting, errors),
+        "advice": _advice(errors),
         "curves": _curves(_without(setting, epsilon=1.0, neighbour=setting.scores)),
         "tilts": _tilts(_without(setting, tilt=0.0, neighbour=setting.scores)),
         "correlations": _correlations(scores, sensitivities),
@@ -289,7 +289,7 @@ def snippet(name: str, setting: Setting) -> str:
     )
 
 
-def _advice(setting: Setting, errors: Mapping[str, float]) -> dict[str, Any]:
+def _advice(errors: Mapping[str, float]) -> dict[str, Any]:
     ranked = sorted((error, name) for name, error in errors.items() if MECHANISMS[name].private)
     return {
         "ranking": [{"text": MECHANISMS[name].label, "error": error} for error, name in ranked[:3]],
