@@ -36,10 +36,10 @@ FULL = Effort(
     resolution=33,
 )
 FAST = Effort(
-    description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH)",
+    description="fast: 9 values of ε, 60 trials (2 for random stopping and RNMH)",
     epsilon_points=9,
     trials=60,
-    slow_trials=4,
+    slow_trials=2,
     resolution=17,
 )
 

@@ -13,7 +13,7 @@ from experiments import drawing
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import STYLES, contenders
-from experiments.scenarios import CANDIDATES, FloatArray, Scenario, negative, positive, uncorrelated
+from experiments.scenarios import CANDIDATES, TITLES, FloatArray, Scenario, negative, positive, uncorrelated
 from experiments.tables import Tables, where
 from experiments.trials import BETA, GAMMA
 
@@ -21,7 +21,7 @@ __all__ = ["SHARES"]
 
 EPSILON = 2.0
 BUILDERS = (positive, negative, uncorrelated)
-POSITIVE, NEGATIVE, NONE = (build().title for build in BUILDERS)
+POSITIVE, NEGATIVE, NONE = (TITLES[number] for number in (1, 2, 3))
 
 
 def _plan(effort: Effort) -> list[Task]:

@@ -13,7 +13,7 @@ import dpselect as dps
 from experiments import drawing
 from experiments.experiment import Effort, Experiment, Task
 from experiments.mechanisms import FAMILIES, Family
-from experiments.scenarios import SCENARIOS, FloatArray, Scenario
+from experiments.scenarios import SCENARIOS, TITLES, FloatArray, Scenario
 from experiments.tables import Tables, where
 from experiments.trials import BETA, summary
 
@@ -29,11 +29,11 @@ def _plan(effort: Effort) -> list[Task]:
     tilts = np.linspace(-LARGEST, LARGEST, effort.resolution)
     return [
         Task(
-            label=f"{build().title}, ε = {epsilon:g}, {family.label}",
+            label=f"{TITLES[number]}, ε = {epsilon:g}, {family.label}",
             table="errors",
             compute=partial(_errors, build, name, epsilon, tilts, effort),
         )
-        for build in SCENARIOS.values()
+        for number, build in SCENARIOS.items()
         for epsilon in EPSILONS
         for name, family in FAMILIES.items()
     ]
