@@ -141,6 +141,7 @@ def _section(experiment: Experiment, files: Mapping[str, Path], output: Path) ->
         experiment=experiment,
         image=pictures["svg"].read_bytes(),
         numbers=experiment.count(data) if experiment.count else None,
+        listing=experiment.list(data) if experiment.list else None,
         entries=ledger.assess(experiment.name, experiment.claims, data),
         files=[path.relative_to(output).as_posix() for path in (*files.values(), *pictures.values())],
     )

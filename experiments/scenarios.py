@@ -1,8 +1,8 @@
 """The paper's synthetic scenarios: score sets, one for each trial, and the sensitivities that go with them.
 
 A scenario is a short function that returns a :class:`Scenario`, whose arrays nobody changes. Where scores vary
-between trials, N = 5000 score sets are drawn with a fixed seed; a candidate's sensitivity is the distance between the
-10th and the 90th percentile of its N scores, and scores are clipped to that range, as in the paper's design.
+between trials, N = 5000 score sets are drawn with a fixed seed; a candidate's sensitivity is the distance between
+the 10th and the 90th percentile of its N scores, and scores are clipped to that range, as in the paper's design.
 """
 
 from collections.abc import Callable, Sequence
