@@ -26,6 +26,12 @@ class Effort:
     """The same for mechanisms whose exact law takes milliseconds a row: random stopping, RNMH."""
     resolution: int
     """How many cells a heat map has to a side, and how many points a curve over a parameter."""
+    audit_restarts: int
+    """How many ascents a search for the largest privacy loss runs."""
+    bandit_steps: int
+    """How long a bandit plays: a multiple of 125."""
+    bandit_worlds: int
+    """How often it plays."""
 
 
 FULL = Effort(
@@ -34,6 +40,9 @@ FULL = Effort(
     trials=5000,
     slow_trials=48,
     resolution=33,
+    audit_restarts=16,
+    bandit_steps=50_000,
+    bandit_worlds=20,
 )
 FAST = Effort(
     description="fast: 9 values of ε, 60 trials (2 for random stopping and RNMH)",
@@ -41,6 +50,9 @@ FAST = Effort(
     trials=60,
     slow_trials=2,
     resolution=17,
+    audit_restarts=2,
+    bandit_steps=2_500,
+    bandit_worlds=6,
 )
 
 
