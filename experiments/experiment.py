@@ -45,10 +45,10 @@ FULL = Effort(
     bandit_worlds=20,
 )
 FAST = Effort(
-    description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH), 1,250 bandit steps",
+    description="fast: 9 values of ε, 60 trials (2 for random stopping and RNMH), 1,250 bandit steps",
     epsilon_points=9,
     trials=60,
-    slow_trials=4,
+    slow_trials=2,
     resolution=17,
     audit_restarts=2,
     bandit_steps=1_250,

@@ -10,14 +10,14 @@ from experiments.curves import Curves
 from experiments.experiment import Effort, Experiment, Numbers, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import STYLES
-from experiments.scenarios import Scenario, negative, positive, uncorrelated
+from experiments.scenarios import SCENARIOS, TITLES, Scenario
 from experiments.tables import Tables, where
 from experiments.trials import BETA, GAMMA, error_tasks
 
 __all__ = ["BIMODAL"]
 
 SHOWN_EPSILONS = (0.1, 1.0, 10.0)
-BUILDERS = {build().title: build for build in (positive, negative, uncorrelated)}
+BUILDERS = {TITLES[number]: SCENARIOS[number] for number in (1, 2, 3)}
 POSITIVE, NEGATIVE, NONE = BUILDERS
 
 
