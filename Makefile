@@ -6,7 +6,7 @@ OUTPUT ?= output
 PYTEST_WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test test-statistics bench check format clean
+.PHONY: help docs paper test test-statistics bench check format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E "s/^([a-z-]+):.*## (.*)$$/make \1: \2/"
@@ -19,6 +19,9 @@ test: $(VENV)/.test  ## Run all tests but the long statistical ones
 
 test-statistics: $(VENV)/.test  ## Run the long goodness-of-fit tests
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m statistics
+
+docs: $(VENV)/.docs  ## Build the documentation site into output/site
+	$(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.bench  ## Measure speed against peers; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks
