@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.audits import AUDITS
 from experiments.bandit import EXPERIMENTS as BANDIT
 from experiments.experiment import FAST, FULL
 from experiments.files import replacing
@@ -15,7 +16,7 @@ from experiments.synthetic import EXPERIMENTS as SYNTHETIC
 
 __all__ = ["EXPERIMENTS", "main"]
 
-EXPERIMENTS = (*SYNTHETIC, *BANDIT)
+EXPERIMENTS = (*SYNTHETIC, AUDITS, *BANDIT)
 """In the order of the report."""
 
 PICTURES = {"scenarios.png": "scenarios-1-to-3.png"}

@@ -26,6 +26,8 @@ class Effort:
     """The same for mechanisms whose exact law takes milliseconds a row: random stopping, RNMH."""
     resolution: int
     """How many cells a heat map has to a side, and how many points a curve over a parameter."""
+    audit_restarts: int
+    """How many ascents a search for the largest privacy loss runs."""
     bandit_steps: int
     """How long a bandit plays: a multiple of 125."""
     bandit_worlds: int
@@ -38,15 +40,17 @@ FULL = Effort(
     trials=5000,
     slow_trials=48,
     resolution=33,
+    audit_restarts=16,
     bandit_steps=50_000,
     bandit_worlds=20,
 )
 FAST = Effort(
-    description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH), 1,250 bandit steps",
+    description="fast: 9 values of ε, 60 trials (2 for random stopping and RNMH), 1,250 bandit steps",
     epsilon_points=9,
     trials=60,
-    slow_trials=4,
+    slow_trials=2,
     resolution=17,
+    audit_restarts=2,
     bandit_steps=1_250,
     bandit_worlds=6,
 )

@@ -12,7 +12,7 @@ The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``, permute-
 
 from typing import NoReturn
 
-from dpselect import auditing, bounds, correlation, unsafe
+from dpselect import accounting, auditing, bounds, correlation, unsafe
 from dpselect._version import __version__
 from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
 from dpselect.guarantees import Guarantee
@@ -45,6 +45,7 @@ __all__ = [
     "StandardizedNoisyMax",
     "Uniform",
     "__version__",
+    "accounting",
     "auditing",
     "bounds",
     "correlation",
