@@ -35,7 +35,7 @@ class Effort:
 
 
 FULL = Effort(
-    description="full: 25 values of ε, 5000 trials (48 for random stopping and RNMH)",
+    description="full: 25 values of ε, 5000 trials (48 for random stopping and RNMH), 50,000 bandit steps",
     epsilon_points=25,
     trials=5000,
     slow_trials=48,
@@ -45,13 +45,13 @@ FULL = Effort(
     bandit_worlds=20,
 )
 FAST = Effort(
-    description="fast: 9 values of ε, 60 trials (2 for random stopping and RNMH)",
+    description="fast: 9 values of ε, 60 trials (2 for random stopping and RNMH), 1,250 bandit steps",
     epsilon_points=9,
     trials=60,
     slow_trials=2,
     resolution=17,
     audit_restarts=2,
-    bandit_steps=2_500,
+    bandit_steps=1_250,
     bandit_worlds=6,
 )
 

@@ -308,8 +308,9 @@ def _private_optimist(problem: Problem, settings: Sequence[Setting], seed: int) 
 
 
 TEAMS = (
-    private_team("mgem", "combined-gem"),
-    private_team("rnm", "rs", "gem"),
+    private_team("mgem", "rs"),
+    private_team("rnm", "gem"),
+    private_team("combined-gem"),
     private_team("krr"),
     Team(members=["uniform"], build=_random),
     Team(members=["private-ucb"], build=_private_optimist),

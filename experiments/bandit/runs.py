@@ -1,7 +1,7 @@
 """Who earned what: the simulations behind the bandit's figures, as tables."""
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from experiments.bandit.policies import TEAMS, Setting, private_team
+from experiments.bandit.policies import TEAMS, Setting
 from experiments.bandit.problem import Problem
 from experiments.bandit.simulation import Run, Trace, simulate_all
 from experiments.experiment import Effort, Task
 from experiments.scenarios import SEED
 
-__all__ = ["SETTINGS", "plan", "plan_settings", "problem_of", "times_of"]
+__all__ = ["POINTS", "SETTINGS", "VARIED", "plan", "plan_settings", "problem_of", "times_of"]
 
 IndexArray: TypeAlias = NDArray[np.int64]
 
@@ -37,6 +37,9 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
 )
 """What the sensitivity check compares."""
 
+VARIED = frozenset({"mgem", "rs", "rnm", "gem"})
+"""Whose settings it varies: the paper's policies with quantiles."""
+
 
 def problem_of(effort: Effort) -> Problem:
     """Return the paper's problem, shortened in the fast mode: the arms change places after three fifths."""
@@ -50,19 +53,39 @@ def times_of(problem: Problem) -> IndexArray:
 
 def plan(effort: Effort) -> list[Task]:
     """Return the task that plays all policies as the paper has it."""
-    return [Task(label="all policies", table="runs", compute=partial(_play, effort))]
+    return [Task(label="all policies", table="runs", compute=partial(_runs, effort))]
 
 
 def plan_settings(effort: Effort) -> list[Task]:
-    """Return the task that plays the policies with quantiles under each setting."""
-    return [Task(label="all settings", table="settings", compute=partial(_play_settings, effort))]
+    """Return the task that plays some policies under each setting."""
+    return [Task(label="all settings", table="settings", compute=partial(_settings, effort))]
 
 
-def _play(effort: Effort) -> pa.Table:
+@cache
+def _play(effort: Effort) -> dict[str, Trace]:
+    """Return all runs of all policies. Both tables come from these: runs side by side cost little more than one."""
     problem = problem_of(effort)
-    runs = [Run(setting=Setting(), world=world) for world in range(effort.bandit_worlds)]
-    traces = simulate_all(TEAMS, problem, runs, times=times_of(problem), seed=SEED)
-    return pa.concat_tables(_whole_story(policy, trace) for policy, trace in traces.items())
+    usual = [Run(setting=Setting(), world=world) for world in range(effort.bandit_worlds)]
+    others = [
+        Run(setting=setting, world=world)
+        for setting in SETTINGS.values()
+        for world in _settings_worlds(effort)
+        if setting != Setting()
+    ]
+    games = [(team, usual + others if set(team.members) <= VARIED else usual) for team in TEAMS]
+    return simulate_all(games, problem, times=times_of(problem), seed=SEED)
+
+
+def _settings_worlds(effort: Effort) -> range:
+    """Return a quarter of the worlds: enough to see whether anything turns round."""
+    return range(max(effort.bandit_worlds // 4, 2))
+
+
+def _runs(effort: Effort) -> pa.Table:
+    return pa.concat_tables(
+        _whole_story(policy, trace.part([run.setting == Setting() for run in trace.runs]))
+        for policy, trace in _play(effort).items()
+    )
 
 
 def _whole_story(policy: str, trace: Trace) -> pa.Table:
@@ -86,18 +109,19 @@ def _whole_story(policy: str, trace: Trace) -> pa.Table:
     )
 
 
-def _play_settings(effort: Effort) -> pa.Table:
+def _settings(effort: Effort) -> pa.Table:
+    worlds = _settings_worlds(effort)
     problem = problem_of(effort)
-    # A quarter of the worlds: a look at whether anything turns round, not a measurement.
-    worlds = range(max(effort.bandit_worlds // 4, 2))
-    runs = [Run(setting=setting, world=world) for setting in SETTINGS.values() for world in worlds]
-    teams = [private_team("rs", "mgem"), private_team("rnm", "gem")]
-    traces = simulate_all(teams, problem, runs, times=np.array([problem.shift, problem.horizon]), seed=SEED)
-    return pa.concat_tables(_end(problem, policy, trace) for policy, trace in traces.items())
+    return pa.concat_tables(
+        _end(problem, policy, trace.part([run.world in worlds for run in trace.runs]))
+        for policy, trace in _play(effort).items()
+        if policy in VARIED
+    )
 
 
 def _end(problem: Problem, policy: str, trace: Trace) -> pa.Table:
     """Return a row for each run: what it lost, and what the oracle would have earned on average."""
+    shift = int(np.searchsorted(trace.times, problem.shift))
     names = {setting: name for name, setting in SETTINGS.items()}
     best = [max(problem.clipped_mean(arm, run.setting.clip, shifted=False) for arm in (0, 1)) for run in trace.runs]
     return pa.table(
@@ -105,8 +129,8 @@ def _end(problem: Problem, policy: str, trace: Trace) -> pa.Table:
             "policy": [policy] * len(trace.runs),
             "setting": [names[run.setting] for run in trace.runs],
             "world": [run.world for run in trace.runs],
-            "regret_before": trace.regrets[0],
-            "regret_after": trace.regrets[1] - trace.regrets[0],
+            "regret_before": trace.regrets[shift],
+            "regret_after": trace.regrets[-1] - trace.regrets[shift],
             "oracle_before": np.multiply(best, problem.shift),
             "oracle_after": np.multiply(best, problem.horizon - problem.shift),
         }

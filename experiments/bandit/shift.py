@@ -106,7 +106,7 @@ BANDIT = Experiment(
     ),
     choices={
         "arms": "rewards N(0.2, 0.1²) and N(0.8, 0.3²), clipped to [0, 1]; they change places at the shift",
-        "length": "T = 50,000, shift at 30,000, as the caption has it (the text: 500); fast mode: 2,500 and 1,500",
+        "length": "T = 50,000, shift at 30,000, as the caption has it (the text: 500); fast mode: 1,250 and 750",
         "runs": "20 (6 in the fast mode); what an arm would pay in a step is the same for all policies of a run",
         "private policies": "ε_M = ε_p = 1, ε_S = 1 (4 for kRR), β = γ = 0.05, windows of 200 rewards of an arm",
         "private means": "from the hybrid mechanism, over the whole past, not clipped",

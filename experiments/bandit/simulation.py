@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from typing import TypeAlias
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,7 @@ class Trace:
     pulls: IndexArray
     """How often each arm was pulled in all: (runs, arms)."""
 
-    def part(self, rows: Sequence[int] | slice | IndexArray) -> "Trace":
+    def part(self, rows: Sequence[bool] | slice) -> "Trace":
         """Return the trace of some of the runs."""
         index = np.arange(len(self.runs))[rows]
         return Trace(
@@ -77,11 +78,10 @@ def simulate(
     What an arm would pay depends on ``seed``, the world and the step only: all policies meet the same luck there.
     """
     worlds = 1 + max(run.world for run in runs)
-    luck, own = np.random.SeedSequence(seed).generate_state(2).tolist()
-    table = problem.rewards(worlds, np.random.default_rng(luck))
+    table = problem.rewards(worlds, np.random.default_rng(seed))
     everybody = [run for _ in team.members for run in runs]
     settings = [run.setting for run in everybody]
-    learner = team.build(problem, settings, own)
+    learner = team.build(problem, settings, _own_seed(team, seed))
     recorder = _Recorder(problem, settings, times)
     clips = np.array([setting.clip for setting in settings])
     chosen_worlds = [run.world for run in everybody]
@@ -146,17 +146,27 @@ class _Recorder:
 
 
 def simulate_all(
-    teams: Sequence[Team], problem: Problem, runs: Sequence[Run], *, times: IndexArray, seed: int
+    games: Sequence[tuple[Team, Sequence[Run]]], problem: Problem, *, times: IndexArray, seed: int
 ) -> dict[str, Trace]:
-    """Return what happens to each member of all teams; long games are shared out to the machine's processors."""
-    play = partial(simulate, problem=problem, runs=runs, times=times, seed=seed)
+    """Return what happens to each member of each team, in the runs that go with it.
+
+    Long games are shared out to the machine's processors.
+    """
+    play = partial(simulate, times=times, seed=seed)
+    arguments = [(team, problem, runs) for team, runs in games]
     if problem.horizon < WORTH_A_PROCESS:
-        results = [play(team) for team in teams]
+        results = [play(*each) for each in arguments]
     else:
         # Fresh processes, not forked ones: those would inherit locks of threads that they do not have.
-        with get_context("spawn").Pool(min(_processors(), len(teams)), initializer=_leave_interrupts_alone) as pool:
-            results = list(pool.imap(play, teams))
+        processes = min(_processors(), len(games))
+        with get_context("spawn").Pool(processes, initializer=_leave_interrupts_alone) as pool:
+            results = pool.starmap(play, arguments, chunksize=1)
     return {member: trace for result in results for member, trace in result.items()}
+
+
+def _own_seed(team: Team, seed: int) -> int:
+    """Return a seed for a team's own noise, apart from that of other teams and of the worlds."""
+    return int(np.random.SeedSequence([seed, crc32(" ".join(team.members).encode())]).generate_state(1)[0])
 
 
 def _leave_interrupts_alone() -> None:

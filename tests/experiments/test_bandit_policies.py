@@ -161,8 +161,7 @@ def test_before_a_window_is_full_the_sensitivity_is_the_range():
 
 
 def worlds_of(problem, seed, count=3):
-    luck = np.random.SeedSequence(seed).generate_state(2).tolist()[0]
-    return np.clip(problem.rewards(count, np.random.default_rng(luck)), 0, 1)
+    return np.clip(problem.rewards(count, np.random.default_rng(seed)), 0, 1)
 
 
 def play(table, world, choose):
@@ -257,12 +256,12 @@ def test_settings_change_only_their_own_runs():
 
 
 def test_processes_return_what_one_process_returns(monkeypatch):
-    teams = [team_of("ucb"), private_team("gem")]
+    games = [(team_of("ucb"), RUNS), (private_team("gem"), RUNS[:2])]
     short = Problem(horizon=250, shift=150)
     arguments = {"times": np.array([150, 250]), "seed": 3}
-    serial = simulate_all(teams, short, RUNS, **arguments)
+    serial = simulate_all(games, short, **arguments)
     monkeypatch.setattr("experiments.bandit.simulation.WORTH_A_PROCESS", 0)
-    parallel = simulate_all(teams, short, RUNS, **arguments)
+    parallel = simulate_all(games, short, **arguments)
     assert list(serial) == list(parallel) == ["ucb", "gem"]
     for name, trace in serial.items():
         np.testing.assert_array_equal(trace.rewards, parallel[name].rewards)

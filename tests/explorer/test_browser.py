@@ -16,7 +16,7 @@ import dpselect as dps
 from dpselect.explorer import serve
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-PATIENCE = 60_000
+PATIENCE = 120_000
 """Milliseconds until a browser on a busy machine must have answered."""
 
 if CHROMIUM is None and os.environ.get("CI"):
@@ -153,6 +153,7 @@ def test_a_view_is_shared_by_its_address(visit):
 def test_a_broken_address_falls_back_and_says_so(visit):
     one = visit("#candidates=nonsense&epsilon=-5&tilt=abc")
     expect(one.page.locator("#scenario")).to_have_value("1")
+    expect(one.page.locator("#link-note")).to_contain_text("could not be read")
     assert one.page.locator("#epsilon-value").inner_text() == "1"
 
 

@@ -67,7 +67,7 @@ function readAddress() {
     }
   } catch {
     chooseScenario(null);
-    complain("The link’s candidates could not be read; this is the first scenario.");
+    $("link-note").textContent = "The link’s candidates could not be read; this is the first scenario.";
   }
 }
 
