@@ -11,14 +11,14 @@ PYTEST_WORKERS ?= auto
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E "s/^([a-z-]+):.*## (.*)$$/make \1: \2/"
 
-paper: $(VENV)/.paper  ## Reproduce the paper into one HTML report, output/report.html (FAST=1 for a quick look)
-	$(BIN)/python -m experiments --output $(OUTPUT) $(if $(FAST),--fast)
+paper: $(VENV)/.paper  ## Reproduce the paper into output/report.html (FAST=1 for a quick look, FIGURE=name for one alone)
+	$(BIN)/python -m experiments --output $(OUTPUT) $(if $(FAST),--fast) $(addprefix --only ,$(FIGURE))
 
 test: $(VENV)/.test  ## Run all tests but the long statistical ones
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m "not statistics"
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not statistics"
 
 test-statistics: $(VENV)/.test  ## Run the long goodness-of-fit tests
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m statistics
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m statistics
 
 docs: $(VENV)/.docs  ## Build the documentation site into output/site
 	$(BIN)/mkdocs build --strict
