@@ -151,7 +151,8 @@ def _draw(data: Tables) -> Figure:
     right.set(
         title="Chance to break the bound", xlabel="privacy budget ε", xscale="log", yscale="log", ylim=(1e-6, 0.2)
     )
-    drawing.plain_numbers(right.xaxis)
+    for axis in (right.xaxis, right.yaxis):
+        drawing.plain_numbers(axis)
     right.legend(fontsize=8.5)
     return figure
 
