@@ -127,9 +127,8 @@ def _draw(
         warnings.simplefilter("always")
         figure = draw(_read(files))
         # Lay the panels out once, not for each format.
-        if (layout := figure.get_layout_engine()) is not None:
-            layout.execute(figure)
-            figure.set_layout_engine("none")
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
         for suffix, path in pictures.items():
             with replacing(path) as temporary:
                 figure.savefig(temporary, format=suffix, metadata=FORMATS[suffix])
