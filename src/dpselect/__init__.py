@@ -12,7 +12,7 @@ The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``, permute-
 
 from typing import NoReturn
 
-from dpselect import pools, tuning, unsafe
+from dpselect import accounting, auditing, pools, tuning, unsafe
 from dpselect._version import __version__
 from dpselect.evaluation import expected_error
 from dpselect.guarantees import Guarantee
@@ -46,6 +46,8 @@ __all__ = [
     "StandardizedNoisyMax",
     "Uniform",
     "__version__",
+    "accounting",
+    "auditing",
     "expected_error",
     "gem_scores",
     "pools",
