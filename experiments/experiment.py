@@ -29,11 +29,11 @@ class Effort:
 
 
 FULL = Effort(
-    description="full: 25 values of ε, 5000 trials (100 for random stopping and RNMH)",
+    description="full: 25 values of ε, 5000 trials (48 for random stopping and RNMH)",
     epsilon_points=25,
     trials=5000,
-    slow_trials=100,
-    resolution=41,
+    slow_trials=48,
+    resolution=33,
 )
 FAST = Effort(
     description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH)",

@@ -40,19 +40,19 @@ def run(experiments: Sequence[Experiment], effort: Effort, output: Path, *, page
     """
     started = time.monotonic()
     plans = [experiment.plan(effort) for experiment in experiments]
+    # All at once: code that changes during the run must not pass for the code that is running.
+    kept = [Parts.of(experiment, effort, output) for experiment in experiments]
     sections: list[report.Section] = []
-    reused = 0
     with Progress(sum(len(plan) + 1 for plan in plans)) as progress:
-        for experiment, plan in zip(experiments, plans, strict=True):
-            parts = Parts.of(experiment, effort, output)
+        for experiment, plan, parts in zip(experiments, plans, kept, strict=True):
             files = _compute(experiment, plan, parts, output, progress)
-            reused += parts.reused
             progress.begin(f"{experiment.title}: drawing")
             sections.append(_draw(experiment, files, output))
     entries = ledger.in_order([entry for section in sections for entry in section.entries])
     if page == "report.html":
         tables.write(ledger.table(entries), output / "tables" / "claims.csv")
     steps = sum(len(plan) for plan in plans)
+    reused = sum(parts.reused for parts in kept)
     origin = report.provenance(effort, time.monotonic() - started, steps=steps, reused=reused)
     path = output / page
     report.write(path, sections, entries, origin)

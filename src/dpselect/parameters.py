@@ -85,6 +85,16 @@ def count(name: str, value: object, *, least: int = 1) -> int:
     return int(value)
 
 
+def whole(name: str, value: object, *, least: int, below: int = 2**31) -> int:
+    """Return a whole number from ``least`` up, and below a limit."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ValueError(f"{name} must be a whole number, not {type(value).__name__}")
+    number = int(value)
+    if not least <= number < below:
+        raise ValueError(f"{name} must be at least {least} and below {below}, not {number}")
+    return number
+
+
 def flag(name: str, value: object) -> bool:
     """Return True or False."""
     if not isinstance(value, bool):
