@@ -14,7 +14,7 @@ PUBLIC = {
     *("RandomizedResponse", "Uniform", "unsafe", "MECHANISMS", "Mechanism", "Guarantee", "Randomness"),
     *("expected_error", "expected_regret", "error_quantile", "probability_of_best"),
     *("gem_scores", "bounds", "correlation", "__version__", "accounting", "auditing"),
-    *("advice", "advise", "pools", "tune", "tuning"),
+    *("advice", "pools", "tuning"),
 }
 
 

@@ -12,7 +12,7 @@ The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``, permute-
 
 from typing import NoReturn
 
-from dpselect import accounting, auditing, bounds, correlation, pools, tuning, unsafe
+from dpselect import accounting, advice, auditing, bounds, correlation, pools, tuning, unsafe
 from dpselect._version import __version__
 from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
 from dpselect.guarantees import Guarantee
@@ -30,7 +30,6 @@ from dpselect.mechanisms import (
 )
 from dpselect.randomness import Randomness
 from dpselect.registry import MECHANISMS
-from dpselect.tuning import tune
 
 __all__ = [
     "GEM",
@@ -47,6 +46,7 @@ __all__ = [
     "Uniform",
     "__version__",
     "accounting",
+    "advice",
     "auditing",
     "bounds",
     "correlation",
@@ -55,9 +55,8 @@ __all__ = [
     "expected_regret",
     "gem_scores",
     "pools",
-    "tune",
-    "tuning",
     "probability_of_best",
+    "tuning",
     "unsafe",
 ]
 
