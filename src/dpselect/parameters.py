@@ -1,7 +1,7 @@
 """Checks of a mechanism's own parameters. They are public, so messages may show them."""
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
 Noise: TypeAlias = Literal["exponential", "laplace", "gumbel"]
@@ -57,6 +57,16 @@ def probability(name: str, value: object) -> float:
     number = positive(name, value)
     if not number <= 1:
         raise ValueError(f"{name} must lie above 0 and be at most 1, not {number}")
+    return number
+
+
+def whole(name: str, value: object, *, least: int) -> int:
+    """Return a whole number from ``least`` up."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ValueError(f"{name} must be a whole number, not {type(value).__name__}")
+    number = int(value)
+    if number < least or number >= 2**31:
+        raise ValueError(f"{name} must be at least {least} and below 2^31, not {number}")
     return number
 
 
