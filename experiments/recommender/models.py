@@ -30,6 +30,10 @@ class Model(Protocol):
         """Return the scores of items ``first`` to ``last`` − 1 for each user, as a dense array."""
         ...
 
+    def decode_all(self, codes: sparse.csr_array) -> sparse.csr_array:
+        """Return the scores of all items that are not 0."""
+        ...
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +51,10 @@ class DenseModel:
         """Return uᵀB for some columns of B."""
         return np.asarray(codes @ self.weights[:, first:last], dtype=np.float32)
 
+    def decode_all(self, codes: sparse.csr_array) -> sparse.csr_array:
+        """Return uᵀB."""
+        return sparse.csr_array(codes @ self.weights)
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +62,9 @@ class SparseModel:
     """Scores u ↦ uᵀW₀W₁ with two sparse matrices."""
 
     encoder: sparse.csr_array
-    decoder: sparse.csc_array
+    decoder: sparse.csr_array
+    by_item: sparse.csc_array
+    """The decoder once more, for blocks of items."""
     description: str
 
     def encode(self, inputs: Likes) -> sparse.csr_array:
@@ -63,8 +73,11 @@ class SparseModel:
 
     def decode(self, codes: sparse.csr_array, first: int, last: int) -> Scores:
         """Return (uᵀW₀)W₁ for some columns of W₁."""
-        columns = self.decoder if (first, last) == (0, self.decoder.shape[1]) else self.decoder[:, first:last]
-        return np.asarray((codes @ columns.tocsr()).toarray(), dtype=np.float32)
+        return np.asarray((codes @ self.by_item[:, first:last].tocsr()).toarray(), dtype=np.float32)
+
+    def decode_all(self, codes: sparse.csr_array) -> sparse.csr_array:
+        """Return (uᵀW₀)W₁."""
+        return sparse.csr_array(codes @ self.decoder)
 
 
 def fit_ease(train: Likes, *, l2: float) -> DenseModel:

@@ -66,6 +66,7 @@ def fit_sansa(
     encoder, decoder = model.weights
     return SparseModel(
         encoder=sparse.csr_array(encoder, dtype=np.float32),
-        decoder=sparse.csc_array(decoder, dtype=np.float32),
+        decoder=sparse.csr_array(decoder, dtype=np.float32),
+        by_item=sparse.csc_array(decoder, dtype=np.float32),
         description=f"SANSA, density {density:.3g}, λ = {l2:g}, {factorisation.upper()}, scans: {scans}",
     )

@@ -108,30 +108,63 @@ def find_candidates(
     if size > items:
         raise ValueError(f"size must be at most the number of items, {items}")
     codes = model.encode(inputs)
-    found = np.empty((users, size), np.int32)
+    best = np.empty((users, size), np.int32)
     values = np.empty((users, size), np.float32)
     nonzero = np.empty(users, np.int32)
-    for first, last in _blocks(users, block_bytes // (4 * items)):
-        scores = model.decode(codes[first:last], 0, items)
-        owners = np.repeat(np.arange(last - first), np.diff(inputs.indptr[first : last + 1]))
-        scores[owners, inputs.indices[inputs.indptr[first] : inputs.indptr[last]]] = -np.inf
-        nonzero[first:last] = np.count_nonzero(scores, axis=1) - np.diff(inputs.indptr[first : last + 1])
-        for row, user in zip(scores, range(first, last), strict=True):
-            best = _best(row, size)
-            found[user], values[user] = best, row[best]
+    taken = np.zeros(items, dtype=bool)
+    for first, last in _blocks(users, block_bytes // (8 * items)):
+        scores = model.decode_all(codes[first:last])
+        for user, start, end in zip(range(first, last), scores.indptr, scores.indptr[1:], strict=False):
+            seen = inputs.indices[inputs.indptr[user] : inputs.indptr[user + 1]]
+            best[user], values[user], nonzero[user] = _best(
+                scores.indices[start:end], scores.data[start:end], seen, taken, size
+            )
         step("candidates", last / users)
-    if np.isinf(values).any():
-        raise ValueError(f"size must be at most the number of items that a user has not seen, {size} is not")
-    return Candidates(items=found, scores=values, nonzero=nonzero)
+    return Candidates(items=best, scores=values, nonzero=nonzero)
 
 
-def _best(row: FloatArray, size: int) -> NDArray[np.int64]:
-    """Return the positions of the largest numbers in order; of equal ones, the lowest positions."""
-    threshold = np.partition(row, row.size - size)[row.size - size]
-    above = np.flatnonzero(row > threshold)
-    level = np.flatnonzero(row == threshold)[: size - above.size]
-    best = np.concatenate([above, level])
-    return best[np.argsort(-row[best], kind="stable")]
+def _best(
+    items: NDArray[np.int32], scores: FloatArray, seen: NDArray[np.int32], taken: NDArray[np.bool_], size: int
+) -> tuple[NDArray[np.int32], FloatArray, int]:
+    """Return the best unseen items, their scores, and how many unseen items have a score other than 0.
+
+    Args:
+        items: The items whose score is not 0, in any order; all others have score 0.
+        scores: Their scores.
+        seen: Items to leave out.
+        taken: Room to work in: False for every item, before and after.
+        size: How many.
+    """
+    taken[seen] = True
+    kept = ~taken[items] & (scores != 0)
+    items, scores = items[kept], scores[kept]
+    positive = np.flatnonzero(scores > 0)
+    chosen = positive[_largest(items[positive], scores[positive], size)]
+    best, values = items[chosen], scores[chosen]
+    if best.size < size:
+        taken[items] = True
+        zeros = np.flatnonzero(~taken)[: size - best.size].astype(np.int32)
+        best, values = np.concatenate([best, zeros]), np.concatenate([values, np.zeros(zeros.size, np.float32)])
+    if best.size < size:
+        negative = np.flatnonzero(scores < 0)
+        chosen = negative[_largest(items[negative], scores[negative], size - best.size)]
+        best, values = np.concatenate([best, items[chosen]]), np.concatenate([values, scores[chosen]])
+    taken[items] = False
+    taken[seen] = False
+    if best.size < size:
+        raise ValueError(f"size must be at most the number of items that a user has not seen; {size} is not")
+    return best, values, items.size
+
+
+def _largest(items: NDArray[np.int32], scores: FloatArray, size: int) -> NDArray[np.int64]:
+    """Return the positions of the largest scores in order; of equal ones, the more popular item comes first."""
+    if scores.size > size:
+        threshold = np.partition(scores, scores.size - size)[scores.size - size]
+        near = np.flatnonzero(scores >= threshold)
+        items, scores = items[near], scores[near]
+    else:
+        near = np.arange(scores.size)
+    return near[np.lexsort((items, -scores))[:size]]
 
 
 def score_items(model: Model, inputs: Likes, items: NDArray[np.int32], *, block_bytes: int = BLOCK_BYTES) -> FloatArray:
@@ -139,11 +172,9 @@ def score_items(model: Model, inputs: Likes, items: NDArray[np.int32], *, block_
     users, total = inputs.shape
     codes = model.encode(inputs)
     chosen = np.empty((users, items.size), np.float32)
-    for first, last in _blocks(users, block_bytes // (4 * total)):
-        scores = model.decode(codes[first:last], 0, total)
-        owners = np.repeat(np.arange(last - first), np.diff(inputs.indptr[first : last + 1]))
-        scores[owners, inputs.indices[inputs.indptr[first] : inputs.indptr[last]]] = -np.inf
-        chosen[first:last] = scores[:, items]
+    for first, last in _blocks(users, block_bytes // (8 * total)):
+        chosen[first:last] = model.decode_all(codes[first:last])[:, items].toarray()
+    chosen[inputs[:, items].toarray() > 0] = -np.inf
     return chosen
 
 
