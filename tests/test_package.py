@@ -14,7 +14,7 @@ import dpselect as dps
 PUBLIC = {
     *("NoisyMax", "GEM", "ModifiedGEM", "StandardizedNoisyMax", "RandomStopping", "CombinedGEM"),
     *("RandomizedResponse", "Uniform", "unsafe", "MECHANISMS", "Mechanism", "Guarantee", "Randomness"),
-    *("expected_error", "gem_scores", "correlation", "__version__"),
+    *("expected_error", "gem_scores", "correlation", "__version__", "auditing"),
 }
 
 

@@ -12,7 +12,7 @@ The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``, permute-
 
 from typing import NoReturn
 
-from dpselect import correlation, unsafe
+from dpselect import auditing, correlation, unsafe
 from dpselect._version import __version__
 from dpselect.evaluation import expected_error
 from dpselect.guarantees import Guarantee
@@ -45,6 +45,7 @@ __all__ = [
     "StandardizedNoisyMax",
     "Uniform",
     "__version__",
+    "auditing",
     "correlation",
     "expected_error",
     "gem_scores",

@@ -70,6 +70,15 @@ def whole(name: str, value: object, *, least: int) -> int:
     return number
 
 
+def count(name: str, value: object, *, least: int = 1) -> int:
+    """Return a whole number that is not below the least one allowed."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ValueError(f"{name} must be a whole number, not {type(value).__name__}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+    return int(value)
+
+
 def flag(name: str, value: object) -> bool:
     """Return True or False."""
     if not isinstance(value, bool):
