@@ -12,7 +12,7 @@ The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``, permute-
 
 from typing import NoReturn
 
-from dpselect import auditing, correlation, unsafe
+from dpselect import auditing, correlation, pools, tuning, unsafe
 from dpselect._version import __version__
 from dpselect.evaluation import expected_error
 from dpselect.guarantees import Guarantee
@@ -30,6 +30,7 @@ from dpselect.mechanisms import (
 )
 from dpselect.randomness import Randomness
 from dpselect.registry import MECHANISMS
+from dpselect.tuning import tune
 
 __all__ = [
     "GEM",
@@ -49,6 +50,9 @@ __all__ = [
     "correlation",
     "expected_error",
     "gem_scores",
+    "pools",
+    "tune",
+    "tuning",
     "unsafe",
 ]
 
