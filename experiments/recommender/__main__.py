@@ -1,17 +1,14 @@
 """The command line: ``python -m experiments.recommender``."""
 
 import argparse
-import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from tqdm import tqdm
-
-from experiments.recommender import pipeline, results
+from experiments.recommender import results
+from experiments.recommender.alone import execute_alone
 from experiments.recommender.datasets import DATASETS, Run, runs_in
 from experiments.recommender.formats import BadDataError
 from experiments.recommender.sansa import SANSA_MISSING, sansa_is_installed
@@ -55,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = 0
     for run in runs:
         try:
-            folder = _alone(run, options.data, options.output)
+            folder = execute_alone(run, Path(options.data), options.output)
         except (BadDataError, FileNotFoundError, ValueError, BrokenProcessPool) as error:
             print(f"{run.title}: {error}", file=sys.stderr)
             failed += 1
@@ -85,34 +82,6 @@ def _runs(parser: argparse.ArgumentParser, folder: Path | None, only: Sequence[s
 
 def _sources() -> str:
     return "where to get the sets: " + " ".join(dataset.source for dataset in DATASETS.values())
-
-
-def _alone(run: Run, folder: Path, output: Path) -> Path:
-    """Run in a process of its own, so that its memory is its own and gone afterwards."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context) as process:
-        return process.submit(_execute, run, Path(folder), output).result()
-
-
-def _execute(run: Run, folder: Path, output: Path) -> Path:
-    with tqdm(total=100, desc=run.title, file=sys.stderr, unit="%", leave=False, disable=None) as bar:
-        return pipeline.execute(run, folder, output, _teller(run, bar))
-
-
-def _teller(run: Run, bar: "tqdm[object]") -> Callable[[str, float], None]:
-    """Return what shows progress: a bar on a terminal, a line for each stage elsewhere."""
-    said: set[str] = set()
-
-    def say(stage: str, share: float) -> None:
-        if bar.disable:
-            if stage not in said:
-                said.add(stage)
-                print(f"{run.title}: {stage}", file=sys.stderr, flush=True)
-            return
-        bar.set_postfix_str(stage, refresh=False)
-        bar.update(100 * share - bar.n)
-
-    return say
 
 
 if __name__ == "__main__":

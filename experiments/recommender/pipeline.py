@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import parquet
 
 import dpselect as dps
 from experiments import report, tables
@@ -151,7 +152,7 @@ def _errors(home: Path, log: Log, variants: dict[str, protocol.Lists], gamma: fl
     parts: list[pa.Table] = []
     steps = [(variant, epsilon) for variant in variants for epsilon in protocol.EPSILONS]
     for number, (variant, epsilon) in enumerate(steps):
-        path = home / "parts" / f"{variant}-{epsilon:g}.csv"
+        path = home / "parts" / f"{variant}-{epsilon:g}.parquet"
         if not path.is_file():
             with log.stage("errors"):
                 rows = []
@@ -159,8 +160,9 @@ def _errors(home: Path, log: Log, variants: dict[str, protocol.Lists], gamma: fl
                     log.say("errors", (number + place / len(STYLES)) / len(steps))
                     found = protocol.error_row(variants[variant], mechanism, epsilon, gamma=gamma, seed=SEED)
                     rows.append({"variant": variant} | dict(found))
-            tables.write(results.from_rows(rows), path)
-        parts.append(tables.read(path))
+            with replacing(path) as temporary:
+                parquet.write_table(results.from_rows(rows), temporary)
+        parts.append(parquet.read_table(path))
     tables.write(pa.concat_tables(parts), home / "errors.csv")
 
 

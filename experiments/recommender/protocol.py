@@ -37,7 +37,7 @@ EPSILONS = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0)
 BETA = 0.05
 DRAWN = frozenset({"combined-gem", "rnmh", "rs", "rs-improved", "rs-improved-matched"})
 """Mechanisms whose error is estimated from draws."""
-LEAST_DRAWS, TOTAL_DRAWS = 2, 60_000
+LEAST_DRAWS, TOTAL_DRAWS = 2, 30_000
 """Draws for each user, and about how many in all."""
 ROWS = 2048
 """Users at a time."""
