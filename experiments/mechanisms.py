@@ -1,13 +1,14 @@
 """Who competes: the mechanisms of the paper, their order, and how each one looks in every figure."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
 import dpselect as dps
 
-__all__ = ["STYLES", "Style", "contenders", "matched_gamma"]
+__all__ = ["FAMILIES", "STYLES", "Family", "Style", "contenders", "matched_gamma"]
 
 
 def contenders(epsilon: float, *, beta: float, gamma: float) -> dict[str, dps.Mechanism]:
@@ -55,6 +56,47 @@ class Style:
     """Lengths of strokes and gaps, in line widths; empty for a solid line."""
     private: bool = True
 
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """Mechanisms that differ in one public number, the tilt."""
+
+    label: str
+    build: Callable[[float, float], dps.Mechanism]
+    """From ε and tilt."""
+    color: str
+    marker: str
+    dashes: tuple[float, ...] = ()
+    anchored: bool = False
+    """Whether it takes public anchors."""
+
+
+FAMILIES = MappingProxyType(
+    {
+        "gem": Family(
+            label="tilted GEM (pairwise)",
+            build=lambda epsilon, tilt: dps.GEM(epsilon=epsilon, tilt=tilt),
+            color="#0072b2",
+            marker="v",
+        ),
+        "noisy-max": Family(
+            label="tilted noisy max (global)",
+            build=lambda epsilon, tilt: dps.NoisyMax(epsilon=epsilon, tilt=tilt),
+            color="#000000",
+            marker="o",
+            dashes=(6, 1.5),
+        ),
+        "standardized": Family(
+            label="standardized noisy max (individual)",
+            build=lambda epsilon, tilt: dps.StandardizedNoisyMax(epsilon=epsilon, tilt=tilt),
+            color="#a6761d",
+            marker="*",
+            dashes=(4, 1.5, 1, 1.5),
+            anchored=True,
+        ),
+    }
+)
+"""The three normalisations, each for any tilt; β = 0.05."""
 
 # The colours of Okabe and Ito (2008), which people with any colour vision can tell apart, without their
 # yellow, which is too faint on white. Greys are left to what is not a competitor.

@@ -6,7 +6,7 @@ percentile of its N scores, and scores are clipped to that range, as in the pape
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -49,15 +49,19 @@ class Scenario:
     """One for each candidate, or a row for each trial where they vary too."""
     anchors: FloatArray
     """A public guess of each candidate's score: the middle of the range it is clipped to."""
+    drawn: FloatArray
+    """The scores before clipping."""
+    groups: int = 1
+    """How many groups of users there are; trials come from each in turn."""
 
     def first(self, trials: int) -> "Scenario":
         """Return the scenario's first trials alone; sensitivities still come from all of them."""
         varies = self.sensitivities.ndim > 1
-        return Scenario(
-            title=self.title,
+        return replace(
+            self,
             scores=self.scores[:trials],
             sensitivities=self.sensitivities[:trials] if varies else self.sensitivities,
-            anchors=self.anchors,
+            drawn=self.drawn[:trials],
         )
 
 
@@ -113,29 +117,33 @@ def increasing(t: float) -> Scenario:
     # Common random numbers: between two values of t, nothing differs but t.
     x, z = _stream(9).standard_normal((2, TRIALS, CANDIDATES))
     scores = (t * x + z) / 5
+    scores -= scores.min(axis=1, keepdims=True)
     return Scenario(
         title=f"t = {t:g}".replace("-", "−"),
-        scores=scores - scores.min(axis=1, keepdims=True),
+        scores=scores,
         sensitivities=x - x.min(axis=1, keepdims=True) + 0.1,
         anchors=np.zeros(CANDIDATES),
+        drawn=scores,
     )
 
 
 def _two_groups(title: str, high: int, above: Sequence[float], below: Sequence[float]) -> Scenario:
     """Return ``high`` candidates of score +1, the others −1; each group has its two sensitivities half and half."""
     low = CANDIDATES - high
+    scores = np.repeat([1.0, -1.0], [high, low])[np.newaxis]
     return Scenario(
         title=title,
-        scores=np.repeat([1.0, -1.0], [high, low])[np.newaxis],
+        scores=scores,
         sensitivities=np.repeat([*above, *below], [high - high // 2, high // 2, low - low // 2, low // 2]),
         anchors=np.zeros(CANDIDATES),
+        drawn=scores,
     )
 
 
 def _two_camps(title: str, stream: int, deviation: float) -> Scenario:
     """Return users of two groups in turn, with opposite mean scores −8 + 0.08a and 8 − 0.08a, a = 0…99."""
     means = np.outer(np.where(np.arange(TRIALS) % 2, -1.0, 1.0), -8 + 0.08 * np.arange(CANDIDATES))
-    return _clipped(title, _stream(stream), means, np.full(CANDIDATES, deviation))
+    return replace(_clipped(title, _stream(stream), means, np.full(CANDIDATES, deviation)), groups=2)
 
 
 def _clipped(title: str, random: np.random.Generator, means: FloatArray, deviations: FloatArray) -> Scenario:
@@ -143,7 +151,11 @@ def _clipped(title: str, random: np.random.Generator, means: FloatArray, deviati
     drawn = random.normal(means, deviations, size=(TRIALS, CANDIDATES))
     low, high = np.quantile(drawn, [0.1, 0.9], axis=0)
     return Scenario(
-        title=title, scores=np.clip(drawn, low, high), sensitivities=high - low, anchors=(low + high) / 2
+        title=title,
+        scores=np.clip(drawn, low, high),
+        sensitivities=high - low,
+        anchors=(low + high) / 2,
+        drawn=drawn,
     )
 
 

@@ -25,10 +25,19 @@ def epsilon_grid(effort: Effort) -> FloatArray:
     return np.asarray(10.0 ** np.linspace(-2, 2, effort.epsilon_points))
 
 
-def summary(values: FloatArray) -> tuple[float, float]:
-    """Return the mean and its standard error, which is 0 for a single value: nothing varies there."""
-    spread = float(values.std(ddof=1)) if values.size > 1 else 0.0
-    return float(values.mean()), spread / values.size**0.5
+def summary(values: FloatArray, groups: int = 1) -> tuple[float, float]:
+    """Return the mean and its standard error, which is 0 for a single value: nothing varies there.
+
+    Where trials come from several groups in turn, each group's share is fixed, so only what varies within a round
+    of all groups counts: the error is that of the mean over rounds.
+
+    Example:
+        >>> summary(np.array([1.0, 9.0, 1.0, 9.0, 1.0, 9.0]), groups=2)
+        (5.0, 0.0)
+    """
+    rounds = values[: values.size // groups * groups].reshape(-1, groups).mean(axis=1)
+    spread = float(rounds.std(ddof=1)) if rounds.size > 1 else 0.0
+    return float(values.mean()), spread / rounds.size**0.5
 
 
 def error_tasks(
@@ -56,7 +65,8 @@ def error_table(build: Callable[[], Scenario], mechanism: str, effort: Effort) -
             summary(
                 dps.expected_error(
                     contenders(epsilon, beta=BETA, gamma=GAMMA)[mechanism], part.scores, part.sensitivities
-                )
+                ),
+                part.groups,
             )
             for epsilon in epsilons
         ]

@@ -12,9 +12,9 @@ The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``, permute-
 
 from typing import NoReturn
 
-from dpselect import auditing, correlation, pools, tuning, unsafe
+from dpselect import auditing, bounds, correlation, pools, tuning, unsafe
 from dpselect._version import __version__
-from dpselect.evaluation import expected_error
+from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
 from dpselect.guarantees import Guarantee
 from dpselect.mechanisms import (
     GEM,
@@ -47,10 +47,14 @@ __all__ = [
     "Uniform",
     "__version__",
     "auditing",
+    "bounds",
     "correlation",
+    "error_quantile",
     "expected_error",
+    "expected_regret",
     "gem_scores",
     "pools",
+    "probability_of_best",
     "tune",
     "tuning",
     "unsafe",

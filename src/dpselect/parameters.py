@@ -60,13 +60,13 @@ def probability(name: str, value: object) -> float:
     return number
 
 
-def whole(name: str, value: object, *, least: int) -> int:
-    """Return a whole number from ``least`` up."""
+def whole(name: str, value: object, *, least: int, below: int = 2**31) -> int:
+    """Return a whole number from ``least`` up, and below a limit."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise ValueError(f"{name} must be a whole number, not {type(value).__name__}")
     number = int(value)
-    if number < least or number >= 2**31:
-        raise ValueError(f"{name} must be at least {least} and below 2^31, not {number}")
+    if not least <= number < below:
+        raise ValueError(f"{name} must be at least {least} and below {below}, not {number}")
     return number
 
 
