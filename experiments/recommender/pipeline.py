@@ -190,8 +190,7 @@ class _Scored:
 
     def midpoints(self, users: protocol.Lists, size: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
         """Return the middle of the range of each candidate, for the users that ``users.sample(size)`` has."""
-        middle = (self.ranges.lower.astype(np.float64) + self.ranges.upper) / 2
-        anchors = middle[self.candidates.items]
+        anchors = self.ranges.midpoints[self.candidates.items]
         return protocol.Lists(scores=anchors, sensitivities=users.sensitivities).sample(size, SEED).scores
 
 

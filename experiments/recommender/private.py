@@ -25,7 +25,7 @@ from experiments.mechanisms import contenders
 from experiments.recommender.models import Model
 from experiments.recommender.preprocessing import Likes, Split
 from experiments.recommender.protocol import BETA, Lists, Row, lists
-from experiments.recommender.scoring import Step, find_candidates, find_ranges, score_items
+from experiments.recommender.scoring import Step, find_candidates, find_ranges, quiet, score_items
 
 __all__ = ["Sides", "prepare_sides", "side_rows", "tilted_contenders"]
 
@@ -52,7 +52,7 @@ class Sides:
     """The highest score of any item that the user has not seen."""
 
 
-def prepare_sides(model: Model, split: Split, *, step: Step) -> Sides:
+def prepare_sides(model: Model, split: Split, *, step: Step = quiet) -> Sides:
     """Score the test users of a split under the paper's protocol and under the private one."""
     calibration = _given(split.calibration)
     own = find_candidates(model, split.inputs, step=step)

@@ -1,8 +1,9 @@
 """What is measured on the users' lists: errors over ε, correlations, ratios of mGEM to GEM, curves over the tilt.
 
-Exact selection probabilities wherever they take less than a millisecond; random stopping and RNMH, whose laws are
-quadratures of 15 ms and more for 500 candidates, are drawn many times with their exact samplers, and the table says
-how often and with what standard error.
+Exact selection probabilities wherever they take less than a millisecond. Random stopping and RNMH, whose laws are
+quadratures of 15 ms and more for 500 candidates, are drawn many times with their exact samplers, and combined GEM, whose
+law takes two of GEM's, is computed for some of the users where there are very many: the table says for how many, from how
+many draws, and with what standard error.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import dpselect as dps
-from experiments.mechanisms import STYLES, contenders
+from experiments.mechanisms import contenders
 from experiments.recommender.scoring import Candidates, Ranges
 
 __all__ = [
@@ -35,8 +36,10 @@ Row: TypeAlias = Mapping[str, float | int | str]
 
 EPSILONS = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0)
 BETA = 0.05
-DRAWN = frozenset({"combined-gem", "rnmh", "rs", "rs-improved", "rs-improved-matched"})
+DRAWN = frozenset({"rnmh", "rs", "rs-improved", "rs-improved-matched"})
 """Mechanisms whose error is estimated from draws."""
+SOME_USERS = {"combined-gem": 10_000}
+"""Mechanisms whose error is computed for so many users, drawn at random."""
 LEAST_DRAWS, TOTAL_DRAWS = 2, 30_000
 """Draws for each user, and about how many in all."""
 ROWS = 2048
@@ -85,46 +88,46 @@ def lists(candidates: Candidates, ranges: Ranges, *, clipped: bool) -> Lists:
     return Lists(scores=scores, sensitivities=ranges.sensitivities[candidates.items])
 
 
-def error_row(users: Lists, mechanism: str, epsilon: float, *, gamma: float, seed: int) -> Row:
+def error_row(
+    users: Lists, mechanism: str, epsilon: float, *, gamma: float, seed: int, total_draws: int = TOTAL_DRAWS
+) -> Row:
     """Return the mean squared difference to each user's best score, for one mechanism at one ε.
 
-    The standard error is that of the draws, for the users at hand: 0 where probabilities are exact.
+    The standard error is that of the draws and of the choice of users: 0 where all users' probabilities are exact.
     """
     contender = contenders(epsilon, beta=BETA, gamma=gamma)[mechanism]
-    drawn = mechanism in DRAWN
-    draws = max(LEAST_DRAWS, TOTAL_DRAWS // len(users)) if drawn else 0
-    sums, variances = 0.0, 0.0
+    some = users.sample(SOME_USERS.get(mechanism, len(users)), seed)
+    draws = max(LEAST_DRAWS, total_draws // len(some)) if mechanism in DRAWN else 0
     source = dps.Randomness.seeded(seed).lane(f"{mechanism} {epsilon}")
+    means, variances = np.empty(len(some)), np.zeros(len(some))
     # As many rows as in the exact case: each user's list is repeated for every draw.
-    for number, batch in enumerate(users.batches(max(1, 16 * ROWS // draws) if drawn else ROWS)):
-        if drawn:
+    size = max(1, 16 * ROWS // draws) if draws else ROWS
+    for number, batch in enumerate(some.batches(size)):
+        part = np.s_[number * size : number * size + len(batch)]
+        if draws:
             losses = _drawn_losses(contender, batch, draws, source.lane(str(number)))
-            sums += float(losses.mean(axis=1).sum())
-            variances += float(losses.var(axis=1, ddof=1).sum()) / draws
+            means[part], variances[part] = losses.mean(axis=1), losses.var(axis=1, ddof=1) / draws
         else:
-            sums += float(dps.expected_error(contender, batch.scores, batch.sensitivities).sum())
+            means[part] = dps.expected_error(contender, batch.scores, batch.sensitivities)
+    left_out = 1 - len(some) / len(users)
+    spread = float(means.var(ddof=1)) / len(some) * left_out if left_out else 0.0
     return {
         "mechanism": mechanism,
         "epsilon": epsilon,
-        "mean_squared_error": sums / len(users),
-        "standard_error": variances**0.5 / len(users),
-        "users": len(users),
+        "mean_squared_error": float(means.mean()),
+        "standard_error": (float(variances.sum()) / len(some) ** 2 + spread) ** 0.5,
+        "users": len(some),
         "draws": draws,
     }
 
 
 def _drawn_losses(mechanism: dps.Mechanism, users: Lists, draws: int, source: dps.Randomness) -> FloatArray:
-    picks = _draw(mechanism, users, draws, source)
-    picked = np.take_along_axis(users.scores, picks, axis=1)
-    return np.asarray((users.scores.max(axis=1, keepdims=True) - picked) ** 2)
-
-
-def _draw(mechanism: dps.Mechanism, users: Lists, draws: int, source: dps.Randomness) -> NDArray[np.int64]:
     n, k = users.scores.shape
     scores, sensitivities = (
         np.broadcast_to(values[:, None, :], (n, draws, k)) for values in (users.scores, users.sensitivities)
     )
-    return np.asarray(mechanism.select(scores, sensitivities, randomness=source))
+    picks = np.asarray(mechanism.select(scores, sensitivities, randomness=source))
+    return np.asarray((users.scores.max(axis=1, keepdims=True) - np.take_along_axis(users.scores, picks, axis=1)) ** 2)
 
 
 def correlation_table(users: Lists) -> tuple[pa.Table, Row]:
@@ -159,16 +162,19 @@ def ratio_table(users: Lists, *, seed: int) -> tuple[pa.Table, Row]:
 
 def _ratios(users: Lists, seed: int) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
     pair = (dps.ModifiedGEM(epsilon=RATIO_EPSILON, beta=BETA), dps.GEM(epsilon=RATIO_EPSILON, beta=BETA))
-    source = dps.Randomness.seeded(seed)
-    for number, batch in enumerate(users.batches(256)):
-        exact = [(m.pmf(batch.scores, batch.sensitivities) * batch.scores).sum(axis=1) for m in pair]
-        drawn = [
-            np.take_along_axis(
-                batch.scores, _draw(m, batch, RATIO_TRIALS, source.lane(f"{name} {number}")), axis=1
-            ).mean(axis=1)
-            for name, m in zip(("mgem", "gem"), pair, strict=True)
-        ]
+    random = np.random.default_rng(seed)
+    for batch in users.batches(256):
+        chances = [mechanism.pmf(batch.scores, batch.sensitivities) for mechanism in pair]
+        exact = [(chance * batch.scores).sum(axis=1) for chance in chances]
+        drawn = [np.take_along_axis(batch.scores, _trials(chance, random), axis=1).mean(axis=1) for chance in chances]
         yield dps.correlation.spearman(batch.scores, batch.sensitivities), _log_ratio(*exact), _log_ratio(*drawn)
+
+
+def _trials(chances: FloatArray, random: np.random.Generator) -> NDArray[np.int64]:
+    """Draw from exact probabilities: the law of ``select``, at a hundredth of its cost once they are there."""
+    steps = np.cumsum(chances, axis=1)
+    places = random.random((len(chances), RATIO_TRIALS)) * steps[:, -1:]
+    return np.stack([np.searchsorted(row, place, side="right") for row, place in zip(steps, places, strict=True)])
 
 
 def _log_ratio(above: FloatArray, below: FloatArray) -> FloatArray:
@@ -223,5 +229,3 @@ def tilt_rows(users: Lists, epsilon: float, tilts: Sequence[float] = TILTS) -> l
         for tilt in tilts
     ]
 
-
-MECHANISMS = tuple(STYLES)

@@ -1,10 +1,12 @@
 """The small tables of each run: where they are kept, and which ones the report shows.
 
-A run writes its tables to ``recommender/RUN`` under the output directory. Those that are committed, in ``results``
-beside this file, are shown where no newer ones are. They hold counts and means, nothing about single users.
+A run writes its tables to ``recommender/RUN`` under the output directory; the environment variable
+``DPSELECT_RESULTS`` names that folder to the report. Those that are committed, in ``results`` beside this file, are
+shown where there are no others. They hold counts and means, nothing about single users.
 """
 
 import csv
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,12 +14,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from experiments.files import replacing
+from experiments.recommender.datasets import RUNS
 from experiments.recommender.protocol import Row
 from experiments.tables import read, write
 
-__all__ = ["COMMITTED", "TABLES", "complete", "from_rows", "publish", "read_summary", "read_tables", "write_summary"]
+__all__ = ["COMMITTED", "TABLES", "complete", "from_rows", "publish", "read_summary", "read_tables", "shown", "write_summary"]
 
 COMMITTED = Path(__file__).resolve().parent / "results"
+VARIABLE = "DPSELECT_RESULTS"
 TABLES = ("errors", "correlations", "ratios", "tilts", "tuned", "private")
 SUMMARY = "summary.csv"
 
@@ -30,6 +34,20 @@ def from_rows(rows: Sequence[Row]) -> pa.Table:
 def complete(folder: Path) -> bool:
     """Return whether a run's tables are all there; the summary is written last."""
     return (folder / SUMMARY).is_file()
+
+
+def shown() -> list[Path]:
+    """Return the folders of the runs to show: one's own before the committed ones, in the order of the figure."""
+    own = os.environ.get(VARIABLE)
+    homes = [Path(own), COMMITTED] if own else [COMMITTED]
+    found: dict[str, Path] = {}
+    for home in homes:
+        for folder in sorted(home.glob("*")):
+            if complete(folder):
+                found.setdefault(folder.name, folder)
+    known = [run.name for run in RUNS]
+    order = [name for name in known if name in found] + [name for name in found if name not in known]
+    return [found[name] for name in order]
 
 
 def read_tables(folder: Path) -> dict[str, pa.Table]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from experiments.recommender.models import Model
 from experiments.recommender.preprocessing import Likes
 
-__all__ = ["CONSTANT", "Candidates", "Ranges", "find_candidates", "find_ranges", "recall", "score_items"]
+__all__ = ["CONSTANT", "Candidates", "Ranges", "find_candidates", "find_ranges", "quiet", "recall", "score_items"]
 
 FloatArray: TypeAlias = NDArray[np.float32]
 Step: TypeAlias = Callable[[str, float], None]
@@ -40,6 +40,11 @@ class Ranges:
         widths = self.upper.astype(np.float64) - self.lower.astype(np.float64)
         return np.where(widths > 0, widths, CONSTANT)
 
+    @property
+    def midpoints(self) -> NDArray[np.float64]:
+        """The middle of each range."""
+        return (self.lower.astype(np.float64) + self.upper) / 2
+
 
 @dataclass(frozen=True, kw_only=True)
 class Candidates:
@@ -51,8 +56,8 @@ class Candidates:
     """How many unseen items of each user have a score other than 0."""
 
 
-def _quiet(_what: str, _share: float) -> None:
-    pass
+def quiet(_what: str, _share: float) -> None:
+    """Tell nobody."""
 
 
 def _blocks(total: int, size: int) -> Iterator[tuple[int, int]]:
@@ -61,7 +66,7 @@ def _blocks(total: int, size: int) -> Iterator[tuple[int, int]]:
         yield first, min(first + size, total)
 
 
-def find_ranges(model: Model, inputs: Likes, *, block_bytes: int = BLOCK_BYTES, step: Step = _quiet) -> Ranges:
+def find_ranges(model: Model, inputs: Likes, *, block_bytes: int = BLOCK_BYTES, step: Step = quiet) -> Ranges:
     """Return the percentiles of every item, a block of items at a time.
 
     A user's own items are left out: they are never candidates, and SANSA scores them one lower than EASE does.
@@ -97,7 +102,7 @@ def _quantile(ordered: FloatArray, counts: NDArray[np.integer], probability: flo
 
 
 def find_candidates(
-    model: Model, inputs: Likes, *, size: int = CANDIDATES, block_bytes: int = BLOCK_BYTES, step: Step = _quiet
+    model: Model, inputs: Likes, *, size: int = CANDIDATES, block_bytes: int = BLOCK_BYTES, step: Step = quiet
 ) -> Candidates:
     """Return each user's best unseen items, a batch of users at a time.
 
