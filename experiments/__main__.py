@@ -9,12 +9,13 @@ from pathlib import Path
 
 from experiments.experiment import FAST, FULL
 from experiments.files import replacing
+from experiments.recommender.sections import EXPERIMENTS as RECOMMENDER
 from experiments.runner import run
 from experiments.synthetic import EXPERIMENTS as SYNTHETIC
 
 __all__ = ["EXPERIMENTS", "main"]
 
-EXPERIMENTS = (*SYNTHETIC,)
+EXPERIMENTS = (*SYNTHETIC, *RECOMMENDER)
 """In the order of the report."""
 
 PICTURES = {"scenarios.png": "scenarios-1-to-3.png"}

@@ -10,7 +10,7 @@ from experiments.ledger import Claim
 from experiments.mechanisms import STYLES
 from experiments.tables import Tables
 
-__all__ = ["FAST", "FULL", "Effort", "Experiment", "Numbers", "Task"]
+__all__ = ["FAST", "FULL", "Effort", "Experiment", "Facts", "Numbers", "Task"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +77,16 @@ class Numbers:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Facts:
+    """A table of words and numbers for readers: where data come from, what was chosen, how it ended."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    """The first cell of each row names it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Experiment:
     """One figure of the report: how its tables are computed, drawn, put into numbers, and held against claims."""
 
@@ -91,6 +101,7 @@ class Experiment:
     plan: Callable[[Effort], Sequence[Task]]
     draw: Callable[[Tables], Figure]
     count: Callable[[Tables], Numbers] | None = None
+    facts: Callable[[Tables], Sequence[Facts]] | None = None
     discussion: Sequence[str] = ()
     """Paragraphs below the figure, where a caption is not enough."""
     claims: Sequence[Claim] = ()

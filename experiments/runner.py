@@ -92,6 +92,7 @@ def _draw(experiment: Experiment, files: Mapping[str, Path], output: Path) -> re
         experiment=experiment,
         image=pictures["svg"].read_bytes(),
         numbers=experiment.count(data) if experiment.count else None,
+        facts=experiment.facts(data) if experiment.facts else (),
         entries=ledger.assess(experiment.name, experiment.claims, data),
         files=[path.relative_to(output).as_posix() for path in (*files.values(), *pictures.values())],
     )

@@ -1,0 +1,42 @@
+"""A run in a process of its own: its memory is measured alone, and gone afterwards."""
+
+import multiprocessing
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from tqdm import tqdm
+
+from experiments.recommender import pipeline
+from experiments.recommender.datasets import Run
+
+__all__ = ["execute_alone"]
+
+
+def execute_alone(run: Run, folder: Path, output: Path) -> Path:
+    """Run in a process of its own, so that its memory is its own and gone afterwards."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as process:
+        return process.submit(_execute, run, folder, output).result()
+
+
+def _execute(run: Run, folder: Path, output: Path) -> Path:
+    with tqdm(total=100, desc=run.title, file=sys.stderr, unit="%", leave=False, disable=None) as bar:
+        return pipeline.execute(run, folder, output, _teller(run, bar))
+
+
+def _teller(run: Run, bar: "tqdm[object]") -> Callable[[str, float], None]:
+    """Return what shows progress: a bar on a terminal, a line for each stage elsewhere."""
+    said: set[str] = set()
+
+    def say(stage: str, share: float) -> None:
+        if bar.disable:
+            if stage not in said:
+                said.add(stage)
+                print(f"{run.title}: {stage}", file=sys.stderr, flush=True)
+            return
+        bar.set_postfix_str(stage, refresh=False)
+        bar.update(100 * share - bar.n)
+
+    return say
