@@ -12,10 +12,11 @@ from experiments.files import replacing
 from experiments.recommender.sections import EXPERIMENTS as RECOMMENDER
 from experiments.runner import run
 from experiments.synthetic import EXPERIMENTS as SYNTHETIC
+from experiments.tuning import TUNING
 
 __all__ = ["EXPERIMENTS", "main"]
 
-EXPERIMENTS = (*SYNTHETIC, *RECOMMENDER)
+EXPERIMENTS = (*SYNTHETIC, *RECOMMENDER, TUNING)
 """In the order of the report."""
 
 PICTURES = {"scenarios.png": "scenarios-1-to-3.png"}

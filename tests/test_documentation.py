@@ -19,6 +19,16 @@ def test_the_code_of_the_readme_runs(capsys):
     assert "mgem" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "guide").glob("*.md")), ids=lambda page: page.stem)
+def test_the_code_of_the_guide_runs(page, capsys):
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL)
+    namespace = {}
+    for block in blocks:
+        exec(compile(block, page.name, "exec"), namespace)  # noqa: S102 - our own text
+    assert blocks
+    assert capsys.readouterr().out
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_documents_lead_somewhere(page):
     prose = re.sub(r"```.*?```|`[^`]*`", "", page.read_text("utf-8"), flags=re.DOTALL)

@@ -218,7 +218,9 @@ def fleet_errors(
     return found
 
 
-def choice_pmf(errors: FloatArray, tuning_epsilon: float, *, cap: float | tuple[float, float]) -> FloatArray:
+def choice_pmf(
+    errors: FloatArray, tuning_epsilon: float, *, cap: float | tuple[float, float], copies: int = 1
+) -> FloatArray:
     """Return the exact probability of each mechanism to be chosen by :func:`tune`, given each user's errors.
 
     **Not private**: probabilities reveal errors, and these reveal scores. For public or synthetic fleets.
@@ -227,6 +229,7 @@ def choice_pmf(errors: FloatArray, tuning_epsilon: float, *, cap: float | tuple[
         errors: A row for each mechanism, a column for each user, as from :func:`fleet_errors`.
         tuning_epsilon: The privacy budget of the choice.
         cap: As for :func:`tune`.
+        copies: How many users each column stands for, all with the same scores.
 
     Example:
         >>> import numpy as np, dpselect as dps
@@ -237,10 +240,11 @@ def choice_pmf(errors: FloatArray, tuning_epsilon: float, *, cap: float | tuple[
     budget = check.positive("tuning_epsilon", tuning_epsilon)
     caps = _caps(cap)
     sums = np.array([_whole_errors(row, caps).sum(axis=-1) for row in errors]).T
-    tally = Tally(sums, errors.shape[-1])
+    times = check.whole("copies", copies, least=1)
+    tally = Tally(times * sums, times * errors.shape[-1])
     cap_budget, budget = _budgets(len(caps), budget)
     sizes = np.ones(1) if cap_budget is None else NoisyMax(epsilon=cap_budget).pmf(_fitness(tally), UNIT)
-    return np.asarray(sizes @ NoisyMax(epsilon=budget).pmf(-sums, UNIT))
+    return np.asarray(sizes @ NoisyMax(epsilon=budget).pmf(-tally.sums, UNIT))
 
 
 # --- The choice -------------------------------------------------------------------------------------------
@@ -272,7 +276,8 @@ def _whole_errors(errors: FloatArray, caps: FloatArray) -> IndexArray:
 
     Whole numbers from 0 to UNIT, so their sums have no rounding that could depend on who else is in the fleet.
     """
-    return np.asarray(np.rint(np.minimum(errors / caps[:, np.newaxis], 1.0) * UNIT), dtype=np.int64)
+    column = caps[:, np.newaxis]
+    return np.asarray(np.rint(np.minimum(errors, column) / column * UNIT), dtype=np.int64)
 
 
 def _budgets(caps: int, total: float) -> tuple[float | None, float]:

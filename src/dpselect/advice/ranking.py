@@ -15,11 +15,11 @@ from dpselect.advice.priors import (
     read_sample,
     read_widths,
 )
-from dpselect.advice.reasons import Facts, Row, is_published, signed, tilt_of
+from dpselect.advice.reasons import Facts, Row, is_published, signed
 from dpselect.candidates import Numbers
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import FloatArray
-from dpselect.mechanisms import Mechanism, NoisyMax, StandardizedNoisyMax, Uniform
+from dpselect.mechanisms import Mechanism, StandardizedNoisyMax, Uniform
 from dpselect.pools import default_pool, describe
 from dpselect.tuning import fleet_errors, tune
 
@@ -33,7 +33,7 @@ class Advice:
     Attributes:
         rows: The mechanisms, the best one first. Empty if the advice comes from a private sample: only the choice
             is released, not the errors.
-        best: The mechanism to use.
+        best: The mechanism to use: the simplest of those within 1 % of the smallest error.
         assumption: What the numbers rest on.
         reasons: Why, in words.
         warnings: What to beware of.
@@ -153,7 +153,7 @@ def advise(
     facts = Facts.of(rows, widths, scores, budget)
     return Advice(
         rows=rows,
-        best=rows[0].mechanism,
+        best=facts.advised.mechanism,
         assumption=assumption,
         reasons=facts.reasons(),
         warnings=facts.warnings(),
@@ -219,15 +219,7 @@ def _rank(
         Row(mechanism=member, error=float(error), of_random=float(ratio), if_reversed=other)
         for member, error, ratio, other in zip(members, found, ratios, turned, strict=False)
     ]
-    # Errors that differ by rounding alone count as equal, and then what is simpler comes first.
-    return tuple(sorted(rows, key=lambda row: (float(f"{row.error:.9e}"), _oddity(row.mechanism))))
-
-
-def _oddity(mechanism: Mechanism) -> float:
-    """Return how far a mechanism is from plain noisy max, to order those that are equally good."""
-    if isinstance(mechanism, Uniform):
-        return -1.0
-    return abs(tilt_of(mechanism) or 0.0) + (0.0 if isinstance(mechanism, NoisyMax) else 100.0)
+    return tuple(sorted(rows, key=lambda row: row.error))
 
 
 def _table(rows: Sequence[Row]) -> list[str]:

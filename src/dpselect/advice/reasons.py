@@ -23,7 +23,10 @@ from dpselect.pools import describe
 __all__ = ["Facts", "Row", "is_published", "signed", "tilt_of"]
 
 NEGLIGIBLE = 1e-3
-"""Relative differences between errors that advice does not speak of."""
+"""By how much of a random pick's error a mechanism may exceed it without a warning."""
+
+ALIKE = 0.01
+"""Relative differences between errors that are not worth a less simple mechanism."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +86,12 @@ class Facts:
         """Noisy max without a tilt, which all gains are measured against."""
         return next((row for row in self.rows if row.mechanism == NoisyMax(epsilon=self.epsilon)), None)
 
+    @property
+    def advised(self) -> Row:
+        """The simplest of those that are next to the best."""
+        near = [row for row in self.rows if row.error <= self.rows[0].error * (1 + ALIKE)]
+        return min(near, key=lambda row: _oddity(row.mechanism))
+
     def reasons(self) -> tuple[str, ...]:
         """Return why the ranking is as it is."""
         sentences = [self._about_correlation(), self._about_budget(), self._about_best()]
@@ -127,14 +136,14 @@ class Facts:
         return f"The budget is large enough for noisy max to find good candidates by their scores: {size}."
 
     def _about_best(self) -> str:
-        best, plain = self.rows[0], self.plain
+        best, plain = self.advised, self.plain
         name = describe(best.mechanism)
+        if isinstance(best.mechanism, Uniform):
+            return f"No mechanism does better than a random pick by more than {ALIKE:.0%}, and that is free."
         if best is plain:
-            return "The best is plain noisy max: nothing in the pool gains on it by using the sensitivities."
+            return f"No mechanism does better than plain noisy max by more than {ALIKE:.0%}."
         if plain is None or best.error == 0:
             return f"The best is {name}."
-        if best.error >= plain.error * (1 - NEGLIGIBLE):
-            return f"The best is {name}, but plain noisy max is as good to within {NEGLIGIBLE:.1%}."
         sentence = f"The best is {name}: plain noisy max errs {plain.error / best.error:.3g} times as much."
         tilt = tilt_of(best.mechanism)
         if tilt and abs(self.correlation) >= 0.1 and (tilt > 0) == (self.correlation > 0):
@@ -153,7 +162,7 @@ class Facts:
         losers = sum(row.of_random > 1 + NEGLIGIBLE for row in self.rows)
         if losers > len(sentences):
             sentences.append(f"In all, {losers} of {len(self.rows)} mechanisms would lose to a random pick.")
-        best = self.rows[0]
+        best = self.advised
         if best.if_reversed is not None and best.if_reversed > 1 + NEGLIGIBLE:
             safe = min(self.rows, key=lambda row: max(row.of_random, row.if_reversed or 0.0))
             sentences.append(
@@ -184,6 +193,13 @@ def tilt_of(mechanism: Mechanism) -> float | None:
             return -1.0
         case _:
             return None
+
+
+def _oddity(mechanism: Mechanism) -> float:
+    """Return how far a mechanism is from a random pick and from plain noisy max, the two simplest."""
+    if isinstance(mechanism, Uniform):
+        return -1.0
+    return abs(tilt_of(mechanism) or 0.0) + (0.0 if isinstance(mechanism, NoisyMax) else 100.0)
 
 
 def _strength(correlation: float) -> str:
