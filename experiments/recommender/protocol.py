@@ -198,7 +198,8 @@ def _binned(version: str, correlations: FloatArray, ratios: FloatArray) -> pa.Ta
 def _trend(correlations: FloatArray, ratios: FloatArray) -> dict[str, float | int]:
     """Return whether the ratio grows with the correlation, and its sign where the correlation is negative."""
     negative = correlations < 0
-    trend = float(dps.correlation.spearman(correlations, ratios - ratios.min() if ratios.size else ratios))
+    # A correlation like any other: ratios take the place of scores, correlations that of sensitivities, made positive.
+    trend = float(dps.correlation.spearman(ratios, correlations + 1)) if ratios.size else 0.0
     return {
         "trend": trend,
         "negative_users": int(negative.sum()),
