@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -25,6 +26,7 @@ def execute_alone(run: Run, folder: Path, output: Path) -> Path:
 
 def _execute(run: Run, folder: Path, output: Path) -> Path:
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    bar: tqdm[Any]
     with tqdm(total=100, desc=run.title, file=sys.stderr, unit="%", leave=False, disable=None) as bar:
         return pipeline.execute(run, folder, output, _teller(run, bar))
 
@@ -37,7 +39,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _teller(run: Run, bar: "tqdm[object]") -> Callable[[str, float], None]:
+def _teller(run: Run, bar: "tqdm[Any]") -> Callable[[str, float], None]:
     """Return what shows progress: a bar on a terminal, a line for each stage elsewhere."""
     said: set[str] = set()
 

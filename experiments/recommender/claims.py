@@ -1,7 +1,7 @@
 """Claims R1 to R4 and A3, judged on each run's tables, on clipped scores.
 
-A claim about every dataset holds if it does on every run; the ledger names those on which it does not, and the table
-below the figure has a verdict for each.
+A claim about every dataset holds if it does on every run; the ledger names those on which it does not, and the
+table below the figure has a verdict for each.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,9 @@ SMALL = (0.01, 0.1)
 """Small ε, where the paper claims most."""
 FEW = 30
 """So many users with negative correlation are needed to judge their ratios."""
-NOT_HERE = "Judged on the sets named here, not on the paper’s own: its Netflix and MovieLens-20M runs are not among them"
+NOT_HERE = (
+    "Judged on the sets named here, not on the paper’s own: its Netflix and MovieLens-20M runs are not among them"
+)
 
 
 def _runs(data: Tables) -> list[str]:
@@ -80,7 +82,7 @@ def _r3(data: Tables) -> Verdicts:
         errors = _errors(data, run)
         parts, measured = {}, []
         for epsilon in SMALL:
-            best = min(private, key=lambda name: errors[name, epsilon])  # noqa: B023 - used at once
+            best = min(private, key=lambda name: errors[name, epsilon])
             parts[f"best at ε = {epsilon:g}"] = best == "mgem"
             measured.append(
                 f"ε = {epsilon:g}: mGEM {errors['mgem', epsilon]:.2g}, RNM {errors['rnm', epsilon]:.2g}"
@@ -123,7 +125,9 @@ def _a3(data: Tables) -> Verdicts:
     return found
 
 
-def _over_runs(verdicts: Callable[[Tables], Verdicts], comment: str, *, only: str = "") -> Callable[[Tables], Finding]:
+def _over_runs(
+    verdicts: Callable[[Tables], Verdicts], comment: str, *, only: str = ""
+) -> Callable[[Tables], Finding]:
     """Return the check of a claim about all runs, or about those whose title begins with ``only``."""
 
     def check(data: Tables) -> Finding:
@@ -142,7 +146,9 @@ CLAIMS = (
     Claim(
         id="A3",
         text="On Amazon Books, spending budget on the choice does not pay.",
-        check=_over_runs(_a3, "Combined GEM against mGEM, at every ε. Four fifths of the training interactions.", only="Amazon"),
+        check=_over_runs(
+            _a3, "Combined GEM against mGEM, at every ε. Four fifths of the training interactions.", only="Amazon"
+        ),
     ),
     Claim(
         id="R1",
@@ -154,7 +160,9 @@ CLAIMS = (
         id="R2",
         text="The log ratio of mean selected score mGEM/GEM grows with the user’s correlation, and is negative where "
         "the correlation is.",
-        check=_over_runs(_r2, f"Exact means at ε = 1; signs are judged where at least {FEW} users are negative. {NOT_HERE}."),
+        check=_over_runs(
+            _r2, f"Exact means at ε = 1; signs are judged where at least {FEW} users are negative. {NOT_HERE}."
+        ),
     ),
     Claim(
         id="R3",

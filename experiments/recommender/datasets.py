@@ -145,7 +145,14 @@ RUNS = (
         sansa=_MOVIELENS,
         published=_ML_20M_RECALL,
     ),
-    Run(name="ml-1m-ease", title="MovieLens-1M, EASE", dataset="ml-1m", sansa=None, private=False, published=_ML_20M_RECALL),
+    Run(
+        name="ml-1m-ease",
+        title="MovieLens-1M, EASE",
+        dataset="ml-1m",
+        sansa=None,
+        private=False,
+        published=_ML_20M_RECALL,
+    ),
     Run(name="ml-20m", title="MovieLens-20M", dataset="ml-20m", sansa=_MOVIELENS, published=_ML_20M_RECALL),
     Run(
         name="netflix",
@@ -222,7 +229,8 @@ def load(name: str, folder: Path) -> Interactions:
     likes = collect(reader(path), least_rating=LEAST_RATING)
     if dataset.counts is not None and likes.counts != dataset.counts:
         raise BadDataError(
-            f"{path.name}: {likes.counts}; a complete copy of {dataset.title} has {dataset.counts}. {dataset.source}"
+            f"{path.name}: {likes.counts}; a complete copy of {dataset.title} has {dataset.counts}. "
+            f"{dataset.source}"
         )
     if likes.users.size == 0:
         raise BadDataError(f"{path.name}: no interactions" + (" rated 4 or better" if likes.counts.rows else ""))
@@ -235,5 +243,5 @@ def _unknown(name: str) -> Dataset:
         title=name,
         forms={f"{name}.parquet": read_parquet},
         counts=None,
-        source="A set of your own is a Parquet file with columns user, item and, if there are any, rating and split.",
+        source="A set of your own is a Parquet file with columns user, item and, if it has them, rating and split.",
     )

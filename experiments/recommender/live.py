@@ -55,7 +55,11 @@ def plan(effort: Effort) -> list[Task]:
     return [
         Task(label="data and model", table="facts", compute=partial(_facts, effort)),
         *(
-            Task(label=f"correlations, {variant}", table="correlations", compute=partial(_correlations, effort, variant))
+            Task(
+                label=f"correlations, {variant}",
+                table="correlations",
+                compute=partial(_correlations, effort, variant),
+            )
             for variant in variants
         ),
         Task(label="ratios", table="ratios", compute=partial(_ratios, effort)),

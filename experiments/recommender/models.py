@@ -20,7 +20,10 @@ LARGEST_DENSE = 15_000
 class Model(Protocol):
     """A linear model in two steps, so that users go through the first only once."""
 
-    description: str
+    @property
+    def description(self) -> str:
+        """The model and its settings, for readers."""
+        ...
 
     def encode(self, inputs: Likes) -> sparse.csr_array:
         """Return what the second step needs to know of each user."""

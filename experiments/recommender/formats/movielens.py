@@ -87,6 +87,5 @@ def _explain(message: str, first_line: int, columns: tuple[str, str, str]) -> tu
         return f"line {row}", f"needs {fields} fields; is the file cut off? (the reader saw {found} columns)"
     value = re.search(r"column #(\d+)(?:: '([^']*)')?.*?Row #(\d+): CSV conversion error to (\w+)", message)
     if value:
-        _, _, row, kind = value.groups()
-        return f"line {row}", f"{message.rsplit(':', maxsplit=1)[-1].strip()} where a {kind} was expected"
+        return f"line {value[3]}", f"{message.rsplit(':', maxsplit=1)[-1].strip()} where a {value[4]} was expected"
     return f"after line {first_line}", message

@@ -76,9 +76,7 @@ def test_ratings_are_read_as_written_and_likes_are_those_of_four_and_more(write,
 @pytest.mark.parametrize("chunk", [1, 7, 64, 1 << 20])
 def test_netflix_reads_the_same_whatever_the_size_of_its_pieces(chunk, tmp_path):
     batches = list(read_netflix(write_netflix(tmp_path), chunk=chunk))
-    found = {
-        (int(u), int(i), int(r)) for b in batches for u, i, r in zip(b.users, b.items, b.ratings, strict=True)
-    }
+    found = {(int(u), int(i), int(r)) for b in batches for u, i, r in zip(b.users, b.items, b.ratings, strict=True)}
     assert found == set(zip(USERS.tolist(), ITEMS.tolist(), np.round(RATINGS).astype(int).tolist(), strict=True))
 
 
@@ -219,7 +217,9 @@ def test_a_missing_set_is_named_with_where_to_get_it(name, tmp_path):
 def test_a_set_with_too_few_rows_is_refused_with_both_counts(tmp_path):
     (tmp_path / "ml-1m").mkdir()
     write_dat(tmp_path / "ml-1m")
-    with pytest.raises(BadDataError, match=r"ratings\.dat: 6 interactions .* has 1,000,209 interactions of 6,040 users"):
+    with pytest.raises(
+        BadDataError, match=r"ratings\.dat: 6 interactions .* has 1,000,209 interactions of 6,040 users"
+    ):
         load("ml-1m", tmp_path)
 
 

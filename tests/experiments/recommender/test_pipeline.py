@@ -132,7 +132,9 @@ def test_published_tables_are_copies_and_are_shown_in_the_order_of_the_figure(tm
         (["--data", "EMPTY"], "no known set"),
     ],
 )
-def test_the_command_line_says_what_is_missing_and_where_to_get_it(arguments, said, folder, tmp_path, monkeypatch, capsys):
+def test_the_command_line_says_what_is_missing_and_where_to_get_it(
+    arguments, said, folder, tmp_path, monkeypatch, capsys
+):
     monkeypatch.delenv(command_line.VARIABLE, raising=False)
     names = {"DATA": str(folder), "EMPTY": str(tmp_path)}
     with pytest.raises(SystemExit) as ended:
@@ -157,7 +159,7 @@ def test_a_bad_file_ends_its_run_with_one_line_and_a_failure(tmp_path, capfd):
 def test_a_killed_run_leaves_no_process_behind(folder, tmp_path):
     command = [sys.executable, "-m", "experiments.recommender", "--data", str(folder), "--output", str(tmp_path)]
     with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen([*command, "--only", "tiny"], stderr=log, start_new_session=True)
+        process = subprocess.Popen([*command, "--only", "tiny"], stderr=log, start_new_session=True)  # noqa: S603
     deadline = time.monotonic() + 120
     while b"tiny: " not in (tmp_path / "log").read_bytes():
         assert time.monotonic() < deadline

@@ -92,7 +92,9 @@ def test_ratios_are_logs_of_mean_scores_and_fifty_draws_scatter_about_them(users
         means = [np.sum(m(epsilon=1.0).pmf(q, d) * q) for m in (dps.ModifiedGEM, dps.GEM)]
         expected.append(np.log(means[0] / means[1]))
     correlations = [spearmanr(q, d).statistic for q, d in zip(users.scores, users.sensitivities, strict=True)]
-    assert summary["mean_ratio_where_positive"] == pytest.approx(np.mean(np.array(expected)[np.array(correlations) >= 0]))
+    assert summary["mean_ratio_where_positive"] == pytest.approx(
+        np.mean(np.array(expected)[np.array(correlations) >= 0])
+    )
     assert summary["trend"] == pytest.approx(spearmanr(correlations, expected).statistic)
     for version in ("exact", "50 draws"):
         rows = [row for row in table.to_pylist() if row["version"] == version]
@@ -134,7 +136,9 @@ def test_clipped_scores_lie_in_their_items_range_and_unclipped_ones_are_as_predi
 
 def test_the_paper_says_what_it_compares_and_every_mechanism_is_compared(users):
     for mechanism in STYLES:
-        assert protocol.error_row(users.sample(3, 1), mechanism, 1.0, gamma=0.1, seed=1, total_draws=6)["users"] == 3
+        assert (
+            protocol.error_row(users.sample(3, 1), mechanism, 1.0, gamma=0.1, seed=1, total_draws=6)["users"] == 3
+        )
 
 
 def test_a_private_users_history_changes_nothing_but_scores_within_public_ranges(split, model):
