@@ -7,8 +7,6 @@ table below the figure has a verdict for each.
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-import pyarrow as pa
-
 from experiments.ledger import Claim, Finding, Verdict, judge
 from experiments.mechanisms import STYLES
 from experiments.tables import Tables, where
@@ -22,9 +20,7 @@ SMALL = (0.01, 0.1)
 """Small ε, where the paper claims most."""
 FEW = 30
 """So many users with negative correlation are needed to judge their ratios."""
-NOT_HERE = (
-    "Judged on the sets named here, not on the paper’s own: its Netflix and MovieLens-20M runs are not among them"
-)
+NOT_HERE = "Judged on the sets named here; a set of the paper that is not among them was not at hand"
 
 
 def _runs(data: Tables) -> list[str]:
@@ -37,7 +33,7 @@ def _facts(data: Tables, run: str) -> dict[str, str]:
 
 
 def _errors(data: Tables, run: str, variant: str = "clipped") -> dict[tuple[str, float], float]:
-    table: pa.Table = where(data["errors"], run=run, variant=variant)
+    table = where(data["errors"], run=run, variant=variant)
     return {(row["mechanism"], float(row["epsilon"])): row["mean_squared_error"] for row in table.to_pylist()}
 
 
@@ -152,14 +148,14 @@ CLAIMS = (
     ),
     Claim(
         id="R1",
-        text="Per-user Spearman correlation is mostly positive in every dataset; Netflix most; only Amazon Books has "
-        "negative users.",
-        check=_over_runs(_r1, f"{NOT_HERE}, so “Netflix most” is not judged."),
+        text="Per-user Spearman correlation is mostly positive in every dataset; Netflix most; only Amazon Books "
+        "has negative users.",
+        check=_over_runs(_r1, f"{NOT_HERE}, and “Netflix most” is not judged."),
     ),
     Claim(
         id="R2",
-        text="The log ratio of mean selected score mGEM/GEM grows with the user’s correlation, and is negative where "
-        "the correlation is.",
+        text="The log ratio of mean selected score mGEM/GEM grows with the user’s correlation, and is negative "
+        "where the correlation is.",
         check=_over_runs(
             _r2, f"Exact means at ε = 1; signs are judged where at least {FEW} users are negative. {NOT_HERE}."
         ),

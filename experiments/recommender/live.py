@@ -107,12 +107,12 @@ def _ratios(effort: Effort) -> pa.Table:
 
 def _errors(effort: Effort, variant: str, mechanism: str) -> pa.Table:
     users = _lists(effort, variant)
-    rows = [
-        {"variant": variant}
-        | dict(protocol.error_row(users, mechanism, e, gamma=GAMMA, seed=SEED, total_draws=20 * len(users)))
+    draws = 20 * len(users)
+    found = [
+        protocol.error_row(users, mechanism, e, gamma=GAMMA, seed=SEED, total_draws=draws)
         for e in _epsilons(effort)
     ]
-    return _named(results.from_rows(rows))
+    return _named(results.from_rows([{"variant": variant, **row} for row in found]))
 
 
 def _tilts(effort: Effort) -> pa.Table:

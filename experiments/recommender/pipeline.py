@@ -157,7 +157,7 @@ def _errors(home: Path, log: Log, variants: dict[str, protocol.Lists], gamma: fl
                 for place, mechanism in enumerate(STYLES):
                     log.say("errors", (number + place / len(STYLES)) / len(steps))
                     found = protocol.error_row(variants[variant], mechanism, epsilon, gamma=gamma, seed=SEED)
-                    rows.append({"variant": variant} | dict(found))
+                    rows.append({"variant": variant, **found})
             with replacing(path) as temporary:
                 parquet.write_table(results.from_rows(rows), temporary)
         parts.append(parquet.read_table(path))

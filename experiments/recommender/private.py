@@ -74,9 +74,13 @@ def prepare_sides(model: Model, split: Split, *, step: Step = quiet) -> Sides:
 def side_rows(sides: Sides, epsilon: float, *, gamma: float) -> list[Row]:
     """Return what each mechanism loses under both protocols, measured against the user's best unseen item."""
     return [
-        {"protocol": name, "mechanism": mechanism, "epsilon": epsilon}
-        | _losses(side, sides.best, contender)
-        | {"users": len(sides.best)}
+        {
+            "protocol": name,
+            "mechanism": mechanism,
+            "epsilon": epsilon,
+            **_losses(side, sides.best, contender),
+            "users": len(sides.best),
+        }
         for name, side in (("paper", sides.paper), ("private", sides.private))
         for mechanism, contender in tilted_contenders(epsilon, gamma=gamma).items()
     ]
