@@ -50,7 +50,7 @@ def draw_real(data: Tables) -> Figure:
     _label(
         panels, ["users", "log ratio mGEM / GEM", "mean squared error, clipped", "the same, unclipped: not private"]
     )
-    drawing.legend(figure)
+    drawing.legend(figure, columns=min(5, len(runs)))
     return figure
 
 
@@ -62,8 +62,8 @@ def draw_beyond(data: Tables) -> Figure:
         top.set_title(_wrapped(run), fontsize=10)
         _tilts(top, where(data["tilts"], run=run), where(data["tuned"], run=run))
         _private(bottom, where(data["private"], run=run))
-    _label(panels, ["mean squared error, ε = 1", "squared shortfall from the best unseen item"])
-    _legend_beyond(figure)
+    _label(panels, ["mean squared error, ε = 1", "squared shortfall from the best"])
+    _legend_beyond(figure, columns=min(5, len(runs)))
     return figure
 
 
@@ -184,7 +184,7 @@ def _private_handles() -> list[Line2D]:
     return [*(Line2D([], [], color=color, label=label) for label, color in PRIVATE.values()), *protocols]
 
 
-def _legend_beyond(figure: Figure) -> None:
+def _legend_beyond(figure: Figure, *, columns: int) -> None:
     figure.legend(
-        handles=[*_tilt_handles(), *_private_handles()], loc="outside lower center", ncols=5, handlelength=2.8
+        handles=[*_tilt_handles(), *_private_handles()], loc="outside lower center", ncols=columns, handlelength=2.8
     )

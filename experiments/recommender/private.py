@@ -10,8 +10,8 @@ a private user did is used before the mechanism:
 - an item that the private user has seen gets the lowest score of its range.
 
 Then every score lies in its public range whatever the user did, and one pick is ε-DP for the whole history of a
-user. Percentiles of private scores would cost budget of their own: 1,000 quantiles at a total of ε have a rank error
-of about 1,000 · log(resolution)/ε users each, thousands for ε = 1. Public ones cost nothing.
+user. Percentiles of private scores would cost budget of their own: 1,000 quantiles at a total of ε have a rank
+error of about 1,000 · log(resolution)/ε users each, thousands for ε = 1. Public ones cost nothing.
 """
 
 from dataclasses import dataclass

@@ -63,8 +63,8 @@ def fit_sansa(
             lower_triangle_inverter_config=sansa.UMRUnitLowerTriangleInverterConfig(scans=scans, finetune_steps=10),
         )
     )
-    # Incomplete factorisation divides by norms that an item without likes does not have; it could not learn anything
-    # about such an item anyway, and scores it 0.
+    # Incomplete factorisation divides by norms that an item without likes does not have; it could not learn
+    # anything about such an item anyway, and scores it 0.
     liked = np.unique(train.indices) if factorisation == "icf" else np.arange(train.shape[1])
     model.fit(sparse.csr_matrix(train[:, liked]))
     encoder, decoder = (_spread(weights, liked, train.shape[1]) for weights in model.weights)
