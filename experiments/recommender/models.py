@@ -118,6 +118,6 @@ def fit_ease(train: Likes, *, l2: float) -> DenseModel:
     gram = np.asarray((train.T @ train).toarray(), dtype=np.float64)
     gram[np.diag_indices(items)] += l2
     inverse = np.linalg.inv(gram)
-    weights = inverse / -np.diag(inverse)
+    weights = inverse / -np.diag(inverse) + 0.0  # adding zero turns −0 into 0
     weights[np.diag_indices(items)] = 0.0
     return DenseModel(weights=weights.astype(np.float32), description=f"EASE, λ = {l2:g}")

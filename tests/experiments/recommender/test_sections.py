@@ -158,7 +158,7 @@ def test_the_report_shows_kept_results_and_judges_the_claims(tmp_path):
 
 def test_the_claims_of_this_section_are_its_five():
     assert sorted(claim.id for claim in sections.REAL.claims) == ["A3", "R1", "R2", "R3", "R4"]
-    assert [entry.claim.id for entry in ledger.in_order(_entries())][0] == "A3"
+    assert ledger.in_order(_entries())[0].claim.id == "A3"
 
 
 def _entries():
