@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.audits import AUDITS
+from experiments.bandit import EXPERIMENTS as BANDIT
 from experiments.experiment import FAST, FULL
 from experiments.files import replacing
 from experiments.recommender.sections import EXPERIMENTS as RECOMMENDER
@@ -15,7 +17,7 @@ from experiments.synthetic import EXPERIMENTS as SYNTHETIC
 
 __all__ = ["EXPERIMENTS", "main"]
 
-EXPERIMENTS = (*SYNTHETIC, *RECOMMENDER)
+EXPERIMENTS = (*SYNTHETIC, AUDITS, *RECOMMENDER, *BANDIT)
 """In the order of the report."""
 
 PICTURES = {"scenarios.png": "scenarios-1-to-3.png"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from experiments.experiment import Effort, Experiment, Facts, Numbers, Task
+from experiments.experiment import Effort, Experiment, Listing, Numbers, Task
 from experiments.mechanisms import STYLES
 from experiments.recommender import claims, figures, live, protocol, results
 from experiments.tables import Tables
@@ -71,10 +71,10 @@ def _checksum(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _provenance(data: Tables) -> Facts:
+def _provenance(data: Tables) -> Listing:
     runs = list(data["facts"]["run"].unique().to_pylist())
     values = {(row["run"], row["name"]): row["value"] for row in data["facts"].to_pylist()}
-    return Facts(
+    return Listing(
         caption="Where the numbers come from.",
         columns=["", *runs],
         rows=[
@@ -92,18 +92,18 @@ def _shortened(value: str) -> str:
     return f"{head[:10]} {rest}".strip() if is_commit else value
 
 
-def _verdicts(data: Tables) -> Facts:
+def _verdicts(data: Tables) -> Listing:
     found = claims.per_run(data)
     runs = list(data["facts"]["run"].unique().to_pylist())
-    return Facts(
+    return Listing(
         caption="Each claim on each set, on clipped scores.",
         columns=["claim", *runs],
         rows=[[id_, *(verdicts[run] for run in runs)] for id_, verdicts in found.items()],
     )
 
 
-def _tuned(data: Tables) -> Facts:
-    return Facts(
+def _tuned(data: Tables) -> Listing:
+    return Listing(
         caption="The tuned mechanism: one private choice for a fleet of users, and its mean squared error next to "
         "mGEM’s and noisy max’s at the same ε on the same users.",
         columns=["set", "ε of a pick", "chosen", "tuned", "mGEM", "RNM", "users"],
@@ -120,14 +120,14 @@ def _tuned(data: Tables) -> Facts:
     )
 
 
-def _shortfalls(data: Tables) -> Facts:
+def _shortfalls(data: Tables) -> Listing:
     found = {
         (row["run"], row["mechanism"], row["protocol"]): row
         for row in data["private"].to_pylist()
         if row["epsilon"] == figures.SHOWN_EPSILON
     }
     runs = list(dict.fromkeys(run for run, _, _ in found))
-    return Facts(
+    return Listing(
         caption="Squared shortfall from the user’s best unseen item at ε = 1, under the paper’s protocol → under "
         "the private one, and how often the private one picks an item that the user has seen.",
         columns=["set", *(label for label, _ in figures.PRIVATE.values())],
@@ -203,7 +203,7 @@ REAL = Experiment(
     plan=partial(_plan_real, ("errors", "correlations", "ratios")),
     draw=figures.draw_real,
     count=_count,
-    facts=lambda data: [_verdicts(data), _provenance(data)],
+    list=lambda data: [_verdicts(data), _provenance(data)],
     discussion=(
         (
             "Data are not part of this project. The numbers are from tables kept with the code, with their "
@@ -248,7 +248,7 @@ BEYOND = Experiment(
     },
     plan=partial(_plan_real, ("tilts", "tuned", "private")),
     draw=figures.draw_beyond,
-    facts=lambda data: [_tuned(data), _shortfalls(data)],
+    list=lambda data: [_tuned(data), _shortfalls(data)],
     discussion=(
         (
             "The private protocol uses nothing of a private user before the mechanism: not for the model, the "
@@ -283,7 +283,7 @@ GENERATED = Experiment(
     plan=live.plan,
     draw=figures.draw_generated,
     count=_count,
-    facts=lambda data: [_provenance(data), _tuned(data)],
+    list=lambda data: [_provenance(data), _tuned(data)],
 )
 
 EXPERIMENTS = (REAL, BEYOND, GENERATED) if results.shown() else (GENERATED,)

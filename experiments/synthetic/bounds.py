@@ -12,7 +12,7 @@ from experiments import drawing
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import STYLES
-from experiments.scenarios import SCENARIOS, SEED, FloatArray, Scenario
+from experiments.scenarios import SCENARIOS, SEED, TITLES, FloatArray, Scenario
 from experiments.tables import Tables, where
 from experiments.trials import epsilon_grid
 
@@ -28,12 +28,12 @@ SHOWN = (2, 5)
 def _plan(effort: Effort) -> list[Task]:
     return [
         *(
-            Task(label=build().title, table="failures", compute=partial(_failures, build, effort))
-            for build in SCENARIOS.values()
+            Task(label=TITLES[number], table="failures", compute=partial(_failures, build, effort))
+            for number, build in SCENARIOS.items()
         ),
         *(
             Task(
-                label=SCENARIOS[number]().title,
+                label=TITLES[number],
                 table="promises",
                 compute=partial(_promises, SCENARIOS[number], effort),
             )
@@ -81,7 +81,7 @@ def _promises(build: Callable[[], Scenario], effort: Effort) -> pa.Table:
 
 
 def _conditions() -> pa.Table:
-    """Return, for random layouts, whether GEM's bound is worse than others', and what the paper's conditions say."""
+    """Return, for random layouts, whether GEM's bound is worse than others', and what the conditions say."""
     random = np.random.default_rng([SEED, 10])
     rows = []
     for _ in range(LAYOUTS):
@@ -165,9 +165,9 @@ def _check_bound(data: Tables) -> Finding:
             "the bound for any t fails with probability at most β": bool(failures.max() <= BETA),
             "GEM’s bound fails with probability at most β": bool(max(proper.max(), random.max()) <= BETA),
         },
-        f"Largest exact probability to fall below the bound: {failures.max():.4f} over {failures.size} settings (eight "
-        f"scenarios, tilts from −2 to 2, all ε), {proper.max():.4f} for GEM, {random.max():.4f} over {random.size} random layouts; "
-        f"allowed: β = {BETA}.",
+        f"Largest exact probability to fall below the bound: {failures.max():.4f} over {failures.size} settings "
+        f"(eight scenarios, tilts from −2 to 2, all ε), {proper.max():.4f} for GEM, {random.max():.4f} over "
+        f"{random.size} random layouts; allowed: β = {BETA}.",
         "Loose: one half of β would do, since exponential noise trails by log((k−1)/2β) at most.",
     )
 
@@ -180,10 +180,11 @@ def _check_condition(other: str, name: str, data: Tables) -> Finding:
             "only if": bool(published[truth].all()),
             "if, and not only if": bool(truth[published].all()),
         },
-        f"Of {truth.size} random layouts GEM’s bound is worse than {name} in {int(truth.sum())}, and the condition holds in all "
-        f"of them but in {int((published & ~truth).sum())} others as well.",
-        "The condition is necessary but not sufficient: it looks at the best candidate alone, while GEM’s bound is a "
-        "maximum over all. A candidate almost as good and less sensitive saves it (docs/theory/utility-bounds.md).",
+        f"Of {truth.size} random layouts GEM’s bound is worse than {name} in {int(truth.sum())}, and the "
+        f"condition holds in all of them but in {int((published & ~truth).sum())} others as well.",
+        "The condition is necessary but not sufficient: it looks at the best candidate alone, while GEM’s bound "
+        "is a maximum over all. A candidate almost as good and less sensitive saves it "
+        "(docs/theory/utility-bounds.md).",
     )
 
 
@@ -192,13 +193,17 @@ BOUNDS = Experiment(
     title="Utility bounds",
     caption="The bounds hold, and say little: below the lowest score, a bound promises what any pick keeps.",
     description=(
-        "Left and middle: the score that RNM and GEM reach with probability 95%, and the published bounds far below. "
-        "Right: the exact probability that GEM’s pick falls below its bound stays under β for all tilts."
+        "Left and middle: the score that RNM and GEM reach with probability 95%, and the published bounds far "
+        "below. Right: the exact probability that GEM’s pick falls below its bound stays under β for all tilts."
     ),
     choices={
-        "bounds": "RNM: q* − 2 max Δ log(k/β)/ε; GEM: max_j {q_j − 4Δ_j log(k/β)/ε}; any t: dpselect.bounds.gem_floors",
+        "bounds": (
+            "RNM: q* − 2 max Δ log(k/β)/ε; GEM: max_j {q_j − 4Δ_j log(k/β)/ε}; any t: dpselect.bounds.gem_floors"
+        ),
         "scenarios": "left and middle: the first trial; right: the largest of 20 trials of all eight scenarios",
-        "random layouts": f"{LAYOUTS}, of 2 to 100 candidates, uniform scores, Δ from 0.001 to 1, ε from 0.1 to 100",
+        "random layouts": (
+            f"{LAYOUTS}, of 2 to 100 candidates, uniform scores, Δ from 0.001 to 1, ε from 0.1 to 100"
+        ),
         "mechanisms": f"β = {BETA}",
     },
     plan=_plan,
@@ -207,8 +212,8 @@ BOUNDS = Experiment(
         Claim(
             id="U1",
             text=(
-                "Bound for any t, and GEM’s bound max_j{q_j − 4Δ_j log(k/β)/ε}, are respected by the exact distribution at "
-                "level 1−β."
+                "Bound for any t, and GEM’s bound max_j{q_j − 4Δ_j log(k/β)/ε}, are respected by the exact "
+                "distribution at level 1−β."
             ),
             check=_check_bound,
         ),

@@ -11,13 +11,13 @@ import dpselect as dps
 from experiments import drawing
 from experiments.experiment import Effort, Experiment, Task
 from experiments.mechanisms import STYLES, contenders
-from experiments.scenarios import SEED, TRIALS, Scenario, falling, positive, rising
+from experiments.scenarios import SCENARIOS, SEED, TITLES, TRIALS, Scenario
 from experiments.tables import Tables, where
 from experiments.trials import BETA, GAMMA, SLOW, epsilon_grid, summary
 
 __all__ = ["EXACTNESS"]
 
-BUILDERS: dict[str, Callable[[], Scenario]] = {build().title: build for build in (positive, rising, falling)}
+BUILDERS = {TITLES[number]: SCENARIOS[number] for number in (1, 4, 5)}
 MECHANISMS = ("rnm", "rs", "gem", "mgem")
 
 
@@ -87,8 +87,8 @@ EXACTNESS = Experiment(
     title="Beyond the paper: what exactness buys",
     caption="Lines: exact. Points: one pick in each trial, as in the paper, with two standard errors either way.",
     description=(
-        "Top: exact error curves with sampled points on them. Bottom: the relative distance of the points, which grows "
-        "until the points vanish where errors are rarer than one in 5000."
+        "Top: exact error curves with sampled points on them. Bottom: the relative distance of the points, which "
+        "grows until the points vanish where errors are rarer than one in 5000."
     ),
     choices={
         "estimate": "one private pick for each of N trials, its squared error averaged; N = 5000 in the full run",
@@ -96,11 +96,13 @@ EXACTNESS = Experiment(
         "mechanisms": f"β = {BETA}, γ = {GAMMA}",
     },
     discussion=[
-        "Where errors are frequent both agree, and either would do. Where a wrong pick is rare, the estimate first scatters, "
-        "then is exactly 0 with an error bar of 0: it shows the wrong thing with full confidence. The exact value "
-        "needs no second trial where scores are given, and where they vary only their own spread is left to "
-        "average out. Differences between mechanisms of a few per cent, and all of the right ends of the curves in "
-        "this report, would be invisible to sampling.",
+        (
+            "Where errors are frequent both agree, and either would do. Where a wrong pick is rare, the estimate "
+            "first scatters, then is exactly 0 with an error bar of 0: it shows the wrong thing with full "
+            "confidence. The exact value needs no second trial where scores are given, and where they vary only "
+            "their own spread is left to average out. Differences between mechanisms of a few per cent, and all "
+            "of the right ends of the curves in this report, would be invisible to sampling."
+        ),
     ],
     plan=_plan,
     draw=_draw,

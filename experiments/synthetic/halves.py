@@ -92,9 +92,10 @@ def _check(data: Tables) -> Finding:
     miss = float(np.abs(integrated / formula - 1).max())
     return judge(
         {"E = (2/ε) · H · (Δ₁ − Δ₂)": miss < 1e-8},
-        f"Numerical integration and formula agree to {miss:.0e} for k = {SIZES[0]} to {SIZES[-1]} (ε = {EPSILON:g}, Δ = {WORSE} "
-        f"and {BETTER}): {integrated[-1]:.2f} at k = {SIZES[-1]}. RNMH picks from the better half with probability "
-        f"{table['rnmh_picks_better_half'].to_numpy()[-1]:.2f} there, RNM with {table['rnm_picks_better_half'].to_numpy()[-1]:.2f}.",
+        f"Numerical integration and formula agree to {miss:.0e} for k = {SIZES[0]} to {SIZES[-1]} (ε = "
+        f"{EPSILON:g}, Δ = {WORSE} and {BETTER}): {integrated[-1]:.2f} at k = {SIZES[-1]}. RNMH picks from the "
+        f"better half with probability {table['rnmh_picks_better_half'].to_numpy()[-1]:.2f} there, RNM with "
+        f"{table['rnm_picks_better_half'].to_numpy()[-1]:.2f}.",
         f"The printed footnote leaves out 2/ε: it is off by a factor of {integrated[-1] / printed[-1]:.0f} here.",
     )
 
@@ -102,7 +103,10 @@ def _check(data: Tables) -> Finding:
 HALVES = Experiment(
     name="two-halves",
     title="Two halves: when less noise is worse",
-    caption="The more candidates, the further the noise of the sensitive half runs ahead, and RNMH falls below one half.",
+    caption=(
+        "The more candidates, the further the noise of the sensitive half runs ahead, and RNMH falls below one "
+        "half."
+    ),
     description=(
         "Left: the expected lead of the sensitive half’s largest noise grows like log k, as the corrected formula "
         "says. Right: RNMH’s chance to pick from the better half falls with k, RNM’s stays above one half."
@@ -118,8 +122,8 @@ HALVES = Experiment(
         Claim(
             id="T6",
             text=(
-                "Two halves with sensitivities Δ₁, Δ₂: E[max noise difference] = (2/ε)·H_{k/2}·(Δ₁ − Δ₂) (the printed "
-                "footnote leaves out 2/ε)."
+                "Two halves with sensitivities Δ₁, Δ₂: E[max noise difference] = (2/ε)·H_{k/2}·(Δ₁ − Δ₂) (the "
+                "printed footnote leaves out 2/ε)."
             ),
             check=_check,
         )

@@ -95,17 +95,22 @@ def _check(data: Tables) -> Finding:
 INCREASING = Experiment(
     name="increasing-correlation",
     title="Increasing correlation",
-    caption="From left to right the correlation grows from −1 to +1, and the advantage passes from GEM to mGEM and RSᵧ.",
+    caption=(
+        "From left to right the correlation grows from −1 to +1, and the advantage passes from GEM to mGEM and RSᵧ."
+    ),
     description=(
-        "Seven pairs of panels, from strongly negative to strongly positive correlation. Top: the candidates of the first "
-        "trial. Bottom: mean squared error against ε. GEM’s curve is lowest on the left, mGEM’s on the right."
+        "Seven pairs of panels, from strongly negative to strongly positive correlation. Top: the candidates of "
+        "the first trial. Bottom: mean squared error against ε. GEM’s curve is lowest on the left, mGEM’s on the "
+        "right."
     ),
     choices={
         "scores": "(t·x + z)/5 shifted to start at 0, x and z standard normal, drawn anew for each trial",
         "sensitivities": "Δ = x − min x + 0.1: the paper gives none but asks for a linear relationship",
         "values of t": "all seven of the text; the paper’s figure shows six panels",
         "mechanisms": f"β = {BETA}, γ = {GAMMA}",
-        "error": "the exact error of each trial, averaged; fewer trials for RSᵧ and RNMH; bands are ±2 standard errors",
+        "error": (
+            "the exact error of each trial, averaged; fewer trials for RSᵧ and RNMH; bands are ±2 standard errors"
+        ),
     },
     plan=_plan,
     draw=_draw,
@@ -113,8 +118,8 @@ INCREASING = Experiment(
         Claim(
             id="S7",
             text=(
-                "Increasing correlation, t ∈ {−5, −0.8, −0.3, 0, 0.3, 0.8, 5}: GEM gains to the left, mGEM and RSᵧ to the "
-                "right, and the best heterogeneous mechanism’s gain over RNM grows with |correlation|."
+                "Increasing correlation, t ∈ {−5, −0.8, −0.3, 0, 0.3, 0.8, 5}: GEM gains to the left, mGEM and "
+                "RSᵧ to the right, and the best heterogeneous mechanism’s gain over RNM grows with |correlation|."
             ),
             check=_check,
         )

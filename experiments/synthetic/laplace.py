@@ -105,8 +105,8 @@ def _check(data: Tables) -> Finding:
             "one large scale makes the tail": tails["all but one 0.5, one 10"] > 100 * tails["all 0.5"],
             "the larger the scales, the larger the maximum": few < one < many < all_,
         },
-        f"Medians {few:.2f}, {one:.2f}, {many:.1f}, {all_:.1f}. Pr[maximum > 8] is {tails['all 0.5']:.1e} with all scales "
-        f"0.5 and {tails['all but one 0.5, one 10']:.3f} with one of 10: that one is the maximum with "
+        f"Medians {few:.2f}, {one:.2f}, {many:.1f}, {all_:.1f}. Pr[maximum > 8] is {tails['all 0.5']:.1e} with "
+        f"all scales 0.5 and {tails['all but one 0.5, one 10']:.3f} with one of 10: that one is the maximum with "
         f"probability {share:.3f}.",
     )
 
@@ -114,7 +114,9 @@ def _check(data: Tables) -> Finding:
 LAPLACE_MAXIMUM = Experiment(
     name="largest-laplace",
     title="The largest of many Laplace variables",
-    caption="One large scale parameter carries the maximum away: why large sensitivities decide, and not average ones.",
+    caption=(
+        "One large scale parameter carries the maximum away: why large sensitivities decide, and not average ones."
+    ),
     description="Four densities on a logarithmic axis. A single large scale gives the blue curve a long tail.",
     choices={
         "variables": f"{VARIABLES}; the paper does not print the number",
@@ -125,7 +127,10 @@ LAPLACE_MAXIMUM = Experiment(
     claims=[
         Claim(
             id="S13",
-            text="Maximum of Laplace variables: one large scale dominates the density (four curves of the appendix figure).",
+            text=(
+                "Maximum of Laplace variables: one large scale dominates the density (four curves of the appendix "
+                "figure)."
+            ),
             check=_check,
         )
     ],

@@ -1,9 +1,10 @@
-"""How the two "correlation scenarios" were found: ``python -m experiments.synthetic.layout_search`` writes them again.
+"""How the two layouts of the correlation scenarios were found.
 
-The paper draws two layouts of candidates without their coordinates, but describes them and prints their correlations.
-Each layout here is a picture of the description with a few free numbers (how steep, how noisy, how high); a random
-local search moves these until Pearson's, Spearman's and the weighted correlation all match what is printed. It
-looks at nothing else: how mechanisms do on the layouts is for the figure to find out.
+``python -m experiments.synthetic.layout_search`` writes them again. The paper draws them without their coordinates,
+but describes them and prints their correlations. Each layout here is a picture of the description with a few free
+numbers (how steep, how noisy, how high); a random local search moves these until Pearson's, Spearman's and the
+weighted correlation all match what is printed. It looks at nothing else: how mechanisms do on them is for the
+figure to find out.
 """
 
 import sys
@@ -83,7 +84,7 @@ def _rounded(layout: Layout, free: FloatArray, noise: FloatArray) -> tuple[Float
 
 
 def _left(free: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """18 best and steady candidates on one point; the others' sensitivities rise with their scores, to near the best."""
+    """18 best and steady candidates on one point; the others' sensitivities rise with scores to near the best."""
     top, slope, scatter, bend = free
     place = noise[18:, 0]
     scores = np.minimum(top, 0.99) * place**bend

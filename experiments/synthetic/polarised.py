@@ -12,14 +12,14 @@ from experiments.curves import Curves, number
 from experiments.experiment import Effort, Experiment, Numbers, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import STYLES
-from experiments.scenarios import TRIALS, FloatArray, Scenario, polarised, weakly_polarised
+from experiments.scenarios import SCENARIOS, TITLES, TRIALS, FloatArray, Scenario
 from experiments.tables import Tables, where
 from experiments.trials import BETA, GAMMA, error_tasks
 
 __all__ = ["BOX_PLOTS", "POLARISED"]
 
 SHOWN_EPSILONS = (0.1, 1.0, 10.0)
-BUILDERS: dict[str, Callable[[], Scenario]] = {build().title: build for build in (polarised, weakly_polarised)}
+BUILDERS = {TITLES[number]: SCENARIOS[number] for number in (7, 8)}
 STRONG, WEAK = BUILDERS
 MECHANISMS = [name for name in STYLES if name != "rs-improved-matched"]
 GROUPS = ("group 0", "group 1")
@@ -110,8 +110,8 @@ def _check_weak(data: Tables) -> Finding:
             )
         },
         "Error of the better of GEM and mGEM over that of combined GEM: scenario 7 up to "
-        f"{number(strong[middle].max())}, scenario 8 up to {number(weak[middle].max())} for ε from 1 to 10; at ε = 1 "
-        f"{number(float(strong[np.argmin(np.abs(curves.epsilons - 1))]))} and "
+        f"{number(strong[middle].max())}, scenario 8 up to {number(weak[middle].max())} for ε from 1 to 10; at ε "
+        f"= 1 {number(float(strong[np.argmin(np.abs(curves.epsilons - 1))]))} and "
         f"{number(float(weak[np.argmin(np.abs(curves.epsilons - 1))]))}.",
     )
 
@@ -129,7 +129,9 @@ POLARISED = Experiment(
         "users": f"{TRIALS}, half in each group, taken in turn",
         "sensitivities": "90th minus 10th percentile over all users; scores are clipped to that range",
         "mechanisms": f"β = {BETA}, γ = {GAMMA}; combined GEM spends 0.6 ε on its question",
-        "error": "the exact error of each user, averaged; fewer users for random stopping and RNMH; ±2 standard errors",
+        "error": (
+            "the exact error of each user, averaged; fewer users for random stopping and RNMH; ±2 standard errors"
+        ),
     },
     plan=_plan,
     draw=_draw,
@@ -203,13 +205,18 @@ def _draw_boxes(data: Tables) -> Figure:
 BOX_PLOTS = Experiment(
     name="box-plots",
     title="Scenarios 7 and 8: the scores of both groups",
-    caption="Within each group the scores of every candidate; the lines are the 5th and 95th percentile over both groups.",
+    caption=(
+        "Within each group the scores of every candidate; the lines are the 5th and 95th percentile over both "
+        "groups."
+    ),
     description=(
         "Four panels of box plots over candidates: group 0 rises from −8 to 0 and group 1 falls from 8 to 0; boxes "
         "are narrow in scenario 7 and wide in scenario 8."
     ),
     choices={
-        "boxes": "quartiles, whiskers at the 5th and 95th percentile within the group; every fourth candidate is drawn",
+        "boxes": (
+            "quartiles, whiskers at the 5th and 95th percentile within the group; every fourth candidate is drawn"
+        ),
         "lines": "5th and 95th percentile over all users; sensitivities use the 10th and 90th",
         "scores": "before clipping",
     },

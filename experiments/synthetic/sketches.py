@@ -47,9 +47,9 @@ def _draw(data: Tables) -> Figure:
         index, scores, lower, upper = (
             table[name].to_numpy() for name in ("candidate", "score", "gem_order", "mgem_order")
         )
-        panel.plot(index, upper, ".", color=STYLES["mgem"].color, marker="^", markersize=4, label="q + tΔ: mGEM")
+        panel.plot(index, upper, "^", color=STYLES["mgem"].color, markersize=4, label="q + tΔ: mGEM")
         panel.plot(index, scores, ".", color=STYLES["rnm"].color, label="q: RNM")
-        panel.plot(index, lower, ".", color=STYLES["gem"].color, marker="v", markersize=4, label="q − tΔ: GEM")
+        panel.plot(index, lower, "v", color=STYLES["gem"].color, markersize=4, label="q − tΔ: GEM")
         middle = CANDIDATES // 2
         for end in (upper[middle], lower[middle]):
             arrow = {"arrowstyle": "<->", "color": "#444444", "shrinkA": 3, "shrinkB": 3}
@@ -64,14 +64,19 @@ def _draw(data: Tables) -> Figure:
 SKETCHES = Experiment(
     name="orders",
     title="What GEM and mGEM make of a correlation",
-    caption="A steeper line sees the good candidates further ahead: mGEM’s is under positive correlation, GEM’s under negative.",
+    caption=(
+        "A steeper line sees the good candidates further ahead: mGEM’s is under positive correlation, GEM’s under "
+        "negative."
+    ),
     description=(
         "Two panels. Under positive correlation the line q + tΔ rises most steeply and q − tΔ least; under "
         "negative correlation it is the other way round."
     ),
     choices={
         "candidates": f"k = {CANDIDATES}, scores from 2 to 5; sensitivities from 0.05 to 0.55, rising or falling",
-        "mechanisms": f"ε = {EPSILON:g}, β = {BETA}, so t = 2 log(k/β)/ε = {2 * np.log(CANDIDATES / BETA) / EPSILON:.2f}",
+        "mechanisms": (
+            f"ε = {EPSILON:g}, β = {BETA}, so t = 2 log(k/β)/ε = {2 * np.log(CANDIDATES / BETA) / EPSILON:.2f}"
+        ),
         "numbers": "drawn from these numbers, where the paper has a sketch",
     },
     plan=_plan,

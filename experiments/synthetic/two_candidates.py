@@ -1,4 +1,4 @@
-"""Two candidates: how much likelier noisy max is to pick the worse one than a mechanism that knows both sensitivities.
+"""Two candidates: is noisy max likelier to pick the worse one than a mechanism that knows both sensitivities?
 
 HG(M, M') = Pr[M picks the worse] − Pr[M' picks the worse], so it is positive where M' is better.
 """
@@ -163,8 +163,7 @@ def _check_rnmh_sign(data: Tables) -> Finding:
     return judge(
         {"positive where Δ₁ < Δ₂": above == 1, "negative where Δ₁ > Δ₂": below == 1},
         f"HG > 0 in {above:.1%} of the cells with Δ₁ < Δ₂, HG < 0 in {below:.1%} of those with Δ₁ > Δ₂, over all "
-        f"{len(EPSILONS) * len(GAPS)} panels; |HG| on the diagonal at most "
-        f"{_on_diagonal(data['gains']):.0e}.",
+        f"{len(EPSILONS) * len(GAPS)} panels; |HG| on the diagonal at most {_on_diagonal(data['gains']):.0e}.",
     )
 
 
@@ -229,8 +228,10 @@ def _check_stopping_panels(data: Tables) -> Finding:
     return Finding(
         verdict=finding.verdict,
         measured=finding.measured,
-        comment=f"{finding.comment} Read as: the sign pattern of the first heat map persists over ε and gap. For RNMH "
-        "it does in all twelve panels (T2). For RSᵧ the region in which it loses to RNM grows with ε · gap.".strip(),
+        comment=(
+            f"{finding.comment} Read as: the sign pattern of the first heat map persists over ε and gap. For RNMH "
+            "it does in all twelve panels (T2). For RSᵧ the region in which it loses to RNM grows with ε · gap."
+        ),
     )
 
 
@@ -301,7 +302,9 @@ HETEROGENEITY_GAIN = _experiment(
         ),
         Claim(
             id="T7",
-            text="With two candidates, GEM favours the wrong one when Δ₁ < Δ₂ and t is large; mGEM the mirror image.",
+            text=(
+                "With two candidates, GEM favours the wrong one when Δ₁ < Δ₂ and t is large; mGEM the mirror image."
+            ),
             check=_check_gem,
         ),
     ],
@@ -310,7 +313,8 @@ HETEROGENEITY_GAIN = _experiment(
 GAMMA_ABLATION = _experiment(
     "two-candidates-gamma",
     "Two candidates: RSᵧ for various γ",
-    "The fewer draws RSᵧ takes, the less it knows of either candidate; small γ shows both its strength and its weakness.",
+    "The fewer draws RSᵧ takes, the less it knows of either candidate; small γ shows both its strength and its "
+    "weakness.",
     {"scores": "q₁ = 0, q₂ = 1", "mechanisms": f"ε = {EPSILON}; γ = {', '.join(f'{gamma:g}' for gamma in GAMMAS)}"},
     _plan_gammas,
     len(GAMMAS),

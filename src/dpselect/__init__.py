@@ -12,7 +12,7 @@ The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``, permute-
 
 from typing import NoReturn
 
-from dpselect import auditing, bounds, correlation, pools, tuning, unsafe
+from dpselect import accounting, auditing, bounds, correlation, unsafe
 from dpselect._version import __version__
 from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
 from dpselect.guarantees import Guarantee
@@ -30,7 +30,6 @@ from dpselect.mechanisms import (
 )
 from dpselect.randomness import Randomness
 from dpselect.registry import MECHANISMS
-from dpselect.tuning import tune
 
 __all__ = [
     "GEM",
@@ -46,6 +45,7 @@ __all__ = [
     "StandardizedNoisyMax",
     "Uniform",
     "__version__",
+    "accounting",
     "auditing",
     "bounds",
     "correlation",
@@ -53,10 +53,7 @@ __all__ = [
     "expected_error",
     "expected_regret",
     "gem_scores",
-    "pools",
     "probability_of_best",
-    "tune",
-    "tuning",
     "unsafe",
 ]
 

@@ -36,6 +36,14 @@ def positive(name: str, value: object) -> float:
     return number
 
 
+def not_negative(name: str, value: object) -> float:
+    """Return a number that is at least zero."""
+    number = real(name, value)
+    if not number >= 0:
+        raise ValueError(f"{name} must not be negative, not {number}")
+    return number
+
+
 def above(name: str, value: object, bound: float) -> float:
     """Return a number strictly above a bound."""
     number = real(name, value)
@@ -60,23 +68,24 @@ def probability(name: str, value: object) -> float:
     return number
 
 
-def whole(name: str, value: object, *, least: int, below: int = 2**31) -> int:
-    """Return a whole number from ``least`` up, and below a limit."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ValueError(f"{name} must be a whole number, not {type(value).__name__}")
-    number = int(value)
-    if not least <= number < below:
-        raise ValueError(f"{name} must be at least {least} and below {below}, not {number}")
+def share(name: str, value: object) -> float:
+    """Return a number from 0 to 1, both included."""
+    number = real(name, value)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{name} must lie between 0 and 1, not {number}")
     return number
 
 
-def count(name: str, value: object, *, least: int = 1) -> int:
-    """Return a whole number that is not below the least one allowed."""
+def count(name: str, value: object, *, least: int = 1, most: int = 2**63 - 1) -> int:
+    """Return a whole number within limits."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise ValueError(f"{name} must be a whole number, not {type(value).__name__}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, not {value}")
-    return int(value)
+    number = int(value)
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, not {number}")
+    if number > most:
+        raise ValueError(f"{name} must be at most {most}, not {number}")
+    return number
 
 
 def flag(name: str, value: object) -> bool:
