@@ -1,14 +1,15 @@
 """Which mechanisms compete where one is chosen: by advice from public knowledge, or by tuning on a fleet."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
 from dpselect import parameters as check
-from dpselect.candidates import Batch, Numbers, read_batch
+from dpselect.candidates import Numbers, read_batch
 from dpselect.guarantees import Guarantee
-from dpselect.kernels.arrays import Column, FloatArray
+from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms import (
     GEM,
     CombinedGEM,
@@ -43,7 +44,7 @@ SHARES = (0.2, 0.4, 0.6, 0.8)
 """How much of its budget combined GEM spends on its question."""
 
 GAMMAS = (0.05, 0.008)
-"""The paper's, for synthetic and for real data. Smaller ones take more than a few hundred draws a pick."""
+"""The paper's, for synthetic and for real data: 20 and 125 draws on average."""
 
 
 @final
@@ -55,8 +56,8 @@ class Anchored:
 
         o_a = weight · log(k/β) · (2 max Δ/ε) · c_a / max|c|
 
-    so that weight 1 sets the best and the worst guess as far apart as the noise reaches. With the weight in proportion
-    to 1/ε, anchors decide where the budget is too small for scores to.
+    so that weight 1 sets the best guess as far from 0 as the noise reaches. Offsets grow with 1/ε: anchors decide
+    where the budget is too small for the scores to.
 
     Privacy:
         That of ``mechanism``: the offsets are public, and public numbers change no sensitivity.
@@ -91,7 +92,7 @@ class Anchored:
         """That of the mechanism."""
         return self.mechanism.guarantee
 
-    def pmf(self, scores: Numbers, sensitivities: Numbers, *, anchors: Numbers) -> Any:  # noqa: ANN401
+    def pmf(self, scores: Numbers, sensitivities: Numbers, *, anchors: Numbers | None = None) -> Any:  # noqa: ANN401
         """Return the exact probability of each candidate. Not private: it reveals scores."""
         offsets = self._offsets(scores, sensitivities, anchors)
         return self.mechanism.pmf(scores, sensitivities, offsets=offsets)
@@ -101,36 +102,29 @@ class Anchored:
         scores: Numbers,
         sensitivities: Numbers,
         *,
-        anchors: Numbers,
+        anchors: Numbers | None = None,
         randomness: Randomness | None = None,
     ) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row, drawn privately."""
         offsets = self._offsets(scores, sensitivities, anchors)
         return self.mechanism.select(scores, sensitivities, offsets=offsets, randomness=randomness)
 
-    def _offsets(self, scores: Numbers, sensitivities: Numbers, anchors: Numbers) -> FloatArray:
+    def _offsets(self, scores: Numbers, sensitivities: Numbers, anchors: Numbers | None) -> FloatArray:
         """Return the offsets in a layout that goes with the scores. They depend on public numbers alone."""
+        if anchors is None:
+            raise ValueError("anchors must be given: an anchored mechanism needs them")
         batch = read_batch(scores, sensitivities, finite=False, anchors=anchors)
-        bounds, sizes = batch.table.bounds, batch.sizes
-        if batch.rows == 0:
-            return np.zeros(batch.width) if batch.shape is not None else np.zeros(0)
-        widths, guesses = (_spread_out(column, batch) for column in (batch.table.sensitivities, batch.table.public))
-        units = 2 * np.maximum.reduceat(widths, bounds[:-1]) / self.mechanism.epsilon
-        reach = self.weight * np.log(sizes / self.mechanism.beta) * units
-        largest = np.maximum.reduceat(np.abs(guesses), bounds[:-1])
-        factors = np.divide(reach, largest, out=np.zeros(batch.rows), where=largest > 0)
-        flat = guesses * np.repeat(factors, sizes)
-        return flat if batch.shape is None else flat.reshape(*batch.shape, batch.width)
-
-
-def _spread_out(column: Column, batch: Batch) -> FloatArray:
-    """Return a column with one number for each candidate of each row, also where rows share theirs."""
-    places = np.arange(batch.table.bounds[-1]) + np.repeat(column.starts - batch.table.bounds[:-1], batch.sizes)
-    return column.values[places]
+        guesses = batch.spread(batch.table.public)
+        largest = np.repeat(batch.largest(np.abs(guesses)), batch.sizes)
+        widths = np.repeat(batch.largest(batch.spread(batch.table.sensitivities)), batch.sizes)
+        reach = self.weight * np.log(np.repeat(batch.sizes, batch.sizes) / self.mechanism.beta)
+        units = 2 * widths / self.mechanism.epsilon
+        flat = reach * units * np.divide(guesses, largest, out=np.zeros(guesses.size), where=largest > 0)
+        return np.asarray(flat if batch.shape is None else flat.reshape(*batch.shape, batch.width))
 
 
 def default_pool(
-    epsilon: float, *, k: int | None = None, anchors: bool = False, beta: float = 0.05
+    epsilon: float, *, anchors: bool = False, gammas: Sequence[float] = GAMMAS, beta: float = 0.05
 ) -> tuple[Mechanism, ...]:
     """Return mechanisms of one privacy budget that between them suit every situation known to us.
 
@@ -140,9 +134,9 @@ def default_pool(
 
     Args:
         epsilon: The privacy budget of one pick; all members have the same.
-        k: The number of candidates, if known: random stopping then also takes about k and 10 k draws.
         anchors: Whether public anchors will be at hand: then the three normalisations enter with them as well, at
             the weights :data:`ANCHOR_WEIGHTS`.
+        gammas: The stopping probabilities of random stopping, whose laws are by far the slowest to compute.
         beta: The failure probability in the scale of tilts and weights.
 
     Privacy:
@@ -157,14 +151,13 @@ def default_pool(
         >>> pool = dps.pools.default_pool(1.0)
         >>> len(pool), dps.GEM(epsilon=1.0) in pool, dps.Uniform() in pool
         (43, True, True)
-        >>> len(dps.pools.default_pool(1.0, k=100, anchors=True))
-        62
+        >>> len(dps.pools.default_pool(1.0, anchors=True))
+        58
 
     References:
         docs/theory/tuning.md.
     """
     check.flag("anchors", anchors)
-    gammas = GAMMAS if k is None else tuple(sorted({*GAMMAS, 1 / k, 0.1 / k}, reverse=True))
     members: list[Mechanism] = [
         family(epsilon=epsilon, tilt=tilt, beta=beta)
         for family in (NoisyMax, StandardizedNoisyMax, GEM)

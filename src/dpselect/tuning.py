@@ -5,8 +5,8 @@ learnt once, from all of them, instead of being asked of every user's own budget
 
 1. Each user's *exact* expected error under every mechanism of a pool is computed, divided by a public cap, cut off
    at 1 and rounded to a grid of 2⁻²⁴.
-2. The errors are added up over users. A user changes each sum by at most 1, so one noisy max over the pool picks the
-   best mechanism at a cost of ``tuning_epsilon``, however large the pool.
+2. The errors are added up over users. A user changes each sum by at most 1, so one noisy max over the pool picks
+   the best mechanism at a cost of ``tuning_epsilon``, however large the pool.
 3. Every user's own pick is then made by that mechanism, at ``epsilon``.
 
 docs/theory/tuning.md has the proof, and says who is protected against what.
@@ -14,7 +14,7 @@ docs/theory/tuning.md has the proof, and says who is protected against what.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -41,8 +41,18 @@ MOST_USERS = 2**28
 FACTOR = 4.0
 """The ratio of neighbouring caps, where several are tried."""
 
-SCALE_SHARE = 0.25
+CAP_SHARE = 0.5
 """How much of the tuning's budget finds the cap, where several are tried. The rest chooses the mechanism."""
+
+TARGET = 0.25
+"""What part of the cap the best mechanism's mean error should be, where several caps are tried.
+
+Small caps let small differences stand out from the noise, but cut off users with large errors. At a quarter, four
+times the mean is let through, and a cap that is far too large is a quarter of the users away from being right.
+"""
+
+ONE_USER_CHANGED = "fleets that differ in one user's scores, in any way"
+ONE_USER_MOVED = "fleets that differ in one user's scores, by at most Δ_a for every candidate a"
 
 BLOCK = 2**20
 """Candidates that are looked at together; bounds the memory."""
@@ -68,8 +78,8 @@ class Tuned:
 
     def __str__(self) -> str:
         return (
-            f"{describe(self.mechanism)} at ε = {self.mechanism.guarantee.epsilon:g}, chosen for {self.users} users at "
-            f"ε = {self.tuning.epsilon:g}; with one pick each, ε = {self.guarantee.epsilon:g}"
+            f"{describe(self.mechanism)} at ε = {self.mechanism.guarantee.epsilon:g}, chosen for {self.users} "
+            f"users at ε = {self.tuning.epsilon:g}; with one pick each, ε = {self.guarantee.epsilon:g}"
         )
 
     def select(
@@ -103,18 +113,18 @@ def tune(
 ) -> Tuned:
     r"""Choose the mechanism of a pool that errs least for a fleet of users, privately.
 
-    Maximises −Σ_u min(1, E_u[m]/cap) over the mechanisms m of the pool by noisy max at ``tuning_epsilon``, with E_u[m] the
-    exact expected error |best score − picked score|^power of user u's pick by m.
+    Maximises −Σ_u min(1, E_u[m]/cap) over the mechanisms m of the pool by noisy max at ``tuning_epsilon``, with
+    E_u[m] the exact expected error |best score − picked score|^power of user u's pick by m.
 
     Where errors are small compared with the cap, the noise hides what distinguishes them: it is of the order of
     2 cap log(pool size)/(tuning_epsilon · users) in the fleet's mean error. A cap given as a range
-    ``(lowest, highest)`` finds its own size: a quarter of the budget picks, by noisy max, the one among highest,
-    highest/4, highest/16, … at which the best mechanism's mean error is a certain part of the cap.
+    ``(lowest, highest)`` finds its own size: half of the budget picks, by noisy max, the one among highest,
+    highest/4, highest/16, … at which the best mechanism's mean error is nearest to a quarter of the cap.
 
     Privacy:
         The choice is ``tuning_epsilon``-DP for *users*: it protects against any change of one user's scores,
-        whatever their size, and not only against changes within the sensitivities. The whole, the choice and one pick for each
-        user, is (tuning_epsilon + epsilon)-DP for fleets that differ in one user's scores, by at most
+        whatever its size, and not only against changes within the sensitivities. The whole, the choice and one
+        pick for each user, is (tuning_epsilon + epsilon)-DP for fleets that differ in one user's scores, by at most
         ``sensitivities[a]`` for each candidate a. Both assume that
 
         - a row of scores depends on its own user's data and on public things alone, one row for each user
@@ -122,7 +132,7 @@ def tune(
         - the pool, the cap, the budgets, sensitivities, anchors and the number of users are public: chosen without
           looking at these scores.
 
-        The choice's law is exact: sums of errors are whole numbers, and the noisy max is :class:`~dpselect.NoisyMax`.
+        The choice's law is exact: sums of errors are whole numbers, and the pick is :class:`~dpselect.NoisyMax`'s.
 
     Cost:
         One ``pmf`` for each user and member of the pool: a minute or so for 10,000 users, 100 candidates and the
@@ -147,7 +157,7 @@ def tune(
         >>> rng = np.random.default_rng(0)
         >>> scores = np.clip(sensitivities + 0.1 * rng.normal(size=(500, 20)), 0, 1)  # the best ones are sensitive
         >>> seed = dps.Randomness.seeded(1)
-        >>> tuned = dps.tune(scores, sensitivities, 1.0, 0.5, cap=1.0, randomness=seed, progress=False)
+        >>> tuned = dps.tuning.tune(scores, sensitivities, 1.0, 0.5, cap=1.0, randomness=seed, progress=False)
         >>> tuned.mechanism.tilt < 0, tuned.guarantee.epsilon
         (True, 1.5)
         >>> picks = tuned.select(scores, sensitivities)
@@ -160,7 +170,7 @@ def tune(
     budget, tuning_budget = check.positive("epsilon", epsilon), check.positive("tuning_epsilon", tuning_epsilon)
     caps = _caps(cap)
     exponent = check.positive("power", power)
-    members = _members(pool, budget, fleet, anchors)
+    members = _members(pool, budget, anchors)
     source = Randomness.given(randomness)
     source.units(1)
     tally = Tally(np.zeros((len(caps), len(members)), dtype=np.int64), fleet.users)
@@ -169,16 +179,12 @@ def tune(
         errors = fleet.errors(members[number], part, exponent)
         tally.sums[:, number] += _whole_errors(errors, caps).sum(axis=-1)
     size, member = _choose(tally, tuning_budget, source)
-    chosen = members[member]
-    choice = Guarantee(
-        epsilon=tuning_budget,
-        rho=tuning_budget**2 / 2,
-        neighbours="fleets that differ in one user's scores, in any way",
-        theorem="a user's errors, cut off at a public cap, change each sum by at most 1; noisy max over sums is ε-DP",
-        reference="docs/theory/tuning.md",
-    )
     return Tuned(
-        mechanism=chosen, cap=float(caps[size]), users=fleet.users, tuning=choice, guarantee=_whole(choice, chosen)
+        mechanism=members[member],
+        cap=float(caps[size]),
+        users=fleet.users,
+        tuning=_choice_guarantee(tuning_budget),
+        guarantee=_whole_guarantee(tuning_budget, members),
     )
 
 
@@ -193,8 +199,8 @@ def fleet_errors(
 ) -> FloatArray:
     """Return the exact expected error of each user under each mechanism: a row for each mechanism.
 
-    **Not private**: it is what :func:`tune` adds up, before anything is cut off or hidden by noise. For public or synthetic
-    fleets, to see what tuning would find.
+    **Not private**: it is what :func:`tune` adds up, before anything is cut off or hidden by noise. For public or
+    synthetic fleets, to see what tuning would find.
 
     Example:
         >>> import dpselect as dps
@@ -233,7 +239,7 @@ def choice_pmf(errors: FloatArray, tuning_epsilon: float, *, cap: float | tuple[
     sums = np.array([_whole_errors(row, caps).sum(axis=-1) for row in errors]).T
     tally = Tally(sums, errors.shape[-1])
     cap_budget, budget = _budgets(len(caps), budget)
-    sizes = np.ones(1) if cap_budget is None else NoisyMax(epsilon=cap_budget).pmf(_fitness(tally, budget), UNIT)
+    sizes = np.ones(1) if cap_budget is None else NoisyMax(epsilon=cap_budget).pmf(_fitness(tally), UNIT)
     return np.asarray(sizes @ NoisyMax(epsilon=budget).pmf(-sums, UNIT))
 
 
@@ -266,28 +272,25 @@ def _whole_errors(errors: FloatArray, caps: FloatArray) -> IndexArray:
 
     Whole numbers from 0 to UNIT, so their sums have no rounding that could depend on who else is in the fleet.
     """
-    return np.rint(np.minimum(errors / caps[:, np.newaxis], 1.0) * UNIT).astype(np.int64)
+    return np.asarray(np.rint(np.minimum(errors / caps[:, np.newaxis], 1.0) * UNIT), dtype=np.int64)
 
 
 def _budgets(caps: int, total: float) -> tuple[float | None, float]:
     """Split the tuning's budget between cap and mechanism, so that the two never exceed it."""
     if caps == 1:
         return None, total
-    first = SCALE_SHARE * total
+    first = CAP_SHARE * total
     rest = total - first
     exceeds = Fraction(first) + Fraction(rest) > Fraction(total)
     return first, math.nextafter(rest, 0.0) if exceeds else rest
 
 
-def _fitness(tally: Tally, budget: float) -> FloatArray:
+def _fitness(tally: Tally) -> FloatArray:
     """Return how well each cap fits: minus the distance of the best mechanism's sum from where it should be.
 
-    It should be well above the noise of the choice that follows, whose reach in sums is 2 log(pool)/budget, and well
-    below the number of users, so that few errors are cut off. Its sensitivity is that of a sum: UNIT.
+    The smallest of several sums changes by no more than each of them, so the sensitivity is that of a sum: UNIT.
     """
-    reach = 2 * math.log(tally.sums.shape[-1] + 1) / budget
-    target = UNIT * tally.users * min(0.25, max(0.05, 20 * reach / tally.users))
-    return -np.abs(tally.sums.min(axis=-1) - np.rint(target))
+    return np.asarray(-np.abs(tally.sums.min(axis=-1) - TARGET * UNIT * tally.users))
 
 
 def _choose(tally: Tally, tuning_epsilon: float, source: Randomness) -> tuple[int, int]:
@@ -295,20 +298,33 @@ def _choose(tally: Tally, tuning_epsilon: float, source: Randomness) -> tuple[in
     cap_budget, budget = _budgets(len(tally.sums), tuning_epsilon)
     size = 0
     if cap_budget is not None:
-        fitness = _fitness(tally, budget)
+        fitness = _fitness(tally)
         size = int(NoisyMax(epsilon=cap_budget).select(fitness, UNIT, randomness=source.lane("cap")))
     member = NoisyMax(epsilon=budget).select(-tally.sums[size], UNIT, randomness=source.lane("mechanism"))
     return size, int(member)
 
 
-def _whole(choice: Guarantee, mechanism: Mechanism) -> Guarantee:
-    """Return the guarantee of the choice and one pick for each user."""
-    pick = mechanism.guarantee
+def _choice_guarantee(tuning_epsilon: float) -> Guarantee:
     return Guarantee(
-        epsilon=choice.epsilon + pick.epsilon,
-        rho=None if choice.rho is None or pick.rho is None else choice.rho + pick.rho,
-        neighbours="fleets that differ in one user's scores, by at most Δ_a for every candidate a",
-        theorem="the choice's budget and that of the user's own pick add up; the picks of others see only the choice",
+        epsilon=tuning_epsilon,
+        neighbours=ONE_USER_CHANGED,
+        theorem="a user's errors, cut off at a public cap, move each sum by at most 1; noisy max over sums is ε-DP",
+        reference="docs/theory/tuning.md",
+    )
+
+
+def _whole_guarantee(tuning_epsilon: float, members: Sequence[Mechanism]) -> Guarantee:
+    """Return the guarantee of the choice and one pick for each user.
+
+    It must not depend on which mechanism was chosen, since that depends on scores: the pool's largest ε counts.
+    """
+    pick = max((member.guarantee for member in members), key=lambda guarantee: guarantee.epsilon)
+    whole = Guarantee.compose(
+        *(part.restated(neighbours=ONE_USER_MOVED) for part in (_choice_guarantee(tuning_epsilon), pick))
+    )
+    return replace(
+        whole,
+        theorem="the losses of the choice and of the user's own pick add up; others' picks see only the choice",
         reference="docs/theory/tuning.md",
     )
 
@@ -316,12 +332,10 @@ def _whole(choice: Guarantee, mechanism: Mechanism) -> Guarantee:
 # --- The fleet --------------------------------------------------------------------------------------------
 
 
-def _members(
-    pool: Sequence[Mechanism] | None, epsilon: float, fleet: "_Fleet", anchors: Numbers | None
-) -> tuple[Mechanism, ...]:
+def _members(pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers | None) -> tuple[Mechanism, ...]:
     """Return the pool's mechanisms, checked: private within the budget, and with all they need."""
     if pool is None:
-        return default_pool(epsilon, k=fleet.candidates, anchors=anchors is not None)
+        return default_pool(epsilon, anchors=anchors is not None)
     members = tuple(pool)
     if not members:
         raise ValueError("pool must hold at least one mechanism")
@@ -329,7 +343,9 @@ def _members(
         if not isinstance(member, Mechanism):
             raise ValueError(f"pool must hold mechanisms, not {type(member).__name__}")
         if not member.guarantee.epsilon <= epsilon or member.guarantee.delta > 0:
-            raise ValueError(f"pool must hold mechanisms that are ε-DP at epsilon = {epsilon:g}: {describe(member)} is not")
+            raise ValueError(
+                f"pool must hold mechanisms that are ε-DP at epsilon = {epsilon:g}: {describe(member)} is not"
+            )
         if needs_anchors(member) and anchors is None:
             raise ValueError(f"anchors must be given: {describe(member)} needs them")
     return members
@@ -357,11 +373,6 @@ class _Fleet:
     def users(self) -> int:
         return self.batch.rows
 
-    @property
-    def candidates(self) -> int:
-        """A typical number of candidates; public."""
-        return round(float(np.mean(self.batch.sizes)))
-
     def parts(self) -> Iterator[slice]:
         """Yield slices of users, none with more candidates than a block (but for single users)."""
         bounds = self.batch.table.bounds
@@ -381,7 +392,7 @@ class _Fleet:
         table = self.batch.table
         rows = self._ragged_rows if self.batch.shape is None else self._dense_rows
         anchors = rows(table.public, part) if self.has_anchors else None
-        scores = rows(table.scores, part)
+        scores: Numbers = rows(table.scores, part)
         if self.batch.shape is None:
             scores = (scores, table.bounds[part.start : part.stop + 1] - table.bounds[part.start])
         public = public_numbers(mechanism, anchors)
@@ -391,12 +402,12 @@ class _Fleet:
         """Return some rows of a dense column: a single one if they are shared."""
         rows = column.values.reshape(-1, self.batch.width)
         if len(rows) == 1 < self.users:
-            return rows[0]
-        return rows[column.starts[part] // self.batch.width]
+            return np.asarray(rows[0])
+        return np.asarray(rows[column.starts[part] // self.batch.width])
 
     def _ragged_rows(self, column: Column, part: slice) -> FloatArray:
         """Return some rows of a ragged column, flat: a single number if all candidates share it."""
         bounds = self.batch.table.bounds
         if not np.array_equal(column.starts, bounds[:-1]):
-            return column.values[0]
-        return column.values[bounds[part.start] : bounds[part.stop]]
+            return np.asarray(column.values[0])
+        return np.asarray(column.values[bounds[part.start] : bounds[part.stop]])
