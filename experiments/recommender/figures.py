@@ -56,12 +56,16 @@ def draw_real(data: Tables) -> Figure:
 
 def draw_beyond(data: Tables) -> Figure:
     """Draw curves over the tilt, and the private protocol next to the paper's."""
-    runs = [run for run in _runs(data) if where(data["private"], run=run).num_rows]
+    runs = _runs(data)
     figure, panels = drawing.grid(rows=2, columns=len(runs), heights=(2.6, 3), width=3.2, aligned=False)
     for run, (top, bottom) in zip(runs, panels.T, strict=True):
         top.set_title(_wrapped(run), fontsize=10)
         _tilts(top, where(data["tilts"], run=run), where(data["tuned"], run=run))
-        _private(bottom, where(data["private"], run=run))
+        table = where(data["private"], run=run)
+        if table.num_rows:
+            _private(bottom, table)
+        else:
+            bottom.set_axis_off()
     _label(panels, ["mean squared error, ε = 1", "squared shortfall from the best"])
     _legend_beyond(figure, columns=min(5, len(runs)))
     return figure

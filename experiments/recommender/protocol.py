@@ -146,7 +146,7 @@ def correlation_table(users: Lists) -> tuple[pa.Table, Row]:
             for q in (1, 25, 50, 75, 99)
         },
     }
-    return pa.table({"correlation": (bins + 0.5) * CORRELATION_BIN, "users": counts}), summary
+    return pa.table({"correlation": np.round((bins + 0.5) * CORRELATION_BIN, 4), "users": counts}), summary
 
 
 def ratio_table(users: Lists, *, seed: int) -> tuple[pa.Table, Row]:
@@ -195,8 +195,8 @@ def _binned(version: str, correlations: FloatArray, ratios: FloatArray) -> pa.Ta
     return pa.table(
         {
             "version": [version] * len(cells),
-            "correlation": (cells[:, 0] + 0.5) * CORRELATION_BIN,
-            "log_ratio": (cells[:, 1] + 0.5) * RATIO_BIN,
+            "correlation": np.round((cells[:, 0] + 0.5) * CORRELATION_BIN, 4),
+            "log_ratio": np.round((cells[:, 1] + 0.5) * RATIO_BIN, 4),
             "users": counts,
         }
     )
