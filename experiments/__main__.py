@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.audits import AUDITS
+from experiments.bandit import EXPERIMENTS as BANDIT
 from experiments.experiment import FAST, FULL
 from experiments.files import replacing
 from experiments.recommender.sections import EXPERIMENTS as RECOMMENDER
@@ -16,7 +18,7 @@ from experiments.tuning import TUNING
 
 __all__ = ["EXPERIMENTS", "main"]
 
-EXPERIMENTS = (*SYNTHETIC, *RECOMMENDER, TUNING)
+EXPERIMENTS = (*SYNTHETIC, AUDITS, TUNING, *RECOMMENDER, *BANDIT)
 """In the order of the report."""
 
 PICTURES = {"scenarios.png": "scenarios-1-to-3.png"}

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import LogLocator, NullLocator
 from numpy.typing import NDArray
 
 from experiments.mechanisms import STYLES, Style
@@ -106,9 +106,13 @@ def errors(
 
 
 def plain_numbers(axis: Axis) -> None:
-    """Write 0.01 and 100 on a logarithmic axis, in place of powers of ten, and nothing in between."""
+    """Write 0.01 and 100 on a logarithmic axis, in place of powers of ten; in between only where there is room."""
+    low, high = axis.get_view_interval()
+    if high < 30 * low:
+        between = (1.0, 2.0, 5.0) if high > 4 * low else (1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+        axis.set_major_locator(LogLocator(subs=between))
     axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_locator(NullLocator())
 
 
 def heat_map(panel: Axes, table: pa.Table, *, x: str, y: str, value: str, limit: float) -> AxesImage:

@@ -10,7 +10,7 @@ from experiments.ledger import Claim
 from experiments.mechanisms import STYLES
 from experiments.tables import Tables
 
-__all__ = ["FAST", "FULL", "Effort", "Experiment", "Facts", "Numbers", "Task"]
+__all__ = ["FAST", "FULL", "Effort", "Experiment", "Listing", "Numbers", "Task"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,21 +26,33 @@ class Effort:
     """The same for mechanisms whose exact law takes milliseconds a row: random stopping, RNMH."""
     resolution: int
     """How many cells a heat map has to a side, and how many points a curve over a parameter."""
+    audit_restarts: int
+    """How many ascents a search for the largest privacy loss runs."""
+    bandit_steps: int
+    """How long a bandit plays: a multiple of 125."""
+    bandit_worlds: int
+    """How often it plays."""
 
 
 FULL = Effort(
-    description="full: 25 values of ε, 5000 trials (48 for random stopping and RNMH)",
+    description="full: 25 values of ε, 5000 trials (48 for random stopping and RNMH), 50,000 bandit steps",
     epsilon_points=25,
     trials=5000,
     slow_trials=48,
     resolution=33,
+    audit_restarts=16,
+    bandit_steps=50_000,
+    bandit_worlds=20,
 )
 FAST = Effort(
-    description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH)",
+    description="fast: 9 values of ε, 60 trials (2 for random stopping and RNMH), 1,250 bandit steps",
     epsilon_points=9,
     trials=60,
-    slow_trials=4,
+    slow_trials=2,
     resolution=17,
+    audit_restarts=2,
+    bandit_steps=1_250,
+    bandit_worlds=6,
 )
 
 
@@ -77,13 +89,13 @@ class Numbers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
-    """A table of words and numbers for readers: where data come from, what was chosen, how it ended."""
+class Listing:
+    """A small table of words for readers."""
 
     caption: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
-    """The first cell of each row names it."""
+    """The first entry of each names the row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +113,7 @@ class Experiment:
     plan: Callable[[Effort], Sequence[Task]]
     draw: Callable[[Tables], Figure]
     count: Callable[[Tables], Numbers] | None = None
-    facts: Callable[[Tables], Sequence[Facts]] | None = None
+    list: Callable[[Tables], Listing | Sequence[Listing]] | None = None
     discussion: Sequence[str] = ()
     """Paragraphs below the figure, where a caption is not enough."""
     claims: Sequence[Claim] = ()

@@ -7,7 +7,7 @@ them and the result is computed again; what only draws or reports does not count
 
 import ast
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -34,18 +34,20 @@ class Parts:
 
     directory: Path
     effort: Effort
-    computed: int = 0
+    drawing: str
+    """A hash of the code that draws."""
     reused: int = 0
 
     @classmethod
     def of(cls, experiment: Experiment, effort: Effort, output: Path) -> "Parts":
         """Return the experiment's kept results; those of older code are removed."""
         home = output / "parts" / experiment.name
-        directory = home / _code_hash(getattr(experiment.plan, "func", experiment.plan).__module__)
-        for old in home.glob("*"):
+        module = getattr(experiment.plan, "func", experiment.plan).__module__
+        directory = home / _code_hash(module)
+        for old in home.glob("*/"):
             if old != directory:
                 shutil.rmtree(old)
-        return cls(directory, effort)
+        return cls(directory, effort, _code_hash(module, drawing=True))
 
     def table(self, task: Task) -> pa.Table:
         """Return a task's result, from an earlier run where there is one."""
@@ -57,16 +59,42 @@ class Parts:
         table = task.compute()
         with replacing(path) as temporary:
             parquet.write_table(table, temporary)
-        self.computed += 1
         return table
+
+    def figure(self, tables: Iterable[Path], pictures: Iterable[Path]) -> "KeptFigure":
+        """Return what is known of the experiment's figure, once its tables are written."""
+        digest = sha256(self.drawing.encode())
+        for table in tables:
+            digest.update(table.read_bytes())
+        return KeptFigure(self.directory.parent / "figure.txt", digest.hexdigest(), tuple(pictures))
+
+
+@dataclass(frozen=True)
+class KeptFigure:
+    """Whether a figure is drawn already: from the same tables, by the same code."""
+
+    mark: Path
+    digest: str
+    pictures: Sequence[Path]
+
+    def is_current(self) -> bool:
+        """Return whether the pictures are there and nothing they depend on has changed."""
+        known = self.mark.exists() and self.mark.read_text(encoding="utf-8") == self.digest
+        return known and all(picture.exists() for picture in self.pictures)
+
+    def remember(self) -> None:
+        """Note that the pictures were drawn."""
+        with replacing(self.mark) as temporary:
+            temporary.write_text(self.digest, encoding="utf-8")
 
 
 @cache
-def _code_hash(module: str) -> str:
+def _code_hash(module: str, *, drawing: bool = False) -> str:
     library = Path(dpselect.__file__).parent
-    files = sorted([*library.rglob("*.py"), *(_file(name) for name in _reachable(module))])
-    digest = sha256(repr([version(package) for package in ("numpy", "numba")]).encode())
-    for file in files:
+    packages = ("matplotlib",) if drawing else ("numpy", "numba")
+    digest = sha256(repr([version(package) for package in packages]).encode())
+    modules = [_file(name) for name in _reachable(module) | (PRESENTATION if drawing else set())]
+    for file in sorted([*modules, *(() if drawing else library.rglob("*.py"))]):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:24]
 

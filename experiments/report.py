@@ -12,7 +12,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 import dpselect as dps
-from experiments.experiment import Effort, Experiment, Facts, Numbers
+from experiments.experiment import Effort, Experiment, Listing, Numbers
 from experiments.files import replacing
 from experiments.ledger import Entry, totals
 from experiments.mechanisms import STYLES
@@ -31,7 +31,7 @@ class Section:
     image: bytes
     """The figure, as SVG."""
     numbers: Numbers | None
-    facts: Sequence[Facts]
+    listings: Sequence[Listing]
     entries: Sequence[Entry]
     """The claims that the experiment decides."""
     files: Sequence[str]

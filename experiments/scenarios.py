@@ -1,12 +1,13 @@
 """The paper's synthetic scenarios: score sets, one for each trial, and the sensitivities that go with them.
 
-A scenario is a short function that returns a :class:`Scenario`. Where scores vary between trials, N = 5000 score
-sets are drawn with a fixed seed; a candidate's sensitivity is the distance between the 10th and the 90th
-percentile of its N scores, and scores are clipped to that range, as in the paper's experimental design.
+A scenario is a short function that returns a :class:`Scenario`, whose arrays nobody changes. Where scores vary
+between trials, N = 5000 score sets are drawn with a fixed seed; a candidate's sensitivity is the distance between
+the 10th and the 90th percentile of its N scores, and scores are clipped to that range, as in the paper's design.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -17,6 +18,7 @@ __all__ = [
     "CANDIDATES",
     "SCENARIOS",
     "SEED",
+    "TITLES",
     "TRIALS",
     "Scenario",
     "falling",
@@ -36,6 +38,19 @@ CANDIDATES = 100
 TRIALS = 5000
 SEED = 20_250_105
 """Every scenario draws from its own stream of this seed."""
+
+TITLES = MappingProxyType(
+    {
+        1: "Scenario 1: positive correlation",
+        2: "Scenario 2: negative correlation",
+        3: "Scenario 3: no correlation",
+        4: "Scenario 4: log growth, rising σ",
+        5: "Scenario 5: linear growth, falling σ",
+        6: "Scenario 6: independent",
+        7: "Scenario 7: polarised",
+        8: "Scenario 8: less polarised, noisier",
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,48 +82,54 @@ class Scenario:
 
 def positive(high: int = 50) -> Scenario:
     """Return scenario 1: the ``high`` good candidates are the sensitive ones."""
-    return _two_groups("Scenario 1: positive correlation", high, (1.8, 1.8), (1.0, 1.0))
+    return _two_groups(TITLES[1], high, (1.8, 1.8), (1.0, 1.0))
 
 
 def negative(high: int = 50) -> Scenario:
     """Return scenario 2: the ``high`` good candidates are the steady ones."""
-    return _two_groups("Scenario 2: negative correlation", high, (1.0, 1.0), (1.8, 1.8))
+    return _two_groups(TITLES[2], high, (1.0, 1.0), (1.8, 1.8))
 
 
 def uncorrelated(high: int = 50) -> Scenario:
     """Return scenario 3: each group is half sensitive, half steady."""
-    return _two_groups("Scenario 3: no correlation", high, (1.8, 1.0), (1.8, 1.0))
+    return _two_groups(TITLES[3], high, (1.8, 1.0), (1.8, 1.0))
 
 
+@cache
 def rising() -> Scenario:
     """Return scenario 4: candidate a = 1…100 has mean log a, and a standard deviation that rises with a."""
     random = _stream(4)
     means = np.log(np.arange(1.0, 101.0))
-    return _clipped("Scenario 4: log growth, rising σ", random, means, np.sort(_deviations(random)))
+    return _clipped(TITLES[4], random, means, np.sort(_deviations(random)))
 
 
+@cache
 def falling() -> Scenario:
     """Return scenario 5: candidate a = 1…100 has mean 0.1a and standard deviation 2.3 − 0.02a."""
     a = np.arange(1.0, 101.0)
-    return _clipped("Scenario 5: linear growth, falling σ", _stream(5), 0.1 * a, 2.3 - 0.02 * a)
+    return _clipped(TITLES[5], _stream(5), 0.1 * a, 2.3 - 0.02 * a)
 
 
+@cache
 def independent() -> Scenario:
     """Return scenario 6: means and standard deviations that have nothing to do with each other."""
     random = _stream(6)
-    return _clipped("Scenario 6: independent", random, random.uniform(size=CANDIDATES), _deviations(random))
+    return _clipped(TITLES[6], random, random.uniform(size=CANDIDATES), _deviations(random))
 
 
+@cache
 def polarised() -> Scenario:
     """Return scenario 7: half the users like what the other half dislikes."""
-    return _two_camps("Scenario 7: polarised", 7, deviation=0.5)
+    return _two_camps(TITLES[7], 7, deviation=0.5)
 
 
+@cache
 def weakly_polarised() -> Scenario:
     """Return scenario 8: as scenario 7, in more noise."""
-    return _two_camps("Scenario 8: less polarised, noisier", 8, deviation=3.0)
+    return _two_camps(TITLES[8], 8, deviation=3.0)
 
 
+@lru_cache(maxsize=1)
 def increasing(t: float) -> Scenario:
     """Return a scenario of the increasing correlation: scores (t·x + z)/5 and sensitivities that grow with x.
 

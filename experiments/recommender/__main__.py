@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -22,8 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run every set that is there, one after the other, and say where the tables are."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments.recommender",
-        description="The paper on real data: train, score, pick privately. Interrupt it at any time: it goes on from "
-        "there. The next `make paper` shows what it finds.",
+        description="The paper on real data: train, score, pick privately. Interrupt it at any time: it goes on "
+        "from there. The next `make paper` shows what it finds.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -34,12 +35,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help=f"where the sets are (default: the environment variable {VARIABLE})",
     )
     parser.add_argument(
-        "--output", type=Path, default=Path("output"), metavar="DIRECTORY", help="where results go (default: output)"
+        "--output",
+        type=Path,
+        default=Path("output"),
+        metavar="DIRECTORY",
+        help="where results go (default: output)",
     )
-    parser.add_argument("--only", action="append", metavar="RUN", help="run this one alone; may be given more than once")
+    parser.add_argument(
+        "--only", action="append", metavar="RUN", help="run this one alone; may be given more than once"
+    )
     parser.add_argument("--list", action="store_true", help="list the runs that are possible, and do nothing else")
     parser.add_argument(
-        "--publish", action="store_true", help="also copy the tables to where they are committed (experiments/…/results)"
+        "--publish",
+        action="store_true",
+        help="also copy the tables to where they are committed (experiments/…/results)",
     )
     options = parser.parse_args(arguments)
     runs = _runs(parser, options.data, options.only)
@@ -48,13 +57,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{run.name:28}{run.title}")
         return 0
     if not sansa_is_installed():
-        print(f"{SANSA_MISSING}. Until then EASE takes its place where there are few enough items.", file=sys.stderr)
+        print(
+            f"{SANSA_MISSING}. Until then EASE takes its place where there are few enough items.", file=sys.stderr
+        )
     failed = 0
     for run in runs:
         try:
             folder = execute_alone(run, Path(options.data), options.output)
         except (BadDataError, FileNotFoundError, ValueError, BrokenProcessPool) as error:
             print(f"{run.title}: {error}", file=sys.stderr)
+            failed += 1
+            continue
+        except Exception:
+            # Whatever went wrong in one run, the others are worth having.
+            traceback.print_exc()
             failed += 1
             continue
         except KeyboardInterrupt:

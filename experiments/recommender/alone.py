@@ -1,10 +1,13 @@
 """A run in a process of its own: its memory is measured alone, and gone afterwards."""
 
 import multiprocessing
+import os
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -22,11 +25,21 @@ def execute_alone(run: Run, folder: Path, output: Path) -> Path:
 
 
 def _execute(run: Run, folder: Path, output: Path) -> Path:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    bar: tqdm[Any]
     with tqdm(total=100, desc=run.title, file=sys.stderr, unit="%", leave=False, disable=None) as bar:
         return pipeline.execute(run, folder, output, _teller(run, bar))
 
 
-def _teller(run: Run, bar: "tqdm[object]") -> Callable[[str, float], None]:
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone: what is kept is whole at any time."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _teller(run: Run, bar: "tqdm[Any]") -> Callable[[str, float], None]:
     """Return what shows progress: a bar on a terminal, a line for each stage elsewhere."""
     said: set[str] = set()
 

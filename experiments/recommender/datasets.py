@@ -60,7 +60,7 @@ class Run:
     l2: float = 600.0
     """EASE's penalty."""
     private: bool = True
-    """Whether the private protocol is run next to the paper's."""
+    """Whether the private protocol is run next to the paper's: it trains once more, on public users alone."""
     published: str = "–"
     """Recall@20 that others report, and for what."""
 
@@ -145,7 +145,14 @@ RUNS = (
         sansa=_MOVIELENS,
         published=_ML_20M_RECALL,
     ),
-    Run(name="ml-1m-ease", title="MovieLens-1M, EASE", dataset="ml-1m", sansa=None, private=False, published=_ML_20M_RECALL),
+    Run(
+        name="ml-1m-ease",
+        title="MovieLens-1M, EASE",
+        dataset="ml-1m",
+        sansa=None,
+        private=False,
+        published=_ML_20M_RECALL,
+    ),
     Run(name="ml-20m", title="MovieLens-20M", dataset="ml-20m", sansa=_MOVIELENS, published=_ML_20M_RECALL),
     Run(
         name="netflix",
@@ -169,6 +176,7 @@ RUNS = (
         title="Amazon Books, density 5e-4",
         dataset="amazon-book",
         sansa=_DENSER,
+        private=False,
         published="SANSA, density 5e-5: .0768",
     ),
     Run(
@@ -184,6 +192,7 @@ RUNS = (
         title="Amazon Books 84 %, density 5e-4",
         dataset="amazon-book-partial",
         sansa=_DENSER,
+        private=False,
         published=_AMAZON_RECALL,
     ),
 )
@@ -222,7 +231,8 @@ def load(name: str, folder: Path) -> Interactions:
     likes = collect(reader(path), least_rating=LEAST_RATING)
     if dataset.counts is not None and likes.counts != dataset.counts:
         raise BadDataError(
-            f"{path.name}: {likes.counts}; a complete copy of {dataset.title} has {dataset.counts}. {dataset.source}"
+            f"{path.name}: {likes.counts}; a complete copy of {dataset.title} has {dataset.counts}. "
+            f"{dataset.source}"
         )
     if likes.users.size == 0:
         raise BadDataError(f"{path.name}: no interactions" + (" rated 4 or better" if likes.counts.rows else ""))
@@ -235,5 +245,5 @@ def _unknown(name: str) -> Dataset:
         title=name,
         forms={f"{name}.parquet": read_parquet},
         counts=None,
-        source="A set of your own is a Parquet file with columns user, item and, if there are any, rating and split.",
+        source="A set of your own is a Parquet file with columns user, item and, if it has them, rating and split.",
     )

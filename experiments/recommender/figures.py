@@ -1,7 +1,8 @@
 """How the section's figures are drawn, from tables alone."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,12 @@ from experiments.tables import Tables, where
 __all__ = ["draw_beyond", "draw_generated", "draw_real"]
 
 WIDTH = 2.7
-CURVES = {"gem": ("GEM, tilted", "#0072b2", "-"), "tilted-rnm": ("noisy max, tilted", "#000000", (0, (5, 1.5)))}
+Dashes: TypeAlias = tuple[float, Sequence[float]]
+
+CURVES: Mapping[str, tuple[str, str, Dashes]] = {
+    "gem": ("GEM, tilted", "#0072b2", (0, ())),
+    "tilted-rnm": ("noisy max, tilted", "#000000", (0, (5, 1.5))),
+}
 PRIVATE = {
     "rnm": ("RNM", "#000000"),
     "gem": ("GEM", "#0072b2"),
@@ -27,36 +33,41 @@ PRIVATE = {
     "rnm-tilt-8": ("noisy max, tilt −8", "#8c6bb1"),
     "uniform": ("random", "#8a8a8a"),
 }
+PROTOCOLS: Mapping[str, Dashes] = MappingProxyType({"paper": (0, (2, 1.5)), "private": (0, ())})
 SHOWN_EPSILON = 1.0
 
 
 def draw_real(data: Tables) -> Figure:
     """Draw the paper's three rows, a column for each run, and the unclipped errors below."""
     runs = _runs(data)
-    figure, panels = drawing.grid(
-        rows=4, columns=len(runs), heights=(1.7, 2.2, 3, 3), width=WIDTH, aligned=False
-    )
+    figure, panels = drawing.grid(rows=4, columns=len(runs), heights=(1.7, 2.2, 3, 3), width=WIDTH, aligned=False)
     for run, column in zip(runs, panels.T, strict=True):
         column[0].set_title(_wrapped(run), fontsize=9.5)
         _correlations(column[0], where(data["correlations"], run=run, variant="clipped"))
         _ratios(column[1], where(data["ratios"], run=run, version="exact"))
         for panel, variant in zip(column[2:], ("clipped", "unclipped"), strict=True):
             _errors(panel, where(data["errors"], run=run, variant=variant))
-    _label(panels, ["users", "log ratio mGEM / GEM", "mean squared error, clipped", "the same, unclipped: not private"])
-    drawing.legend(figure)
+    _label(
+        panels, ["users", "log ratio mGEM / GEM", "mean squared error, clipped", "the same, unclipped: not private"]
+    )
+    drawing.legend(figure, columns=min(5, len(runs)))
     return figure
 
 
 def draw_beyond(data: Tables) -> Figure:
     """Draw curves over the tilt, and the private protocol next to the paper's."""
-    runs = [run for run in _runs(data) if where(data["private"], run=run).num_rows]
+    runs = _runs(data)
     figure, panels = drawing.grid(rows=2, columns=len(runs), heights=(2.6, 3), width=3.2, aligned=False)
     for run, (top, bottom) in zip(runs, panels.T, strict=True):
         top.set_title(_wrapped(run), fontsize=10)
         _tilts(top, where(data["tilts"], run=run), where(data["tuned"], run=run))
-        _private(bottom, where(data["private"], run=run))
-    _label(panels, ["mean squared error, ε = 1", "squared shortfall from the best unseen item"])
-    _legend_beyond(figure)
+        table = where(data["private"], run=run)
+        if table.num_rows:
+            _private(bottom, table)
+        else:
+            bottom.set_axis_off()
+    _label(panels, ["mean squared error, ε = 1", "squared shortfall from the best"])
+    _legend_beyond(figure, columns=min(5, len(runs)))
     return figure
 
 
@@ -149,7 +160,7 @@ def _at(table: pa.Table) -> pa.Table:
 
 def _private(panel: Axes, table: pa.Table) -> None:
     for mechanism, (_, color) in PRIVATE.items():
-        for name, style in (("paper", (0, (2, 1.5))), ("private", "-")):
+        for name, style in PROTOCOLS.items():
             curve = where(table, mechanism=mechanism, protocol=name)
             panel.plot(
                 curve["epsilon"].to_numpy(), curve["mean_squared_error"].to_numpy(), color=color, linestyle=style
@@ -172,12 +183,12 @@ def _tilt_handles() -> list[Line2D]:
 def _private_handles() -> list[Line2D]:
     protocols = [
         Line2D([], [], color="#555555", linestyle=style, label=label)
-        for label, style in (("private", "-"), ("paper’s", (0, (2, 1.5))))
+        for label, style in zip(("paper’s", "private"), PROTOCOLS.values(), strict=True)
     ]
     return [*(Line2D([], [], color=color, label=label) for label, color in PRIVATE.values()), *protocols]
 
 
-def _legend_beyond(figure: Figure) -> None:
+def _legend_beyond(figure: Figure, *, columns: int) -> None:
     figure.legend(
-        handles=[*_tilt_handles(), *_private_handles()], loc="outside lower center", ncols=5, handlelength=2.8
+        handles=[*_tilt_handles(), *_private_handles()], loc="outside lower center", ncols=columns, handlelength=2.8
     )

@@ -55,7 +55,11 @@ def plan(effort: Effort) -> list[Task]:
     return [
         Task(label="data and model", table="facts", compute=partial(_facts, effort)),
         *(
-            Task(label=f"correlations, {variant}", table="correlations", compute=partial(_correlations, effort, variant))
+            Task(
+                label=f"correlations, {variant}",
+                table="correlations",
+                compute=partial(_correlations, effort, variant),
+            )
             for variant in variants
         ),
         Task(label="ratios", table="ratios", compute=partial(_ratios, effort)),
@@ -103,12 +107,12 @@ def _ratios(effort: Effort) -> pa.Table:
 
 def _errors(effort: Effort, variant: str, mechanism: str) -> pa.Table:
     users = _lists(effort, variant)
-    rows = [
-        {"variant": variant}
-        | dict(protocol.error_row(users, mechanism, e, gamma=GAMMA, seed=SEED, total_draws=20 * len(users)))
+    draws = 20 * len(users)
+    found = [
+        protocol.error_row(users, mechanism, e, gamma=GAMMA, seed=SEED, total_draws=draws)
         for e in _epsilons(effort)
     ]
-    return _named(results.from_rows(rows))
+    return _named(results.from_rows([{"variant": variant, **row} for row in found]))
 
 
 def _tilts(effort: Effort) -> pa.Table:

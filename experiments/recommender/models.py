@@ -20,7 +20,10 @@ LARGEST_DENSE = 15_000
 class Model(Protocol):
     """A linear model in two steps, so that users go through the first only once."""
 
-    description: str
+    @property
+    def description(self) -> str:
+        """The model and its settings, for readers."""
+        ...
 
     def encode(self, inputs: Likes) -> sparse.csr_array:
         """Return what the second step needs to know of each user."""
@@ -115,6 +118,6 @@ def fit_ease(train: Likes, *, l2: float) -> DenseModel:
     gram = np.asarray((train.T @ train).toarray(), dtype=np.float64)
     gram[np.diag_indices(items)] += l2
     inverse = np.linalg.inv(gram)
-    weights = inverse / -np.diag(inverse)
+    weights = inverse / -np.diag(inverse) + 0.0  # adding zero turns −0 into 0
     weights[np.diag_indices(items)] = 0.0
     return DenseModel(weights=weights.astype(np.float32), description=f"EASE, λ = {l2:g}")

@@ -89,9 +89,7 @@ def execute(run: Run, folder: Path, output: Path, say: Callable[[str, float], No
     log = Log(home, say)
     scored = _scored(run, folder, home, log)
     gamma = DATASETS[run.dataset].gamma if run.dataset in DATASETS else 0.008
-    clipped, unclipped = (
-        protocol.lists(scored.candidates, scored.ranges, clipped=flag) for flag in (True, False)
-    )
+    clipped, unclipped = (protocol.lists(scored.candidates, scored.ranges, clipped=flag) for flag in (True, False))
     sample = unclipped.sample(UNCLIPPED_USERS, SEED)
     _tables(home, log, scored, clipped, sample, gamma)
     if run.private:
@@ -159,7 +157,7 @@ def _errors(home: Path, log: Log, variants: dict[str, protocol.Lists], gamma: fl
                 for place, mechanism in enumerate(STYLES):
                     log.say("errors", (number + place / len(STYLES)) / len(steps))
                     found = protocol.error_row(variants[variant], mechanism, epsilon, gamma=gamma, seed=SEED)
-                    rows.append({"variant": variant} | dict(found))
+                    rows.append({"variant": variant, **found})
             with replacing(path) as temporary:
                 parquet.write_table(results.from_rows(rows), temporary)
         parts.append(parquet.read_table(path))
@@ -253,9 +251,10 @@ def _facts(
 ) -> dict[str, str]:
     """Return what is said of the set and the model, as text."""
     size = found.items.shape[1]
+    users, items = split.train.shape
     return {
         "data": str(counts),
-        "likes in training": f"{split.train.nnz:,} of {split.train.shape[0]:,} users with {split.train.shape[1]:,} items",
+        "likes in training": f"{split.train.nnz:,} of {users:,} users with {items:,} items",
         "split": "the set’s own; all users are in training" if own else "test users held out of training",
         "test users": f"{split.inputs.shape[0]}",
         "model": model.description,

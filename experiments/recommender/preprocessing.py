@@ -103,10 +103,10 @@ def _draw_targets(matrix: Likes, random: np.random.Generator) -> tuple[Likes, Li
     rank = np.arange(owners.size) - matrix.indptr[owners]
     chosen = np.zeros(owners.size, dtype=bool)
     chosen[order] = rank < np.floor(TARGET_SHARE * sizes)[owners]
-    owners, items = owners.astype(np.int32), matrix.indices.astype(np.int32)
+    rows, items = owners.astype(np.int32), matrix.indices.astype(np.int32)
     return (
-        like_matrix(owners[~chosen], items[~chosen], matrix.shape),
-        like_matrix(owners[chosen], items[chosen], matrix.shape),
+        like_matrix(rows[~chosen], items[~chosen], matrix.shape),
+        like_matrix(rows[chosen], items[chosen], matrix.shape),
     )
 
 

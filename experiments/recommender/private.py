@@ -1,17 +1,17 @@
 """The same task with everything accounted for, next to the paper's.
 
-The paper's protocol is not private from end to end: percentiles of private scores are not private sensitivities, the
-list of a user's best 500 items is not public, and neither is which items the user has seen. Here nothing that a
-private user did is used before the mechanism:
+The paper's protocol is not private from end to end: percentiles of private scores are not private sensitivities,
+the list of a user's best 500 items is not public, and neither is which items the user has seen. Here nothing that
+a private user did is used before the mechanism:
 
 - the model is trained on public users;
 - ranges are the percentiles of other public users' scores, and so are public: scores are clipped to them;
 - the candidates are the 500 items that are most often in those public users' lists;
 - an item that the private user has seen gets the lowest score of its range.
 
-Then every score lies in its public range whatever the user did, and one pick is ε-DP for the whole history of a user.
-Percentiles of private scores would cost budget of their own: 1,000 quantiles at a total of ε have a rank error of about
-1,000 · log(resolution)/ε users each, more than all users of the sets here. Public ones cost nothing.
+Then every score lies in its public range whatever the user did, and one pick is ε-DP for the whole history of a
+user. Percentiles of private scores would cost budget of their own: 1,000 quantiles at a total of ε have a rank
+error of about 1,000 · log(resolution)/ε users each, thousands for ε = 1. Public ones cost nothing.
 """
 
 from dataclasses import dataclass
@@ -65,20 +65,22 @@ def prepare_sides(model: Model, split: Split, *, step: Step = quiet) -> Sides:
     clipped = np.clip(worth, public.lower[shared], public.upper[shared])
     sensitivities = np.broadcast_to(public.sensitivities[shared], clipped.shape)
     return Sides(
-        paper=Side(
-            users=paper, worth=own.scores.astype(np.float64), seen=np.zeros(own.scores.shape, dtype=bool)
-        ),
+        paper=Side(users=paper, worth=own.scores.astype(np.float64), seen=np.zeros(own.scores.shape, dtype=bool)),
         private=Side(users=Lists(scores=clipped, sensitivities=sensitivities), worth=worth, seen=seen),
         best=own.scores.max(axis=1).astype(np.float64),
     )
 
 
 def side_rows(sides: Sides, epsilon: float, *, gamma: float) -> list[Row]:
-    """Return what each mechanism loses under both protocols: measured alike, against the user's best unseen item."""
+    """Return what each mechanism loses under both protocols, measured against the user's best unseen item."""
     return [
-        {"protocol": name, "mechanism": mechanism, "epsilon": epsilon}
-        | _losses(side, sides.best, contender)
-        | {"users": len(sides.best)}
+        {
+            "protocol": name,
+            "mechanism": mechanism,
+            "epsilon": epsilon,
+            **_losses(side, sides.best, contender),
+            "users": len(sides.best),
+        }
         for name, side in (("paper", sides.paper), ("private", sides.private))
         for mechanism, contender in tilted_contenders(epsilon, gamma=gamma).items()
     ]
@@ -96,7 +98,10 @@ def tilted_contenders(epsilon: float, *, gamma: float) -> dict[str, dps.Mechanis
 def _losses(side: Side, best: FloatArray, mechanism: dps.Mechanism) -> Row:
     chances = mechanism.pmf(side.users.scores, side.users.sensitivities)
     errors = (chances * (best[:, None] - side.worth) ** 2).sum(axis=1)
-    return {"mean_squared_error": float(errors.mean()), "seen_share": float((chances * side.seen).sum(axis=1).mean())}
+    return {
+        "mean_squared_error": float(errors.mean()),
+        "seen_share": float((chances * side.seen).sum(axis=1).mean()),
+    }
 
 
 def _most_frequent(found: NDArray[np.int32], items: int) -> NDArray[np.int32]:

@@ -1,12 +1,12 @@
 """What is measured on the users' lists: errors over ε, correlations, ratios of mGEM to GEM, curves over the tilt.
 
 Exact selection probabilities wherever they take less than a millisecond. Random stopping and RNMH, whose laws are
-quadratures of 15 ms and more for 500 candidates, are drawn many times with their exact samplers, and combined GEM, whose
-law takes two of GEM's, is computed for some of the users where there are very many: the table says for how many, from how
-many draws, and with what standard error.
+quadratures of 15 ms and more for 500 candidates, are drawn many times with their exact samplers, and combined GEM,
+whose law takes two of GEM's, is computed for some of the users where there are very many: the table says for how
+many, from how many draws, and with what standard error.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
-Row: TypeAlias = Mapping[str, float | int | str]
+Row: TypeAlias = dict[str, float | int | str]
 
 EPSILONS = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0)
 BETA = 0.05
@@ -127,7 +127,9 @@ def _drawn_losses(mechanism: dps.Mechanism, users: Lists, draws: int, source: dp
         np.broadcast_to(values[:, None, :], (n, draws, k)) for values in (users.scores, users.sensitivities)
     )
     picks = np.asarray(mechanism.select(scores, sensitivities, randomness=source))
-    return np.asarray((users.scores.max(axis=1, keepdims=True) - np.take_along_axis(users.scores, picks, axis=1)) ** 2)
+    return np.asarray(
+        (users.scores.max(axis=1, keepdims=True) - np.take_along_axis(users.scores, picks, axis=1)) ** 2
+    )
 
 
 def correlation_table(users: Lists) -> tuple[pa.Table, Row]:
@@ -139,9 +141,12 @@ def correlation_table(users: Lists) -> tuple[pa.Table, Row]:
         "users": found.size,
         "undefined": int(np.isnan(found).sum()),
         "negative_share": float(np.mean(known < 0)) if known.size else 0.0,
-        **{f"quantile_{q:02d}": float(np.quantile(known, q / 100)) if known.size else 0.0 for q in (1, 25, 50, 75, 99)},
+        **{
+            f"quantile_{q:02d}": float(np.quantile(known, q / 100)) if known.size else 0.0
+            for q in (1, 25, 50, 75, 99)
+        },
     }
-    return pa.table({"correlation": (bins + 0.5) * CORRELATION_BIN, "users": counts}), summary
+    return pa.table({"correlation": np.round((bins + 0.5) * CORRELATION_BIN, 4), "users": counts}), summary
 
 
 def ratio_table(users: Lists, *, seed: int) -> tuple[pa.Table, Row]:
@@ -166,7 +171,9 @@ def _ratios(users: Lists, seed: int) -> Iterator[tuple[FloatArray, FloatArray, F
     for batch in users.batches(256):
         chances = [mechanism.pmf(batch.scores, batch.sensitivities) for mechanism in pair]
         exact = [(chance * batch.scores).sum(axis=1) for chance in chances]
-        drawn = [np.take_along_axis(batch.scores, _trials(chance, random), axis=1).mean(axis=1) for chance in chances]
+        drawn = [
+            np.take_along_axis(batch.scores, _trials(chance, random), axis=1).mean(axis=1) for chance in chances
+        ]
         yield dps.correlation.spearman(batch.scores, batch.sensitivities), _log_ratio(*exact), _log_ratio(*drawn)
 
 
@@ -188,8 +195,8 @@ def _binned(version: str, correlations: FloatArray, ratios: FloatArray) -> pa.Ta
     return pa.table(
         {
             "version": [version] * len(cells),
-            "correlation": (cells[:, 0] + 0.5) * CORRELATION_BIN,
-            "log_ratio": (cells[:, 1] + 0.5) * RATIO_BIN,
+            "correlation": np.round((cells[:, 0] + 0.5) * CORRELATION_BIN, 4),
+            "log_ratio": np.round((cells[:, 1] + 0.5) * RATIO_BIN, 4),
             "users": counts,
         }
     )
@@ -198,7 +205,8 @@ def _binned(version: str, correlations: FloatArray, ratios: FloatArray) -> pa.Ta
 def _trend(correlations: FloatArray, ratios: FloatArray) -> dict[str, float | int]:
     """Return whether the ratio grows with the correlation, and its sign where the correlation is negative."""
     negative = correlations < 0
-    trend = float(dps.correlation.spearman(correlations, ratios - ratios.min() if ratios.size else ratios))
+    # Ratios in place of scores, correlations, made positive, in place of sensitivities.
+    trend = float(dps.correlation.spearman(ratios, correlations + 1)) if ratios.size else 0.0
     return {
         "trend": trend,
         "negative_users": int(negative.sum()),
@@ -208,9 +216,14 @@ def _trend(correlations: FloatArray, ratios: FloatArray) -> dict[str, float | in
     }
 
 
+def _exact_error(mechanism: dps.Mechanism, users: Lists) -> float:
+    parts = [dps.expected_error(mechanism, batch.scores, batch.sensitivities) for batch in users.batches()]
+    return float(np.concatenate(parts).mean())
+
+
 def tilt_rows(users: Lists, epsilon: float, tilts: Sequence[float] = TILTS) -> list[Row]:
     """Return the error of GEM and of tilted noisy max at each tilt; tilt 1 of the first is GEM, −1 mGEM."""
-    families = {
+    families: Mapping[str, Callable[[float], dps.Mechanism]] = {
         "gem": lambda tilt: dps.GEM(epsilon=epsilon, beta=BETA, tilt=tilt),
         "tilted-rnm": lambda tilt: dps.NoisyMax(epsilon=epsilon, beta=BETA, tilt=tilt),
     }
@@ -219,13 +232,9 @@ def tilt_rows(users: Lists, epsilon: float, tilts: Sequence[float] = TILTS) -> l
             "family": family,
             "tilt": tilt,
             "epsilon": epsilon,
-            "mean_squared_error": sum(
-                float(dps.expected_error(build(tilt), b.scores, b.sensitivities).sum()) for b in users.batches()
-            )
-            / len(users),
+            "mean_squared_error": _exact_error(build(tilt), users),
             "users": len(users),
         }
         for family, build in families.items()
         for tilt in tilts
     ]
-

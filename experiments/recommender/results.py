@@ -18,7 +18,17 @@ from experiments.recommender.datasets import RUNS
 from experiments.recommender.protocol import Row
 from experiments.tables import read, write
 
-__all__ = ["COMMITTED", "TABLES", "complete", "from_rows", "publish", "read_summary", "read_tables", "shown", "write_summary"]
+__all__ = [
+    "COMMITTED",
+    "TABLES",
+    "complete",
+    "from_rows",
+    "publish",
+    "read_summary",
+    "read_tables",
+    "shown",
+    "write_summary",
+]
 
 COMMITTED = Path(__file__).resolve().parent / "results"
 VARIABLE = "DPSELECT_RESULTS"

@@ -5,6 +5,7 @@ import logging
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from experiments.recommender.models import SparseModel
@@ -62,11 +63,21 @@ def fit_sansa(
             lower_triangle_inverter_config=sansa.UMRUnitLowerTriangleInverterConfig(scans=scans, finetune_steps=10),
         )
     )
-    model.fit(sparse.csr_matrix(train))
-    encoder, decoder = model.weights
+    # Incomplete factorisation divides by norms that an item without likes does not have; it could not learn
+    # anything about such an item anyway, and scores it 0.
+    liked = np.unique(train.indices) if factorisation == "icf" else np.arange(train.shape[1])
+    model.fit(sparse.csr_matrix(train[:, liked]))
+    encoder, decoder = (_spread(weights, liked, train.shape[1]) for weights in model.weights)
     return SparseModel(
-        encoder=sparse.csr_array(encoder, dtype=np.float32),
-        decoder=sparse.csr_array(decoder, dtype=np.float32),
-        by_item=sparse.csc_array(decoder, dtype=np.float32),
+        encoder=encoder,
+        decoder=decoder,
+        by_item=sparse.csc_array(decoder),
         description=f"SANSA, density {density:.3g}, λ = {l2:g}, {factorisation.upper()}, scans: {scans}",
     )
+
+
+def _spread(weights: sparse.csr_matrix, places: NDArray[np.integer], size: int) -> sparse.csr_array:
+    """Return a matrix of all items from one of some; the others have zeros."""
+    entries = sparse.coo_array(weights, dtype=np.float32)
+    rows, columns = entries.coords
+    return sparse.csr_array((entries.data, (places[rows], places[columns])), shape=(size, size))

@@ -98,7 +98,7 @@ def _quantile(ordered: FloatArray, counts: NDArray[np.integer], probability: flo
     rows = np.arange(counts.size)
     low, high = ordered[rows, below].astype(np.float64), ordered[rows, above].astype(np.float64)
     low, high = (np.where(counts > 0, values, 0.0) for values in (low, high))
-    return (low + (place - below) * (high - low)).astype(np.float32)
+    return np.asarray(low + (place - below) * (high - low), dtype=np.float32)
 
 
 def find_candidates(
@@ -172,7 +172,9 @@ def _largest(items: NDArray[np.int32], scores: FloatArray, size: int) -> NDArray
     return near[np.lexsort((items, -scores))[:size]]
 
 
-def score_items(model: Model, inputs: Likes, items: NDArray[np.int32], *, block_bytes: int = BLOCK_BYTES) -> FloatArray:
+def score_items(
+    model: Model, inputs: Likes, items: NDArray[np.int32], *, block_bytes: int = BLOCK_BYTES
+) -> FloatArray:
     """Return every user's scores of the same few items; −∞ for those that the user has seen."""
     users, total = inputs.shape
     codes = model.encode(inputs)

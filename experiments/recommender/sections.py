@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from experiments.experiment import Effort, Experiment, Facts, Numbers, Task
+from experiments.experiment import Effort, Experiment, Listing, Numbers, Task
 from experiments.mechanisms import STYLES
 from experiments.recommender import claims, figures, live, protocol, results
 from experiments.tables import Tables
@@ -71,10 +71,10 @@ def _checksum(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _provenance(data: Tables) -> Facts:
+def _provenance(data: Tables) -> Listing:
     runs = list(data["facts"]["run"].unique().to_pylist())
     values = {(row["run"], row["name"]): row["value"] for row in data["facts"].to_pylist()}
-    return Facts(
+    return Listing(
         caption="Where the numbers come from.",
         columns=["", *runs],
         rows=[
@@ -92,20 +92,23 @@ def _shortened(value: str) -> str:
     return f"{head[:10]} {rest}".strip() if is_commit else value
 
 
-def _verdicts(data: Tables) -> Facts:
+def _verdicts(data: Tables) -> Listing:
     found = claims.per_run(data)
     runs = list(data["facts"]["run"].unique().to_pylist())
-    return Facts(
-        caption="Each claim on each set, on clipped scores.",
+    return Listing(
+        caption="Each claim on each set, on clipped scores; and what the same scores show unclipped.",
         columns=["claim", *runs],
-        rows=[[id_, *(verdicts[run] for run in runs)] for id_, verdicts in found.items()],
+        rows=[
+            *([id_, *(verdicts[run] for run in runs)] for id_, verdicts in found.items()),
+            ["unclipped", *claims.unclipped(data).values()],
+        ],
     )
 
 
-def _tuned(data: Tables) -> Facts:
-    return Facts(
-        caption="The tuned mechanism: one private choice for a fleet of users, and its mean squared error next to mGEM’s "
-        "and noisy max’s at the same ε on the same users.",
+def _tuned(data: Tables) -> Listing:
+    return Listing(
+        caption="The tuned mechanism: one private choice for a fleet of users, and its mean squared error next to "
+        "mGEM’s and noisy max’s at the same ε on the same users.",
         columns=["set", "ε of a pick", "chosen", "tuned", "mGEM", "RNM", "users"],
         rows=[
             [
@@ -120,16 +123,16 @@ def _tuned(data: Tables) -> Facts:
     )
 
 
-def _shortfalls(data: Tables) -> Facts:
+def _shortfalls(data: Tables) -> Listing:
     found = {
         (row["run"], row["mechanism"], row["protocol"]): row
         for row in data["private"].to_pylist()
         if row["epsilon"] == figures.SHOWN_EPSILON
     }
     runs = list(dict.fromkeys(run for run, _, _ in found))
-    return Facts(
-        caption="Squared shortfall from the user’s best unseen item at ε = 1, under the paper’s protocol and under the "
-        "private one, and how often the private one picks an item that the user has seen.",
+    return Listing(
+        caption="Squared shortfall from the user’s best unseen item at ε = 1, under the paper’s protocol → under "
+        "the private one, and how often the private one picks an item that the user has seen.",
         columns=["set", *(label for label, _ in figures.PRIVATE.values())],
         rows=[
             [
@@ -153,8 +156,8 @@ def _count(data: Tables) -> Numbers:
     found = {(row["run"], row["mechanism"], row["epsilon"]): row["mean_squared_error"] for row in rows}
     # Sets differ in scale by orders of magnitude; a random pick's error is a unit for all of them.
     return Numbers(
-        caption="Mean squared error on clipped scores, as a multiple of a random pick’s. Bold: the lowest of the private "
-        "mechanisms.",
+        caption="Mean squared error on clipped scores, as a multiple of a random pick’s. Bold: the lowest of the "
+        "private mechanisms.",
         groups=runs,
         columns=[f"ε = {e:g}" for e in shown],
         values={
@@ -166,91 +169,124 @@ def _count(data: Tables) -> Numbers:
 
 CHOICES = {
     "scores": "q̂ = uᵀB on test users, seen items removed, the best 500 per user",
-    "filling up": "a list with fewer than 500 positive scores goes on with items of score 0, the most popular first",
-    "sensitivities": "99th − 1st percentile of each item’s predicted scores over test users who have not seen it; 10⁻⁶ "
-    "where the two are equal",
+    "filling up": (
+        "a list with fewer than 500 positive scores goes on with items of score 0, the most popular first, and "
+        "then with negative scores"
+    ),
+    "sensitivities": (
+        "99th − 1st percentile of each item’s predicted scores over test users who have not seen it; 10⁻⁶ where "
+        "the two are equal"
+    ),
     "clipping": "scores are clipped to their item’s range; without that nothing is private (bottom row)",
     "mechanisms": f"γ = 0.008 (Netflix: 0.0008), β = {protocol.BETA}; combined GEM spends 0.6 ε on its question",
-    "exact or drawn": "RNM, GEM, mGEM, kRR, random: exact, all test users; combined GEM: exact, 10,000 users; RNMH, RSᵧ and its "
-    f"variants: all users, at least {protocol.LEAST_DRAWS} draws each and {protocol.TOTAL_DRAWS:,} in all; bands of ±2 standard errors",
+    "exact or drawn": (
+        "RNM, GEM, mGEM, kRR, random: exact, all test users; combined GEM: exact, 10,000 users; RNMH, RSᵧ and "
+        f"its variants: all users, at least {protocol.LEAST_DRAWS} draws each and {protocol.TOTAL_DRAWS:,} in "
+        "all. Bands: ±2 standard errors"
+    ),
     "unclipped": "the same on 3,000 users drawn at random (all, where there are fewer)",
-    "ratio": f"log of mean scores picked at ε = {protocol.RATIO_EPSILON:g} (the paper does not say), exact; 10,000 users drawn at "
-    "random, counted in cells of 0.02 × 0.02; the table has the version from 50 draws beside it",
+    "ratio": (
+        f"log of mean scores picked at ε = {protocol.RATIO_EPSILON:g} (the paper does not say), exact; 10,000 "
+        "users drawn at random, counted in cells of 0.02 × 0.02; the table has the version from 50 draws beside "
+        "it"
+    ),
 }
 
 REAL = Experiment(
     name="recommender",
     title="Recommendations from real interactions",
-    caption="The paper’s three rows for each set: how many users have which correlation of scores and sensitivities; "
-    "mGEM’s advantage over GEM against it; errors of all mechanisms. At the bottom the errors without clipping.",
-    description="A column for each set. Top: histogram of the users’ Spearman correlations. Second: log ratio of the mean "
-    "scores picked by mGEM and by GEM against the correlation, shaded by the number of users. Third and fourth: mean "
-    "squared error against the privacy budget, a curve per mechanism, on clipped and on unclipped scores.",
+    caption="The paper’s three rows for each set: how many users have which correlation of scores and "
+    "sensitivities; mGEM’s advantage over GEM against it; errors of all mechanisms. At the bottom the errors "
+    "without clipping.",
+    description="A column for each set. Top: histogram of the users’ Spearman correlations. Second: log ratio of "
+    "the mean scores picked by mGEM and by GEM against the correlation, shaded by the number of users. Third and "
+    "fourth: mean squared error against the privacy budget, a curve per mechanism, on clipped and on unclipped "
+    "scores.",
     choices=CHOICES,
     plan=partial(_plan_real, ("errors", "correlations", "ratios")),
     draw=figures.draw_real,
     count=_count,
-    facts=lambda data: [_verdicts(data), _provenance(data)],
-    discussion=[
-        "Data are not part of this project. The numbers are from tables kept with the code, with their provenance "
-        "below; `make recommender DATA=…` makes them again, and the report then shows the new ones. MovieLens-20M, Netflix "
-        "and all of Amazon Books are read as well, but were not at hand.",
-        "These errors compare mechanisms and promise nothing: percentiles of private scores are not private "
-        "sensitivities, and the choice of a user’s 500 candidates is not paid for, here as in the paper. The figure after "
-        "next has a protocol that is private from end to end.",
-        "At the published density of 5e-5, Amazon’s scores are degenerate: most items have equal percentiles and most "
-        "lists are filled up with zeros. At 5e-4 that disappears. Both are shown.",
-    ],
-    claims=claims.CLAIMS,
+    list=lambda data: [_verdicts(data), _provenance(data)],
+    discussion=(
+        (
+            "Data are not part of this project. The numbers are from tables kept with the code, with their "
+            "provenance below; make recommender DATA=… makes them again, and the report then shows the new ones. "
+            "There are loaders for MovieLens-20M, Netflix and all of Amazon Books as well, but these sets were "
+            "not at hand."
+        ),
+        (
+            "These errors compare mechanisms and promise nothing: percentiles of private scores are not private "
+            "sensitivities, and the choice of a user’s 500 candidates is not paid for, here as in the paper. The "
+            "next figure has a protocol that is private from end to end."
+        ),
+        (
+            "At the published density of 5e-5, Amazon’s scores are degenerate: most items have equal percentiles "
+            "and most lists are filled up with zeros. At 5e-4 that disappears. Both are shown."
+        ),
+    ),
+    claims=claims.checkable([results.read_summary(folder)["title"] for folder in results.shown()]),
 )
 
 BEYOND = Experiment(
     name="recommender-beyond",
     title="Recommendations: tilts, tuning, and privacy from end to end",
-    caption="Top: error of GEM and of noisy max over the tilt; GEM is tilt 1 and mGEM tilt −1 of the first. Bottom: the "
-    "private protocol (solid) next to the paper’s (dotted) on the same users, both measured against the best "
-    "unseen item.",
-    description="A column for each set. Top: mean squared error against the tilt at ε = 1 for GEM and for tilted noisy "
-    "max, with a line at the error of the tuned mechanism. Bottom: squared shortfall against the privacy budget for "
-    "six mechanisms under two protocols.",
+    caption="Top: error of GEM and of noisy max over the tilt; GEM is tilt 1 and mGEM tilt −1 of the first. "
+    "Bottom: the private protocol (solid) next to the paper’s (dotted) on the same users, both measured against "
+    "the best unseen item.",
+    description="A column for each set. Top: mean squared error against the tilt at ε = 1 for GEM and for tilted "
+    "noisy max, with a line at the error of the tuned mechanism. Bottom: squared shortfall against the privacy "
+    "budget for six mechanisms under two protocols.",
     choices={
         "tilts": "1,000 users at ε = 0.1, 1 and 8 (in the table), exact; the figure shows ε = 1",
-        "tuning": "ε = 0.1 for the choice, out of GEM, noisy max and standardized noisy max at eight tilts each, and kRR; "
-        "on the same 1,000 users; anchors are the middles of the ranges",
-        "private protocol": "10 % of users (at most 3,000) are private and 10 % calibrate; the model is trained on the "
-        "others. Ranges and the 500 candidates come from calibration users; a seen item scores the lower end of its range",
+        "tuning": (
+            "ε = 0.1 for the choice, out of GEM, noisy max and standardized noisy max at eight tilts each, and "
+            "kRR; on the same 1,000 users; anchors are the middles of the ranges"
+        ),
+        "private protocol": (
+            "10 % of users (at most 3,000) are private and 10 % calibrate; the model is trained on the others. "
+            "Ranges and the 500 candidates come from calibration users; a seen item scores the lower end of its "
+            "range"
+        ),
         "shortfall": "the predicted score of the pick, unclipped, against the best item that the user has not seen",
     },
     plan=partial(_plan_real, ("tilts", "tuned", "private")),
     draw=figures.draw_beyond,
-    facts=lambda data: [_tuned(data), _shortfalls(data)],
-    discussion=[
-        "The private protocol uses nothing of a private user before the mechanism: not for the model, the "
-        "ranges or the list of candidates. One pick is ε-DP for the user’s whole history. What that costs is mostly the "
-        "list: 500 items for everybody are seldom a user’s best 500.",
-        "Private percentiles would be another way, with their ε added; but 1,000 of them at a total of ε have a rank error "
-        "of about 1,000 · log(resolution) / ε users each, which is more than a tenth of all users in the largest set here.",
-    ],
+    list=lambda data: [_tuned(data), _shortfalls(data)],
+    discussion=(
+        (
+            "The private protocol uses nothing of a private user before the mechanism: not for the model, the "
+            "ranges or the list of candidates. One pick is ε-DP for the user’s whole history. What that costs is "
+            "mostly the list: 500 items for everybody are seldom a user’s best 500."
+        ),
+        (
+            "Private percentiles would be another way, with their ε added; but 1,000 of them at a total of ε "
+            "have a rank error of about 1,000 · log(resolution) / ε users each: thousands for ε = 1. Public ones "
+            "cost nothing."
+        ),
+    ),
 )
 
 GENERATED = Experiment(
     name="recommender-generated",
     title="Recommendations from generated interactions",
     caption="The same on interactions made from nothing, computed anew with every report. Not real data.",
-    description="Generated data. Top: histogram of correlations; log ratio of mGEM to GEM against correlation; error "
-    "against tilt. Bottom: errors against ε on clipped scores, on unclipped ones, and under the private protocol.",
+    description="Generated data. Top: histogram of correlations; log ratio of mGEM to GEM against correlation; "
+    "error against tilt. Bottom: errors against ε on clipped scores, on unclipped ones, and under the private "
+    "protocol.",
     choices={
-        "data": "made-up users and items: popularity falls as rank^−0.8, tastes are mixtures of 12, likes are drawn without "
-        "replacement",
+        "data": (
+            "made-up users and items: popularity falls as rank^−0.8, tastes are mixtures of 12, likes are drawn "
+            "without replacement"
+        ),
         "model": f"EASE, λ = {live.L2:g}",
         **{name: CHOICES[name] for name in ("scores", "sensitivities", "clipping")},
         "mechanisms": f"γ = {live.GAMMA}, β = {protocol.BETA}",
-        "exact or drawn": "as above, with 20 draws per user where draws are used",
+        "exact or drawn": "as for real data, with 20 draws per user where draws are used",
     },
     plan=live.plan,
     draw=figures.draw_generated,
     count=_count,
-    facts=lambda data: [_provenance(data), _tuned(data)],
+    list=lambda data: [_provenance(data), _tuned(data)],
 )
 
 EXPERIMENTS = (REAL, BEYOND, GENERATED) if results.shown() else (GENERATED,)

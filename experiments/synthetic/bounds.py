@@ -12,7 +12,7 @@ from experiments import drawing
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import STYLES
-from experiments.scenarios import SCENARIOS, SEED, FloatArray, Scenario
+from experiments.scenarios import SCENARIOS, SEED, TITLES, FloatArray, Scenario
 from experiments.tables import Tables, where
 from experiments.trials import epsilon_grid
 
@@ -28,12 +28,12 @@ SHOWN = (2, 5)
 def _plan(effort: Effort) -> list[Task]:
     return [
         *(
-            Task(label=build().title, table="failures", compute=partial(_failures, build, effort))
-            for build in SCENARIOS.values()
+            Task(label=TITLES[number], table="failures", compute=partial(_failures, build, effort))
+            for number, build in SCENARIOS.items()
         ),
         *(
             Task(
-                label=SCENARIOS[number]().title,
+                label=TITLES[number],
                 table="promises",
                 compute=partial(_promises, SCENARIOS[number], effort),
             )

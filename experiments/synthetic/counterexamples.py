@@ -17,7 +17,7 @@ from experiments.tables import Tables
 __all__ = ["COUNTEREXAMPLES"]
 
 EPSILON = 1.0
-EPSILONS = (0.1, 1.0, 4.0)
+EPSILONS = (0.1, 0.3, 1.0, 2.0, 4.0, 10.0)
 GAMMA = 0.05
 SIZES = (2, 3, 5, 10, 20, 50)
 LARGE_SIZES = (2, 5, 10, 100, 1000, 10_000)
@@ -116,7 +116,7 @@ def _geometric() -> pa.Table:
     With two candidates of score 0 and 1, Pr[1] = Σ_n γ(1−γ)^(n−1) Pr[the best of n draws is of candidate 1].
     """
     gamma, scores, sensitivities = 0.2, np.array([0.0, 1.0]), np.array([1.0, 2.0])
-    x = np.linspace(-150.0, 150.0, 600_001)
+    x = np.linspace(-120.0, 120.0, 60_001)
     scales = 3 * sensitivities / EPSILON
     distance = (x[:, np.newaxis] - scores) / scales
     tail = np.exp(-np.abs(distance)) / 2
@@ -185,7 +185,11 @@ def _check_naive(data: Tables) -> Finding:
     table = data["naive"]
     first, second, formula = (table[name].to_numpy() for name in ("probability", "neighbour", "formula"))
     miss = float(np.abs(second - formula).max())
-    listed = ", ".join(f"{value:.4f} at ε = {epsilon:g}" for value, epsilon in zip(second, EPSILONS, strict=True))
+    listed = ", ".join(
+        f"{value:.4f} at ε = {epsilon:g}"
+        for value, epsilon in zip(second, EPSILONS, strict=True)
+        if epsilon in {0.1, 1.0, 10.0}
+    )
     return judge(
         {
             "probability 0 on q = (0, ½)": bool((first == 0).all()),
@@ -229,7 +233,7 @@ def _check_improved(data: Tables) -> Finding:
     return judge(
         {
             "improved RSᵧ: no loss above ε": loss <= EPSILON * (1 + 1e-9),
-            "η = 1 is RSᵧ": same < 1e-8,
+            "η = 1 is RSᵧ": same < 1e-6,
             "E[K] by both formulas": miss < 1e-9 and totals < 1e-9,
         },
         f"Largest loss found at all corners of {int(improved['searched'].to_numpy().sum())} boxes of neighbours: "

@@ -11,13 +11,13 @@ import dpselect as dps
 from experiments import drawing
 from experiments.experiment import Effort, Experiment, Task
 from experiments.mechanisms import STYLES, contenders
-from experiments.scenarios import SEED, TRIALS, Scenario, falling, positive, rising
+from experiments.scenarios import SCENARIOS, SEED, TITLES, TRIALS, Scenario
 from experiments.tables import Tables, where
 from experiments.trials import BETA, GAMMA, SLOW, epsilon_grid, summary
 
 __all__ = ["EXACTNESS"]
 
-BUILDERS: dict[str, Callable[[], Scenario]] = {build().title: build for build in (positive, rising, falling)}
+BUILDERS = {TITLES[number]: SCENARIOS[number] for number in (1, 4, 5)}
 MECHANISMS = ("rnm", "rs", "gem", "mgem")
 
 

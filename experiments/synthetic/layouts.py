@@ -168,13 +168,15 @@ def _check_ranking(data: Tables) -> Finding:
     }
     found = {(row["scenario"], row["measure"]): row["found"] for row in data["correlations"].to_pylist()}
     left_first = {name: found[LEFT, name] > found[RIGHT, name] for name in ("pearson", "spearman", "weighted")}
-    truth = all(left > right for left, right in gains.values())
     listed = "; ".join(
         f"{number(left)} and {number(right)} at ε = {epsilon:g}" for epsilon, (left, right) in gains.items()
     )
     return judge(
         {
-            "mGEM’s advantage is larger on the left": truth,
+            **{
+                f"at ε = {epsilon:g} mGEM’s advantage is larger on the left": left > right
+                for epsilon, (left, right) in gains.items()
+            },
             "weighted correlation says so": left_first["weighted"],
             "Pearson and Spearman say the opposite": not (left_first["pearson"] or left_first["spearman"]),
         },

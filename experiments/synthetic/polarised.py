@@ -12,14 +12,14 @@ from experiments.curves import Curves, number
 from experiments.experiment import Effort, Experiment, Numbers, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import STYLES
-from experiments.scenarios import TRIALS, FloatArray, Scenario, polarised, weakly_polarised
+from experiments.scenarios import SCENARIOS, TITLES, TRIALS, FloatArray, Scenario
 from experiments.tables import Tables, where
 from experiments.trials import BETA, GAMMA, error_tasks
 
 __all__ = ["BOX_PLOTS", "POLARISED"]
 
 SHOWN_EPSILONS = (0.1, 1.0, 10.0)
-BUILDERS: dict[str, Callable[[], Scenario]] = {build().title: build for build in (polarised, weakly_polarised)}
+BUILDERS = {TITLES[number]: SCENARIOS[number] for number in (7, 8)}
 STRONG, WEAK = BUILDERS
 MECHANISMS = [name for name in STYLES if name != "rs-improved-matched"]
 GROUPS = ("group 0", "group 1")

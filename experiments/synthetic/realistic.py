@@ -10,14 +10,14 @@ from experiments.curves import Curves, number
 from experiments.experiment import Effort, Experiment, Numbers, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import STYLES
-from experiments.scenarios import TRIALS, Scenario, falling, independent, rising
+from experiments.scenarios import SCENARIOS, TITLES, TRIALS, Scenario
 from experiments.tables import Tables, where
 from experiments.trials import BETA, GAMMA, error_tasks
 
 __all__ = ["REALISTIC", "candidate_means"]
 
 SHOWN_EPSILONS = (0.1, 1.0, 10.0)
-BUILDERS = {build().title: build for build in (rising, falling, independent)}
+BUILDERS = {TITLES[number]: SCENARIOS[number] for number in (4, 5, 6)}
 RISING, FALLING, INDEPENDENT = BUILDERS
 MECHANISMS = [name for name in STYLES if name != "combined-gem"]
 

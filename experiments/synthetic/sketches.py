@@ -47,9 +47,9 @@ def _draw(data: Tables) -> Figure:
         index, scores, lower, upper = (
             table[name].to_numpy() for name in ("candidate", "score", "gem_order", "mgem_order")
         )
-        panel.plot(index, upper, ".", color=STYLES["mgem"].color, marker="^", markersize=4, label="q + tΔ: mGEM")
+        panel.plot(index, upper, "^", color=STYLES["mgem"].color, markersize=4, label="q + tΔ: mGEM")
         panel.plot(index, scores, ".", color=STYLES["rnm"].color, label="q: RNM")
-        panel.plot(index, lower, ".", color=STYLES["gem"].color, marker="v", markersize=4, label="q − tΔ: GEM")
+        panel.plot(index, lower, "v", color=STYLES["gem"].color, markersize=4, label="q − tΔ: GEM")
         middle = CANDIDATES // 2
         for end in (upper[middle], lower[middle]):
             arrow = {"arrowstyle": "<->", "color": "#444444", "shrinkA": 3, "shrinkB": 3}

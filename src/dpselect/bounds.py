@@ -66,7 +66,7 @@ def reach(candidates: int, *, beta: float = 0.05, noise: Noise = "exponential") 
     References:
         docs/theory/utility-bounds.md; R. McKenna, D. Sheldon, Permute-and-Flip, 2020, for the worst case.
     """
-    size = check.whole("candidates", candidates, least=1, below=MOST_CANDIDATES + 1)
+    size = check.count("candidates", candidates, most=MOST_CANDIDATES)
     return _reach(size, check.inside_unit_interval("beta", beta), check.noise("noise", noise))
 
 

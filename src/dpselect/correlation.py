@@ -128,7 +128,7 @@ def weighted(scores: Numbers, sensitivities: Numbers, *, buckets: int = 5) -> An
     References:
         D. Antonova et al., Private selection with heterogeneous sensitivities, 2025, appendix.
     """
-    parts = check.whole("buckets", buckets, least=1)
+    parts = check.count("buckets", buckets, most=2**20)
     batch = read_batch(scores, sensitivities)
     return _for_each_row(
         batch, lambda first, last, found: kernels.correlations.weighted_rows(first, last, batch.table, parts, found)

@@ -76,22 +76,15 @@ def share(name: str, value: object) -> float:
     return number
 
 
-def count(name: str, value: object, *, least: int = 1) -> int:
-    """Return a whole number that is not below the least one allowed."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ValueError(f"{name} must be a whole number, not {type(value).__name__}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, not {value}")
-    return int(value)
-
-
-def whole(name: str, value: object, *, least: int, below: int = 2**31) -> int:
-    """Return a whole number from ``least`` up, and below a limit."""
+def count(name: str, value: object, *, least: int = 1, most: int = 2**63 - 1) -> int:
+    """Return a whole number within limits."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise ValueError(f"{name} must be a whole number, not {type(value).__name__}")
     number = int(value)
-    if not least <= number < below:
-        raise ValueError(f"{name} must be at least {least} and below {below}, not {number}")
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, not {number}")
+    if number > most:
+        raise ValueError(f"{name} must be at most {most}, not {number}")
     return number
 
 

@@ -1,4 +1,4 @@
-"""train.txt and test.txt as in the repositories of NGCF and LightGCN: a user and all of the user's items per line."""
+"""train.txt and test.txt as in the repositories of NGCF and LightGCN: a line for each user, with all items."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +53,9 @@ def _read(path: Path, *, test: bool, users: int, items: int) -> Iterator[Batch]:
 def _check(path: Path, number: int, what: str, ids: np.ndarray[tuple[int], np.dtype[np.int64]], limit: int) -> None:
     wrong = (ids < 0) | (ids >= limit)
     if wrong.any():
-        refuse(path, f"line {number}", f"{what} {ids[wrong.argmax()]} is out of range: ids go from 0 to {limit - 1}")
+        refuse(
+            path, f"line {number}", f"{what} {ids[wrong.argmax()]} is out of range: ids go from 0 to {limit - 1}"
+        )
 
 
 def _batch(rows: list[np.ndarray[tuple[int], np.dtype[np.int64]]], *, test: bool) -> Batch:

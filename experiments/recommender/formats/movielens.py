@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv
 
 from experiments.recommender.formats.errors import refuse
@@ -33,7 +34,7 @@ def read_ratings_dat(path: Path) -> Iterator[Batch]:
     # A field separator has one character here, so "::" is two of them with an empty column between.
     names = ["user", "1", "item", "2", "rating", "3", "time"]
     types = {"user": pa.int32(), "item": pa.int32(), "rating": pa.float32(), "time": pa.int64()}
-    empty = dict.fromkeys(("1", "2", "3"), pa.null())
+    empty = dict.fromkeys(("1", "2", "3"), pa.string())
     options = csv.ReadOptions(use_threads=False, column_names=names)
     yield from _stream(path, options, ":", {**types, **empty}, ("user", "item", "rating"), first_line=1)
 
@@ -56,6 +57,7 @@ def _stream(
             convert_options=csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False),
         )
         for rows in reader:
+            _check_separators(path, rows, line)
             users, items, ratings = (rows.column(name).to_numpy(zero_copy_only=False) for name in columns)
             bad = (users < 0) | (items < 0) | ~((ratings >= 0) & (ratings <= 5))
             if bad.any():
@@ -64,6 +66,13 @@ def _stream(
             yield Batch(users=users, items=items, ratings=ratings.astype(np.float32, copy=False))
     except pa.ArrowInvalid as error:
         refuse(path, *_explain(str(error), first_line, columns))
+
+
+def _check_separators(path: Path, rows: pa.RecordBatch, line: int) -> None:
+    for name in {"1", "2", "3"} & set(rows.schema.names):
+        filled = pc.not_equal(rows.column(name), "").to_numpy(zero_copy_only=False)
+        if filled.any():
+            refuse(path, f"line {line + int(filled.argmax())}", "fields must be separated by “::”")
 
 
 def _explain(message: str, first_line: int, columns: tuple[str, str, str]) -> tuple[str, str]:
@@ -78,6 +87,5 @@ def _explain(message: str, first_line: int, columns: tuple[str, str, str]) -> tu
         return f"line {row}", f"needs {fields} fields; is the file cut off? (the reader saw {found} columns)"
     value = re.search(r"column #(\d+)(?:: '([^']*)')?.*?Row #(\d+): CSV conversion error to (\w+)", message)
     if value:
-        _, _, row, kind = value.groups()
-        return f"line {row}", f"{message.rsplit(':', maxsplit=1)[-1].strip()} where a {kind} was expected"
+        return f"line {value[3]}", f"{message.rsplit(':', maxsplit=1)[-1].strip()} where a {value[4]} was expected"
     return f"after line {first_line}", message

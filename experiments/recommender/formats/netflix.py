@@ -1,4 +1,4 @@
-"""combined_data_1.txt to combined_data_4.txt of the Netflix Prize: a line ``film:``, then ``user,rating,date`` lines."""
+"""combined_data_1.txt to combined_data_4.txt of the Netflix Prize: ``film:``, then ``user,rating,date`` lines."""
 
 from collections.abc import Iterator
 from pathlib import Path

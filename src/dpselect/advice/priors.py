@@ -55,7 +55,7 @@ def read_widths(sensitivities: Numbers, k: int | None) -> FloatArray:
     if widths.ndim == 0:
         if k is None:
             raise ValueError("k must be given where sensitivities is a single number")
-        widths = np.full(check.whole("k", k, least=1), float(widths))
+        widths = np.full(check.count("k", k), float(widths))
     if widths.ndim != 1:
         raise ValueError("sensitivities must be one number for each candidate, without leading axes")
     if k is not None and k != widths.size:
