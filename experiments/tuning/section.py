@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from experiments import drawing, tables
-from experiments.experiment import Effort, Experiment, Facts, Task
+from experiments.experiment import Effort, Experiment, Listing, Task
 from experiments.mechanisms import STYLES
 from experiments.scenarios import SCENARIOS, FloatArray
 from experiments.tables import Tables, where
@@ -119,30 +119,28 @@ def _handles(present: Sequence[str]) -> list[Line2D]:
     return lines[::-1] + marks
 
 
-def _facts(data: Tables) -> list[Facts]:
+def _list(data: Tables) -> Listing:
     fleets = data["errors"]["fleet"].unique().to_pylist()
-    return [
-        Facts(
-            caption=(
-                "Error of the tuned choice, divided by that of the best of the paper’s mechanisms at the same ε. "
-                "The last column charges the tuning to a single pick: the paper’s mechanisms get its budget too."
-            ),
-            columns=[
-                "fleet",
-                "users",
-                f"ratio ≤ {WITHIN}",
-                "largest ratio",
-                "smallest ratio",
-                "smallest, with anchors",
-                f"chosen at ε = {', '.join(f'{epsilon:g}' for epsilon in SHOWN_EPSILONS)}",
-                "at equal total budget",
-            ],
-            rows=[_fact(where(data["errors"], fleet=fleet)) for fleet in fleets],
-        )
-    ]
+    return Listing(
+        caption=(
+            "Error of the tuned choice, divided by that of the best of the paper’s mechanisms at the same ε. "
+            "The last column charges the tuning to a single pick: the paper’s mechanisms get its budget too."
+        ),
+        columns=[
+            "fleet",
+            "users",
+            f"ratio ≤ {WITHIN}",
+            "largest ratio",
+            "smallest ratio",
+            "smallest, with anchors",
+            f"chosen at ε = {', '.join(f'{epsilon:g}' for epsilon in SHOWN_EPSILONS)}",
+            "at equal total budget",
+        ],
+        rows=[_entry(where(data["errors"], fleet=fleet)) for fleet in fleets],
+    )
 
 
-def _fact(table: pa.Table) -> list[str]:
+def _entry(table: pa.Table) -> list[str]:
     epsilons = table["epsilon"].to_numpy()
     ratios, anchored = (
         table[column].to_numpy() / table["paper_error"].to_numpy() for column in ("tuned_error", "anchored_error")
@@ -212,7 +210,7 @@ TUNING = Experiment(
     },
     plan=_plan,
     draw=_draw,
-    facts=_facts,
+    list=_list,
     discussion=(
         (
             "The choice is ε_tune-DP for users: it protects against any change of one user’s scores. With one pick "

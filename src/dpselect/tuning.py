@@ -240,7 +240,7 @@ def choice_pmf(
     budget = check.positive("tuning_epsilon", tuning_epsilon)
     caps = _caps(cap)
     sums = np.array([_whole_errors(row, caps).sum(axis=-1) for row in errors]).T
-    times = check.whole("copies", copies, least=1)
+    times = check.count("copies", copies, least=1)
     tally = Tally(times * sums, times * errors.shape[-1])
     cap_budget, budget = _budgets(len(caps), budget)
     sizes = np.ones(1) if cap_budget is None else NoisyMax(epsilon=cap_budget).pmf(_fitness(tally), UNIT)

@@ -93,7 +93,7 @@ def test_the_section_is_drawn_and_told_from_its_table_alone(monkeypatch):
     with look():
         figure = TUNING.draw(data)
     assert [axes.get_title() for axes in figure.axes if axes.get_title()] == [SCENARIOS[3]().title, MOVIELENS]
-    [facts] = TUNING.facts(data)
-    assert [row[0] for row in facts.rows] == [SCENARIOS[3]().title, MOVIELENS]
-    assert all(len(row) == len(facts.columns) for row in facts.rows)
-    assert facts.rows[1][2] == "25 of 25 ε"
+    listing = TUNING.list(data)
+    assert [row[0] for row in listing.rows] == [SCENARIOS[3]().title, MOVIELENS]
+    assert all(len(row) == len(listing.columns) for row in listing.rows)
+    assert listing.rows[1][2] == "25 of 25 ε"
