@@ -33,7 +33,8 @@ class BadUnitsError(ValueError):
         self.row = int(np.flatnonzero(problems.is_valid().to_numpy(zero_copy_only=False))[0])
         self.count = len(problems) - problems.null_count
         others = "" if self.count == 1 else f" ({self.count} bad units in this batch)"
-        super().__init__(f"row {self.row}: {problems[self.row].as_py()}{others}")
+        self.problem = f"{problems[self.row].as_py()}{others}"
+        super().__init__(f"row {self.row}: {self.problem}")
 
 
 class Rows(NamedTuple):
