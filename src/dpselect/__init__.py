@@ -12,7 +12,7 @@ The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``, permute-
 
 from typing import NoReturn
 
-from dpselect import unsafe
+from dpselect import accounting, auditing, unsafe
 from dpselect._version import __version__
 from dpselect.evaluation import expected_error
 from dpselect.guarantees import Guarantee
@@ -45,6 +45,8 @@ __all__ = [
     "StandardizedNoisyMax",
     "Uniform",
     "__version__",
+    "accounting",
+    "auditing",
     "expected_error",
     "gem_scores",
     "unsafe",

@@ -14,7 +14,7 @@ from dpselect import kernels
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Table
 from dpselect.parameters import LARGEST
 
-__all__ = ["Batch", "Numbers", "read_batch", "refuse_scores"]
+__all__ = ["Batch", "Numbers", "read_batch", "read_neighbours", "refuse_scores"]
 
 Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
 """What is accepted for scores and for public numbers:
@@ -28,6 +28,10 @@ Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
 
 MOST_CANDIDATES = 2**32
 """How many candidates random 32-bit integers can tell apart."""
+
+
+OUTSIDE = 1e-9
+"""By how much of a sensitivity neighbours may be further apart than it allows: rounding, not a violation."""
 
 
 WORTH_A_KERNEL = 1 << 14
@@ -98,6 +102,23 @@ def read_batch(scores: Numbers, sensitivities: Numbers, *, finite: bool = True, 
     if finite:
         _check_finite("scores", batch.table.scores.values)
     return batch
+
+
+def read_neighbours(
+    scores: ArrayLike, neighbour: ArrayLike, sensitivities: ArrayLike
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Check and return two sets of scores that are neighbours, and the sensitivities, as arrays."""
+    if _is_ragged(scores) or _is_ragged(neighbour):
+        raise ValueError("scores and neighbour must be arrays whose last axis is candidates, not ragged rows")
+    read_batch(scores, sensitivities)
+    here, there = _as_floats("scores", scores), _as_floats("neighbour", neighbour)
+    _check_finite("neighbour", there)
+    if here.shape != there.shape:
+        raise ValueError(f"neighbour must have the shape of scores, {here.shape}, not {there.shape}")
+    bounds = _fit_last_axis("sensitivities", sensitivities, here.shape[-1])
+    if (np.abs(here - there) > bounds * (1 + OUTSIDE)).any():
+        raise ValueError("neighbour must be within the sensitivities of scores: |q_a − q'_a| ≤ Δ_a for every a")
+    return here, there, bounds
 
 
 def refuse_scores(name: str = "scores") -> NoReturn:

@@ -1,7 +1,7 @@
 """Checks of a mechanism's own parameters. They are public, so messages may show them."""
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
 Noise: TypeAlias = Literal["exponential", "laplace", "gumbel"]
@@ -36,6 +36,14 @@ def positive(name: str, value: object) -> float:
     return number
 
 
+def not_negative(name: str, value: object) -> float:
+    """Return a number that is at least zero."""
+    number = real(name, value)
+    if not number >= 0:
+        raise ValueError(f"{name} must not be negative, not {number}")
+    return number
+
+
 def above(name: str, value: object, bound: float) -> float:
     """Return a number strictly above a bound."""
     number = real(name, value)
@@ -58,6 +66,23 @@ def probability(name: str, value: object) -> float:
     if not number <= 1:
         raise ValueError(f"{name} must lie above 0 and be at most 1, not {number}")
     return number
+
+
+def share(name: str, value: object) -> float:
+    """Return a number from 0 to 1, both included."""
+    number = real(name, value)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{name} must lie between 0 and 1, not {number}")
+    return number
+
+
+def count(name: str, value: object, *, least: int = 1) -> int:
+    """Return a whole number that is not below the least one allowed."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ValueError(f"{name} must be a whole number, not {type(value).__name__}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+    return int(value)
 
 
 def flag(name: str, value: object) -> bool:

@@ -70,7 +70,7 @@ class RandomStopping:
         """ε-DP: (2 + η) times the loss of one draw."""
         return Guarantee(
             epsilon=self.epsilon,
-            rho=self.epsilon**2 / 2,
+            flat_epsilon=0.0,
             theorem="the best of a truncated negative binomial number of ε/(2+η)-DP draws is ε-DP",
             reference="Liu and Talwar 2019 (η = 1); Papernot and Steinke 2022, corollary 3",
         )
