@@ -6,7 +6,7 @@ OUTPUT ?= output
 PYTEST_WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test test-statistics bench check format clean
+.PHONY: help paper test test-statistics test-services bench check format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E "s/^([a-z-]+):.*## (.*)$$/make \1: \2/"
@@ -15,10 +15,13 @@ paper: $(VENV)/.paper  ## Reproduce the paper into one HTML report, output/repor
 	$(BIN)/python -m experiments --output $(OUTPUT) $(if $(FAST),--fast)
 
 test: $(VENV)/.test  ## Run all tests but the long statistical ones
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m "not statistics"
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m "not statistics and not services"
 
 test-statistics: $(VENV)/.test  ## Run the long goodness-of-fit tests
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m statistics
+
+test-services: $(VENV)/.test  ## Run the tests that need PostgreSQL, which they start themselves
+	$(BIN)/python -m pytest -m services
 
 bench: $(VENV)/.bench  ## Measure speed against peers; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks

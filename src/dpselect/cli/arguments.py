@@ -21,6 +21,13 @@ examples:
       charged to a budget, once, however often it is run
 """
 
+BUDGET_EXAMPLES = """\
+examples:
+  dpselect budget create budget.db --population readers --epsilon 10
+  dpselect select scores.csv --epsilon 1 --budget budget.db --population readers --release spring -o picks.csv
+  dpselect budget show budget.db
+"""
+
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
@@ -33,6 +40,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_select(commands)
     _add_pmf(commands)
+    _add_budget(commands)
     return parser
 
 
@@ -56,6 +64,44 @@ def _add_select(commands: Any) -> None:  # noqa: ANN401 - argparse's own
     keys.add_argument(
         "--key-file", type=Path, metavar="FILE", help="a secret key of this release; made if there is none"
     )
+    budget = parser.add_argument_group("budget (the release is paid for before it is written; see dpselect budget)")
+    budget.add_argument("--budget", metavar="LEDGER", help="a file, or a URL like postgresql://host/name")
+    budget.add_argument("--population", metavar="NAME", help="whose budget is charged")
+    budget.add_argument(
+        "--release", metavar="NAME", help="this release: run again with the same inputs, it costs nothing"
+    )
+    budget.add_argument(
+        "--units-per-person",
+        type=_positive_integer,
+        default=1,
+        metavar="N",
+        help="how many users' scores one person's data can move (default: 1)",
+    )
+    budget.add_argument("--what", default="", metavar="TEXT", help="what the release is for")
+    _add_keys(budget)
+
+
+def _add_keys(parser: Any) -> None:  # noqa: ANN401 - a parser or a group
+    parser.add_argument(
+        "--keys", type=Path, metavar="FOLDER", help="where keys are kept (default, for a file: LEDGER.keys)"
+    )
+
+
+def _add_budget(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+    summary = "Keep a budget of releases about a population that cannot be overspent."
+    parser = _command(commands, "budget", summary, epilog=BUDGET_EXAMPLES)
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    create = _command(actions, "create", "Add a population with a cap; make the ledger if there is none.")
+    create.add_argument("ledger", help="a file, or a URL like postgresql://host/name")
+    create.add_argument("--population", required=True, metavar="NAME")
+    create.add_argument("--epsilon", type=float, required=True, help="the cap of all releases together")
+    create.add_argument("--delta", type=float, default=0.0, help="the δ they may have together (default: 0)")
+    show = _command(actions, "show", "Show what was released, by whom, when, at which price, and what is left.")
+    show.add_argument("ledger", help="a file, or a URL like postgresql://host/name")
+    show.add_argument("--population", metavar="NAME", help="(default: all)")
+    for action in (create, show):
+        _add_keys(action)
+        _add_reporting(action)
 
 
 def _add_pmf(commands: Any) -> None:  # noqa: ANN401 - argparse's own

@@ -35,6 +35,7 @@ def describe(options: argparse.Namespace, source: Source) -> dict[str, Any]:
     settings = {name: getattr(options, name) for name in shown}
     key = getattr(options, "key_file", None)
     settings |= {"files": states, "key_file": str(key) if key else None}
+    settings |= {name: getattr(options, name, None) for name in ("budget", "population", "release")}
     return dict(json.loads(json.dumps(settings)))
 
 
@@ -54,6 +55,7 @@ class Run:
 
     def compute(self, work: Work, seen: Callable[[Any], None] = lambda _: None) -> None:
         """Run ``work`` over the batches that no earlier run has finished; tell ``seen`` of those it has."""
+        self._units, self._skipped = 0, Counter()
         kind = "candidates" if self._source.units_are_distinct else self._layout.unit + "s"
         with Progress(kind, quiet=self._options.quiet) as progress:
             for done in self.job.results():

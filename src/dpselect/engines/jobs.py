@@ -18,7 +18,8 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from dpselect.engines.outputs import output_format, write_atomically, write_rows
+from dpselect.engines.outputs import output_format, write_rows
+from dpselect.files import write_atomically
 
 __all__ = ["Job", "JobConflictError"]
 
@@ -74,6 +75,20 @@ class Job:
                 file.write(secrets.token_bytes(32))
         return path.read_bytes()
 
+    def key_id(self, suggested: Callable[[], str], required: str | None) -> str:
+        """Return the identifier of a key kept elsewhere: the job's, a suggested one, or one that is required.
+
+        Parts computed with another key than the required one are forgotten.
+        """
+        path = self.directory / "key-id"
+        known = path.read_text("ascii") if path.exists() else None
+        wanted = required or known or suggested()
+        if wanted != known:
+            self.forget_parts()
+            with write_atomically(path) as file:
+                file.write(wanted.encode("ascii"))
+        return wanted
+
     def _find_parts(self) -> list[Path]:
         """Return the parts that an earlier run has finished, up to the first that is missing or damaged.
 
@@ -105,10 +120,16 @@ class Job:
         self._parts.append(path)
 
     def discard(self) -> None:
-        """Forget everything that was computed."""
+        """Forget the job."""
         for path in self.directory.iterdir():
             if path.name != "lock":
                 path.unlink()
+        self._parts = []
+
+    def forget_parts(self) -> None:
+        """Forget what was computed."""
+        for path in self._parts:
+            path.unlink()
         self._parts = []
 
     def publish(self, schema: Any, shape: Callable[[Any], Any] = lambda batch: batch) -> None:  # noqa: ANN401 - Arrow

@@ -1,10 +1,8 @@
-"""Writing results: to a temporary name beside the final one, renamed when complete and safe on disk."""
+"""Writing results in the formats that people want them in."""
 
 import json
-import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-__all__ = ["OUTPUT_FORMATS", "output_format", "write_atomically", "write_rows"]
+__all__ = ["OUTPUT_FORMATS", "copy_to_stdout", "output_format", "write_rows"]
 
 OUTPUT_FORMATS = {
     ".parquet": "parquet",
@@ -30,38 +28,6 @@ def output_format(path: Path) -> str:
         return OUTPUT_FORMATS[path.suffix.lower()]
     except KeyError:
         raise ValueError(f"output must end in one of {', '.join(OUTPUT_FORMATS)}, not {path.name!r}") from None
-
-
-@contextmanager
-def write_atomically(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
-    """Give a file to write to, that gets its name only when it is complete and, if ``durable``, on the disk.
-
-    Whatever goes wrong, nothing under the final name changes, and nothing is left behind.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with temporary.open("wb") as file:
-            yield file
-            file.flush()
-            if durable:
-                os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-    if durable:
-        sync_directory(path.parent)
-
-
-def sync_directory(path: Path) -> None:
-    """Make what was renamed in a directory survive a power failure."""
-    if os.name == "posix":
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def write_rows(batches: Iterable[Any], schema: Any, kind: str, file: IO[bytes]) -> None:  # noqa: ANN401 - Arrow
