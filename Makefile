@@ -15,7 +15,7 @@ paper: $(VENV)/.paper  ## Reproduce the paper into one HTML report, output/repor
 	$(BIN)/python -m experiments --output $(OUTPUT) $(if $(FAST),--fast)
 
 test: $(VENV)/.test  ## Run all tests but the long statistical ones
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m "not statistics and not services"
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not statistics and not services"
 
 test-statistics: $(VENV)/.test  ## Run the long goodness-of-fit tests
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m statistics
