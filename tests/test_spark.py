@@ -17,6 +17,7 @@ from java import find_java
 import dpselect as dps
 import dpselect.engines.spark as engine
 from dpselect.engines.arrow import Layout, Selector
+from dpselect.mechanisms.partitioned import PartitionedSelection
 
 KEY = bytes(range(32))
 MECHANISM = dps.GEM(epsilon=2.0)
@@ -176,6 +177,21 @@ def test_columns_of_any_name_and_second_tables_work(spark):
     picks = engine.select(frame, MECHANISM, key=KEY, layout=Layout(sensitivity="width", candidates=items))
     constant = engine.select(frame, MECHANISM, key=KEY, layout=Layout(sensitivity=1.0))
     assert collected(picks) == collected(constant)
+
+
+@pytest.mark.parametrize("mechanism", [MECHANISM, dps.NoisyMax(epsilon=2.0)], ids=["gem", "rnm"])
+def test_one_pick_out_of_a_whole_frame_does_not_depend_on_its_partitions(spark, mechanism):
+    rng = np.random.default_rng(4)
+    rows = [(f"c{i:03}", float(q), float(d)) for i, (q, d) in enumerate(rng.uniform(0.5, 1.5, (300, 2)))]
+    selection = PartitionedSelection(mechanism, KEY)
+    names, scores, widths = map(list, zip(*rows, strict=True))
+    summary = selection.summarize(scores, widths)
+    expected = selection.decide(selection.contend(summary, names, scores, widths))
+    frame = spark.createDataFrame(rows, NAMES[1:])
+    for spread in (frame.repartition(1), frame.repartition(5)):
+        assert engine.select_one(spread, mechanism, key=KEY, candidates_are_distinct=True) == expected
+    with pytest.raises(ValueError, match="'candidate' must name each"):
+        engine.select_one(frame.union(frame.limit(1)), mechanism, key=KEY)
 
 
 def test_fingerprints_are_of_rows_whatever_their_order(spark):

@@ -58,6 +58,11 @@ def _command(commands: Any, name: str, summary: str, **settings: Any) -> argpars
 def _add_select(commands: Any) -> None:  # noqa: ANN401 - argparse's own
     parser = _command(commands, "select", "Pick one candidate for each user, privately.", epilog=EXAMPLES)
     _add_input(parser)
+    parser.add_argument(
+        "--one",
+        action="store_true",
+        help="one pick out of the whole table, a row for each candidate and no users; any size, in two passes",
+    )
     _add_mechanism(parser)
     _add_output(parser, "picks")
     keys = parser.add_argument_group("randomness (by default a fresh key, forgotten when the job is done)")

@@ -21,16 +21,16 @@ from dpselect.engines.layout import BadUnitsError, Layout
 from dpselect.engines.outputs import copy_to_stdout
 from dpselect.engines.sources import Located, Source, prefetched
 
-__all__ = ["Run", "describe", "report"]
+__all__ = ["Run", "describe_files", "report"]
 
 Work = Callable[[Iterable[Any]], Iterator[Any]]
 
 
-def describe(options: argparse.Namespace, source: Source) -> dict[str, Any]:
+def describe_files(options: argparse.Namespace, sources: list[Path]) -> dict[str, Any]:
     """Return what a job is about: options that decide its results, and the state of the files it reads."""
     shown = ["command", "unit", "candidate", "score", "sensitivity", "offset", "anchor", "by_position"]
     shown += ["on_bad_unit", "epsilon", "mechanism", "parameter", "batch_candidates"]
-    files = [*source.files, *([options.candidates] if options.candidates else [])]
+    files = [*sources, *([options.candidates] if options.candidates else [])]
     states = [[str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns] for p in files]
     settings = {name: getattr(options, name) for name in shown}
     key = getattr(options, "key_file", None)
@@ -48,7 +48,7 @@ class Run:
         if output is None:
             directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="dpselect-"))
             output = Path(directory) / "output.csv"
-        self.job = stack.enter_context(Job(output, describe(options, source), restart=options.restart))
+        self.job = stack.enter_context(Job(output, describe_files(options, source.files), restart=options.restart))
         self._started = time.monotonic()
         self._units, self._skipped = 0, Counter[str]()
         self.resumed = 0
@@ -93,7 +93,7 @@ class Run:
                 self._skipped[entry["values"]] += entry["counts"]
 
     def _check_unchanged(self) -> None:
-        if describe(self._options, self._source)["files"] != self.job.description["files"]:
+        if describe_files(self._options, self._source.files)["files"] != self.job.description["files"]:
             raise ValueError(f"{self._options.input.name!r} has changed while it was read")
 
     def publish(self, schema: Any) -> None:  # noqa: ANN401 - an Arrow schema

@@ -14,7 +14,7 @@ from dpselect.engines.sources import ArrowSource, ParquetSource, Source, table_f
 from dpselect.mechanisms.protocol import Mechanism
 from dpselect.registry import MECHANISMS
 
-__all__ = ["UsageError", "make_mechanism", "open_tables"]
+__all__ = ["UsageError", "make_layout", "make_mechanism", "open_tables", "parse_numbers"]
 
 
 class UsageError(ValueError):
@@ -42,7 +42,7 @@ def open_tables(options: argparse.Namespace, scratch: Path | None) -> tuple[Sour
     """Return the table of units and its layout; long tables are sorted in ``scratch``."""
     kind = table_format(options.input, options.format)
     files = table_files(options.input, kind)
-    layout = _layout(options)
+    layout = make_layout(options)
     stored = _schema(files, kind)
     for name in layout.columns:
         if name not in stored.names:
@@ -79,7 +79,8 @@ def _schema(files: list[Path], kind: str) -> Any:  # noqa: ANN401 - an Arrow sch
     return (ParquetSource(files[:1]) if kind == "parquet" else ArrowSource(files[0])).schema
 
 
-def _layout(options: argparse.Namespace) -> Layout:
+def make_layout(options: argparse.Namespace) -> Layout:
+    """Return the layout that the options describe."""
     try:
         sensitivity: str | float = float(options.sensitivity)
     except ValueError:
@@ -90,7 +91,7 @@ def _layout(options: argparse.Namespace) -> Layout:
         candidates = read_table(table_files(options.candidates, kind)[0], kind)
         for name in (sensitivity, options.offset, options.anchor):
             if isinstance(name, str) and name in candidates.column_names:
-                column = _numbers(candidates[name])
+                column = parse_numbers(candidates[name])
                 candidates = candidates.set_column(candidates.column_names.index(name), name, column)
     return Layout(
         unit=options.unit,
@@ -104,7 +105,7 @@ def _layout(options: argparse.Namespace) -> Layout:
     )
 
 
-def _numbers(column: Any) -> Any:  # noqa: ANN401 - Arrow arrays
+def parse_numbers(column: Any) -> Any:  # noqa: ANN401 - Arrow arrays
     """Return text as numbers, null where it is none."""
     if not pa.types.is_string(column.type):
         return column

@@ -12,8 +12,8 @@ from dpselect.randomness import are_distinct
 
 __all__ = ["DistinctUnits"]
 
-MOST_IN_MEMORY = 1 << 22
-"""Addresses of 12 bytes kept in memory, 50 MB; beyond, they go to files."""
+MOST_IN_MEMORY = 1 << 20
+"""Addresses of 12 bytes kept in memory; beyond, they go to files."""
 
 BUCKETS = 256
 

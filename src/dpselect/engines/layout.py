@@ -117,7 +117,7 @@ class Layout:
     def _joined(self) -> dict[str, FloatArray]:
         """Public numbers of the second table, NaN where missing."""
         names = [n for n in self._public_columns.values() if isinstance(n, str) and self._is_joined(n)]
-        return {name: _as_floats(name, self.candidates[name].combine_chunks()) for name in names}
+        return {name: as_floats(name, self.candidates[name].combine_chunks()) for name in names}
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_joined"}
@@ -151,7 +151,7 @@ class Layout:
         if batch.column(self.unit).null_count:
             raise ValueError("a unit is missing")
         flat, bounds = _split(batch.column(self.score))
-        scores = _as_floats(self.score, flat)
+        scores = as_floats(self.score, flat)
         identifiers = None
         if self.candidate is not None:
             identifiers, own_bounds = _split(batch.column(self.candidate))
@@ -179,9 +179,18 @@ class Layout:
         flat, own_bounds = _split(batch.column(name))
         if not np.array_equal(own_bounds, bounds):
             raise ValueError(f"{name} does not fit scores")
-        values = _as_floats(name, flat)
+        values = as_floats(name, flat)
         shared = self.candidate is None and self.candidates is not None
         return values.reshape(-1, len(self.candidates)) if shared else (values, bounds)
+
+    def flat_sensitivities(self, batch: Any, identifiers: Any) -> FloatArray:  # noqa: ANN401 - Arrow
+        """Return a sensitivity for each row of a batch that has a candidate in each row."""
+        name = self.sensitivity
+        if not isinstance(name, str):
+            return np.full(batch.num_rows, name)
+        if self._is_joined(name):
+            return _look_up(self._joined[name], self._places(identifiers))
+        return as_floats(name, batch.column(name))
 
     def _places(self, identifiers: Any) -> Any:  # noqa: ANN401 - Arrow arrays
         known = self.candidates[self.pick_name]
@@ -254,7 +263,7 @@ class Layout:
             if values.size != bounds[-1]:
                 values = np.tile(values, bounds[-1] // max(1, values.size))
             self._tell_numbers(values.reshape(-1), bounds, str(name), argument, tell)
-        self._tell_numbers(_as_floats(self.score, flat), bounds, self.score, "scores", tell)
+        self._tell_numbers(as_floats(self.score, flat), bounds, self.score, "scores", tell)
 
     @staticmethod
     def _tell_numbers(values: FloatArray, bounds: IndexArray, name: str, argument: str, tell: Any) -> None:  # noqa: ANN401
@@ -303,7 +312,7 @@ def _sizes(array: Any) -> IndexArray:  # noqa: ANN401 - an Arrow array
     return np.asarray(pc.fill_null(pc.list_value_length(array), 0)).astype(np.int64)
 
 
-def _as_floats(name: str, flat: Any) -> FloatArray:  # noqa: ANN401 - an Arrow array
+def as_floats(name: str, flat: Any) -> FloatArray:  # noqa: ANN401 - an Arrow array
     """Return float64, NaN where null; no copy if there are no nulls."""
     if pa.types.is_integer(flat.type) and not pa.types.is_int32(flat.type) and len(flat):
         bounds = pc.min_max(flat)

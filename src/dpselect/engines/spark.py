@@ -8,17 +8,23 @@ gives the same pick: the frame that is returned is one release, however often an
 
 import hashlib
 import os
+import pickle
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from dpselect.engines.arrow import PROBLEM, Selector
 from dpselect.engines.layout import Layout
+from dpselect.engines.single import contend_over, summarize_over
+from dpselect.engines.sources import Located
+from dpselect.mechanisms.partitioned import PartitionedSelection
 from dpselect.mechanisms.protocol import Mechanism
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["fingerprint", "select"]
+__all__ = ["fingerprint", "select", "select_one"]
 
 
 def select(
@@ -78,6 +84,76 @@ def select(
         return selector(batches)
 
     return units.mapInArrow(pick, _schema(units, columns))
+
+
+def select_one(
+    frame: "DataFrame",
+    mechanism: Mechanism,
+    *,
+    key: bytes,
+    layout: Layout | None = None,
+    candidates_are_distinct: bool = False,
+) -> Any:  # noqa: ANN401 - an identifier
+    """Return one private pick out of all rows of a frame, a row for each candidate.
+
+    Two passes, with one small row of state from each task; see
+    :class:`~dpselect.mechanisms.partitioned.PartitionedSelection`, also for which mechanisms it is for. The same
+    key gives the same pick, however the frame is partitioned, and the one of ``dpselect select --one``.
+
+    Privacy:
+        That of the mechanism; one key for one release. The state of the first pass holds scores, and goes from the
+        executors to the driver.
+
+    Cost:
+        Two jobs, and a third to see that no candidate has two rows, unless ``candidates_are_distinct`` says so.
+
+    Example:
+        Given a session, ``spark``:
+
+        >>> import dpselect as dps
+        >>> from dpselect.engines.spark import select_one
+        >>> rows = [("tea", 9.0, 0.1), ("rum", 1.0, 0.1)]
+        >>> frame = spark.createDataFrame(rows, ["candidate", "score", "sensitivity"])
+        >>> select_one(frame, dps.GEM(epsilon=5.0), key=bytes(32))
+        'tea'
+
+    References:
+        docs/theory/partitioned-selection.md
+    """
+    columns = layout or Layout()
+    selection = PartitionedSelection(mechanism, key)
+    names = [name for name in columns.columns if name != columns.unit]
+    for name in names:
+        if name not in frame.columns:
+            raise ValueError(f"unknown column {name!r}: the frame has {', '.join(map(repr, frame.columns))}")
+    rows = frame.select(*map(_quoted, names))
+    if not candidates_are_distinct:
+        _refuse_repeated_units(rows, columns.pick_name)
+
+    def first_pass(batches: Iterable[Any]) -> Iterator[Any]:
+        os.environ.setdefault("DPSELECT_THREADS", "1")
+        yield _state(summarize_over(selection, map(_located, batches), columns))
+
+    summary = selection.merge(_collected(rows.mapInArrow(first_pass, "state binary")))
+
+    def second_pass(batches: Iterable[Any]) -> Iterator[Any]:
+        os.environ.setdefault("DPSELECT_THREADS", "1")
+        yield _state(contend_over(selection, summary, map(_located, batches), columns))
+
+    kept = _collected(rows.mapInArrow(second_pass, "state binary"))
+    return selection.decide(contender for part in kept for contender in part)
+
+
+def _located(batch: Any) -> Located:  # noqa: ANN401 - an Arrow batch
+    return Located(batch, "a partition of the frame", 0)
+
+
+def _state(state: object) -> Any:  # noqa: ANN401 - an Arrow batch
+    return pa.RecordBatch.from_pydict({"state": pa.array([pickle.dumps(state)], pa.binary())})
+
+
+def _collected(frame: "DataFrame") -> list[Any]:
+    return [pickle.loads(bytes(row["state"])) for row in frame.collect()]  # noqa: S301 - what our own tasks wrote
 
 
 def fingerprint(frame: "DataFrame") -> str:
