@@ -211,18 +211,25 @@ def test_a_table_is_read_in_bounded_memory(tmp_path):
                 pa.table([names, rng.normal(size=500_000), rng.uniform(0.1, 1, 500_000)], schema=schema)
             )
     script = """
-import sys, pathlib
+import sys, pathlib, threading
 from dpselect.cli import main
-def peak():
+def used():  # without the file itself, which is mapped into memory
     lines = pathlib.Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1024
 def run(path):
     settings = ["--mechanism", "gem", "--epsilon", "1", "--batch-candidates", "131072", "-q"]
     main(["select", path, "--one", *settings, "-o", path + ".csv"])
 run(sys.argv[1])
-before = peak()
+before, peak, done = used(), [0.0], threading.Event()
+def watch():
+    while not done.wait(0.005):
+        peak[0] = max(peak[0], used())
+watcher = threading.Thread(target=watch)
+watcher.start()
 run(sys.argv[2])
-print((peak() - before) / 1024)
+done.set()
+watcher.join()
+print(peak[0] - before)
 """
     pq.write_table(pq.read_table(tmp_path / "t.parquet").slice(0, 300_000), tmp_path / "small.parquet")
     paths = [str(tmp_path / name) for name in ("small.parquet", "t.parquet")]
