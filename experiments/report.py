@@ -12,9 +12,11 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 import dpselect as dps
-from experiments.experiment import Effort, Experiment, Numbers
+from experiments.experiment import Effort, Experiment, Listing, Numbers
 from experiments.files import replacing
+from experiments.ledger import Entry, totals
 from experiments.mechanisms import STYLES
+from experiments.scenarios import SEED
 
 __all__ = ["Section", "provenance", "write"]
 
@@ -28,7 +30,10 @@ class Section:
     experiment: Experiment
     image: bytes
     """The figure, as SVG."""
-    numbers: Numbers
+    numbers: Numbers | None
+    listing: Listing | None
+    entries: Sequence[Entry]
+    """The claims that the experiment decides."""
     files: Sequence[str]
     """The files with the figure and with every number in it, relative to the report."""
 
@@ -41,7 +46,7 @@ class Section:
         return f"data:image/svg+xml;base64,{base64.b64encode(self.image).decode()}"
 
 
-def write(path: Path, sections: Sequence[Section], origin: Mapping[str, str]) -> None:
+def write(path: Path, sections: Sequence[Section], entries: Sequence[Entry], origin: Mapping[str, str]) -> None:
     """Write the report; ``path`` is either complete or untouched."""
     environment = Environment(
         loader=FileSystemLoader(HERE),
@@ -51,12 +56,19 @@ def write(path: Path, sections: Sequence[Section], origin: Mapping[str, str]) ->
         lstrip_blocks=True,
     )
     environment.filters["number"] = _number
-    page = environment.get_template("report.html.jinja").render(sections=sections, styles=STYLES, provenance=origin)
+    page = environment.get_template("report.html.jinja").render(
+        sections=sections,
+        entries=entries,
+        totals=totals(entries),
+        figures={section.experiment.name: place for place, section in enumerate(sections, start=1)},
+        styles=STYLES,
+        provenance=origin,
+    )
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
 
-def provenance(effort: Effort, seconds: float) -> dict[str, str]:
+def provenance(effort: Effort, seconds: float, *, steps: int, reused: int) -> dict[str, str]:
     """Return what made the report: enough to make it again, and nothing about this machine."""
     return {
         "dpselect": dps.__version__,
@@ -64,7 +76,8 @@ def provenance(effort: Effort, seconds: float) -> dict[str, str]:
         "Python": platform.python_version(),
         **{package: version(package) for package in ("numpy", "numba", "matplotlib")},
         "effort": effort.description,
-        "duration": f"{seconds:.1f} s",
+        "seed": str(SEED),
+        "duration": f"{seconds:.1f} s" + (f", with {reused} of {steps} steps from earlier runs" if reused else ""),
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
     }
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from peers import DiffprivlibNoisyMax, OpenDPNoisyMax
 
 import dpselect as dps
 from dpselect.auditing import audit, audit_sampler, privacy_loss, privacy_profile
@@ -399,3 +400,32 @@ def test_bad_sampler_options_are_refused(options, rule):
 def test_a_batch_of_scores_is_refused():
     with pytest.raises(ValueError, match="scores must be one set of candidates"):
         audit_sampler(dps.Uniform(), [PAIR[0]], [PAIR[1]], PAIR[2])
+
+
+# --- Other libraries ----------------------------------------------------------------------------------
+
+PEERS = {
+    "opendp": lambda epsilon: OpenDPNoisyMax(epsilon=epsilon),
+    "opendp-gumbel": lambda epsilon: OpenDPNoisyMax(epsilon=epsilon, noise="gumbel"),
+    "diffprivlib": lambda epsilon: DiffprivlibNoisyMax(epsilon=epsilon),
+    "diffprivlib-gumbel": lambda epsilon: DiffprivlibNoisyMax(epsilon=epsilon, noise="gumbel"),
+}
+
+
+@pytest.mark.parametrize("make", PEERS.values(), ids=PEERS)
+def test_other_libraries_keep_their_promise_and_come_near_it(make):
+    """False alarms: one in a billion for each peer, as their randomness is not seeded."""
+    epsilon = 2.0
+    witness = audit(dps.NoisyMax(epsilon=epsilon), [1.0, 1.0, 1.0], **QUICK)
+    pair = witness.scores, witness.neighbour, witness.sensitivities
+    found = audit_sampler(make(epsilon), *pair, draws=10_000, confidence=1 - 1e-9)
+    assert 0.5 * epsilon < found.epsilon
+    assert not found.refutes(epsilon)
+    assert found.p_value > 1e-9
+
+
+def test_another_library_with_too_little_noise_is_found_out():
+    witness = audit(dps.NoisyMax(epsilon=4.0), [1.0, 1.0, 1.0], **QUICK)
+    pair = witness.scores, witness.neighbour, witness.sensitivities
+    found = audit_sampler(OpenDPNoisyMax(epsilon=4.0), *pair, draws=10_000, confidence=1 - 1e-9)
+    assert found.refutes(2.0)

@@ -12,9 +12,9 @@ The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``, permute-
 
 from typing import NoReturn
 
-from dpselect import accounting, auditing, unsafe
+from dpselect import accounting, auditing, bounds, correlation, unsafe
 from dpselect._version import __version__
-from dpselect.evaluation import expected_error
+from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
 from dpselect.guarantees import Guarantee
 from dpselect.mechanisms import (
     GEM,
@@ -47,8 +47,13 @@ __all__ = [
     "__version__",
     "accounting",
     "auditing",
+    "bounds",
+    "correlation",
+    "error_quantile",
     "expected_error",
+    "expected_regret",
     "gem_scores",
+    "probability_of_best",
     "unsafe",
 ]
 

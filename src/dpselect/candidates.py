@@ -69,6 +69,22 @@ class Batch:
         scores, sensitivities, public = (c.values[c.starts[index] : c.starts[index] + size] for c in columns)
         return scores, sensitivities, public
 
+    def spread(self, column: Column) -> FloatArray:
+        """Return a column of the table flat: one number for each candidate, repeated where rows share numbers."""
+        starts = self.table.bounds[:-1]
+        if column.values.size == self.table.bounds[-1] and np.array_equal(column.starts, starts):
+            return column.values
+        places: IndexArray = np.repeat(column.starts - starts, self.sizes) + np.arange(self.table.bounds[-1])
+        return column.values.take(places)
+
+    def largest(self, flat: FloatArray) -> FloatArray:
+        """Return the largest of each row's numbers."""
+        return np.maximum.reduceat(flat, self.table.bounds[:-1]) if self.rows else np.empty(0)
+
+    def total(self, flat: FloatArray) -> FloatArray:
+        """Return the sum of each row's numbers."""
+        return np.add.reduceat(flat, self.table.bounds[:-1]) if self.rows else np.empty(0)
+
     def restore_candidates(self, flat: FloatArray) -> Any:  # noqa: ANN401 - an array or an Arrow list array
         """Give back one number for each candidate in the form of the scores."""
         if self.arrow:

@@ -154,14 +154,13 @@ class Guarantee:
             raise ValueError("distance must be at most 1 where δ > 0: ε and δ do not grow in proportion to it")
         epsilon = self._epsilon_at(Fraction(number))
         bounded = self.bounded_range is not None and self.flat_epsilon == 0
+        further = ANY_SCORES if self.neighbours == ANY_SCORES else f"{number!r} steps of {self.neighbours}"
         scaled = Guarantee(
             epsilon=rounded_up(epsilon),
             delta=self.delta if number > 0 else 0.0,
             bounded_range=rounded_up(Fraction(self.bounded_range or 0.0) * Fraction(number)) if bounded else None,
             flat_epsilon=None if self.flat_epsilon is None else min(self.flat_epsilon, rounded_up(epsilon)),
-            neighbours=self.neighbours
-            if self.neighbours == ANY_SCORES
-            else f"{number!r} steps of {self.neighbours}",
+            neighbours=further,
             theorem=f"{self.theorem}; at distance {number!r}",
             reference=self.reference,
         )

@@ -76,13 +76,16 @@ def share(name: str, value: object) -> float:
     return number
 
 
-def count(name: str, value: object, *, least: int = 1) -> int:
-    """Return a whole number that is not below the least one allowed."""
+def count(name: str, value: object, *, least: int = 1, most: int = 2**63 - 1) -> int:
+    """Return a whole number within limits."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise ValueError(f"{name} must be a whole number, not {type(value).__name__}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, not {value}")
-    return int(value)
+    number = int(value)
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, not {number}")
+    if number > most:
+        raise ValueError(f"{name} must be at most {most}, not {number}")
+    return number
 
 
 def flag(name: str, value: object) -> bool:
