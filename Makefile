@@ -6,7 +6,7 @@ OUTPUT ?= output
 PYTEST_WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test test-statistics test-services bench check format clean
+.PHONY: help paper test test-statistics test-services bench bench-fleet check format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E "s/^([a-z-]+):.*## (.*)$$/make \1: \2/"
@@ -25,6 +25,9 @@ test-services: $(VENV)/.test  ## Run the tests that need PostgreSQL, which they 
 
 bench: $(VENV)/.bench  ## Measure speed against peers; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks
+
+bench-fleet: $(VENV)/.bench  ## Measure files, fleets and large selections; writes docs/scaling.md
+	$(BIN)/python -m benchmarks.fleet
 
 check: $(VENV)/.check  ## Check formatting, lint, types and the direction of imports
 	$(BIN)/ruff format --check .

@@ -521,7 +521,7 @@ def test_a_long_table_larger_than_the_memory_for_sorting_works(tmp_path, key_fil
     assert read(output) == dict(enumerate(picks.tolist()))
 
 
-@pytest.mark.parametrize("command", [[], ["select"], ["pmf"]])
+@pytest.mark.parametrize("command", [[], ["select"], ["pmf"], ["budget"], ["budget", "create"], ["audit"]])
 def test_help_is_there_and_loads_no_arrays(command, capsys):
     script = (
         "import sys; from dpselect.cli import main\n"
@@ -559,3 +559,18 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path, monkeypat
     assert main(command) == 0
     lines = capsys.readouterr().err.splitlines()
     assert any("users, " in line and "a second, 100%, about 0 seconds left" in line for line in lines)
+
+
+def test_audits_tell_private_mechanisms_from_others(capsys):
+    settings = ["--epsilon", "1", "--sensitivities", "1,0.25", "--restarts", "4", "--json"]
+    assert main(["audit", "--mechanism", "gem", *settings]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["verdict"] == "no violation found"
+    assert facts["loss"] <= 1 + 1e-9
+    assert main(["audit", "--mechanism", "rnmh", *settings]) == 1
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["loss"] == "infinite" or facts["loss"] > 1
+    assert main(["audit", "--mechanism", "rnmh", *settings[:-1]]) == 1
+    assert "violated" in capsys.readouterr().out
+    assert main(["audit", "--epsilon", "1", "--sensitivities", "1;2"]) == 2
+    assert "with commas between them" in capsys.readouterr().err

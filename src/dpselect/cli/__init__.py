@@ -1,7 +1,8 @@
 """The command line: ``dpselect select scores.csv --epsilon 1 --output picks.csv``.
 
-Exit codes: 0 done, 2 wrong usage, 3 bad input, 4 refused by the budget, 5 the system failed (disk full, no
-permission), 130 interrupted. Picks are written to a temporary name and appear under their own when all are there.
+Exit codes: 0 done, 1 an audit found a violation, 2 wrong usage, 3 bad input, 4 refused by the budget, 5 the system
+failed (disk full, no permission), 130 interrupted. Picks are written to a temporary name and appear under their own
+when all are there.
 """
 
 import importlib
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     before = signal.signal(signal.SIGTERM, _interrupt)
     command = importlib.import_module(f"dpselect.cli.{options.command}")  # only now: --help needs no arrays
     try:
-        command.run(options)
+        code: int = command.run(options) or DONE
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _fail("interrupted: the same command goes on where it stopped", INTERRUPTED)
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error), getattr(error, "exit_code", BAD_INPUT))
     finally:
         signal.signal(signal.SIGTERM, before)
-    return DONE
+    return code
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:

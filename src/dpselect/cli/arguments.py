@@ -28,19 +28,28 @@ examples:
   dpselect budget show budget.db
 """
 
+AUDIT_EXAMPLES = """\
+examples:
+  dpselect audit --mechanism gem --epsilon 1 --sensitivities 1,0.5,0.1
+  dpselect audit --mechanism rnmh --epsilon 1 --sensitivities 1,0.5,0.1
+      the naive heterogeneous noisy max, which is not private: exit code 1, and a witness
+"""
+
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="dpselect",
         description="One private pick per user from a table of scores, whatever its size.",
-        epilog="exit codes: 0 done, 2 wrong usage, 3 bad input, 4 refused by the budget, 5 system, 130 interrupted",
+        epilog="exit codes: 0 done, 1 an audit found a violation, 2 wrong usage, 3 bad input, 4 refused by the "
+        "budget, 5 system, 130 interrupted",
     )
     parser.add_argument("--version", action="version", version=f"dpselect {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_select(commands)
     _add_pmf(commands)
     _add_budget(commands)
+    _add_audit(commands)
     return parser
 
 
@@ -107,6 +116,18 @@ def _add_budget(commands: Any) -> None:  # noqa: ANN401 - argparse's own
     for action in (create, show):
         _add_keys(action)
         _add_reporting(action)
+
+
+def _add_audit(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+    summary = "Search for the neighbouring scores on which a mechanism loses the most privacy. Reads no data."
+    parser = _command(commands, "audit", summary, epilog=AUDIT_EXAMPLES)
+    _add_mechanism(parser)
+    parser.add_argument(
+        "--sensitivities", required=True, metavar="LIST", help="of the candidates, with commas: 1,0.5,2"
+    )
+    parser.add_argument("--restarts", type=_positive_integer, default=32, metavar="N", help="(default: 32)")
+    parser.add_argument("--seed", type=int, default=0, help="of the search (default: 0)")
+    _add_reporting(parser)
 
 
 def _add_pmf(commands: Any) -> None:  # noqa: ANN401 - argparse's own
