@@ -6,19 +6,22 @@ OUTPUT ?= output
 PYTEST_WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test test-statistics test-services bench bench-fleet check format clean
+.PHONY: help docs paper test test-statistics test-services bench bench-fleet check format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E "s/^([a-z-]+):.*## (.*)$$/make \1: \2/"
 
-paper: $(VENV)/.paper  ## Reproduce the paper into one HTML report, output/report.html (FAST=1 for a quick look)
-	$(BIN)/python -m experiments --output $(OUTPUT) $(if $(FAST),--fast)
+paper: $(VENV)/.paper  ## Reproduce the paper into output/report.html (FAST=1 for a quick look, FIGURE=name for one alone)
+	$(BIN)/python -m experiments --output $(OUTPUT) $(if $(FAST),--fast) $(addprefix --only ,$(FIGURE))
 
 test: $(VENV)/.test  ## Run all tests but the long statistical ones
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not statistics and not services"
 
 test-statistics: $(VENV)/.test  ## Run the long goodness-of-fit tests
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m statistics
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m statistics
+
+docs: $(VENV)/.docs  ## Build the documentation site into output/site
+	$(BIN)/mkdocs build --strict
 
 test-services: $(VENV)/.test  ## Run the tests that need PostgreSQL, which they start themselves
 	$(BIN)/python -m pytest -m services

@@ -212,10 +212,10 @@ see that no unit has two rows.
 
 5·10¹¹ candidates at the throughput above are {hours}, in memory.
 But the scores are 4 TB, and must be read: at the {through:,.0f} MB of scores a second that a core takes from an
-uncompressed Parquet file to picks (the slower of the rows "scores only" below) they take {reading:.1f} core hours in
-all. So ten minutes need {reading * 6:.0f} cores, and an hour {max(1, reading):.0f}, if the storage delivers 6.7 GB
-(1.1 GB) a second and nothing is compressed. Spark's own serialisation between the virtual machine and Python comes on
-top; measure it on your cluster before you size it.
+uncompressed Parquet file to picks (the slower of the rows "scores only" below) they take {reading:.1f} core hours
+in all. So ten minutes need {reading * 6:.0f} cores, and an hour {max(1, reading):.0f}, if the storage delivers
+6.7 GB (1.1 GB) a second and nothing is compressed. Spark's own serialisation between the virtual machine and Python
+comes on top; measure it on your cluster before you size it.
 
 ## Parquet, end to end
 

@@ -131,7 +131,7 @@ class Ledger:
         See :mod:`dpselect.budget`.
 
     References:
-        docs/decisions/0007-charge-before-release.md
+        docs/decisions/0008-charge-before-release.md
     """
 
     def __init__(self, database: Database, keys: KeyStore) -> None:
