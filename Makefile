@@ -6,7 +6,7 @@ OUTPUT ?= output
 PYTEST_WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help docs paper recommender suitesparse test test-statistics bench check format clean
+.PHONY: help docs paper recommender suitesparse test test-statistics test-services bench bench-fleet check format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E "s/^([a-z-]+):.*## (.*)$$/make \1: \2/"
@@ -18,7 +18,7 @@ recommender: $(VENV)/.sansa  ## Run the paper's real-data section on the sets in
 	$(BIN)/python -m experiments.recommender $(if $(DATA),--data $(DATA)) --output $(OUTPUT)
 
 test: $(VENV)/.test  ## Run all tests but the long statistical ones
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not statistics"
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not statistics and not services"
 
 test-statistics: $(VENV)/.test  ## Run the long goodness-of-fit tests
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m statistics
@@ -26,8 +26,14 @@ test-statistics: $(VENV)/.test  ## Run the long goodness-of-fit tests
 docs: $(VENV)/.docs  ## Build the documentation site into output/site
 	$(BIN)/mkdocs build --strict
 
+test-services: $(VENV)/.test  ## Run the tests that need PostgreSQL, which they start themselves
+	$(BIN)/python -m pytest -m services
+
 bench: $(VENV)/.bench  ## Measure speed against peers; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks
+
+bench-fleet: $(VENV)/.bench  ## Measure files, fleets and large selections; writes docs/scaling.md
+	$(BIN)/python -m benchmarks.fleet
 
 check: $(VENV)/.check  ## Check formatting, lint, types and the direction of imports
 	$(BIN)/ruff format --check .
