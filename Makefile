@@ -24,7 +24,7 @@ test-statistics: $(VENV)/.test  ## Run the long goodness-of-fit tests
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m statistics
 
 docs: $(VENV)/.docs  ## Build the documentation site into output/site
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 test-services: $(VENV)/.test  ## Run the tests that need PostgreSQL, which they start themselves
 	$(BIN)/python -m pytest -m services
