@@ -441,6 +441,25 @@ def test_parts_that_a_power_failure_has_spoilt_are_computed_again(tmp_path):
     assert dict(zip(*found.values(), strict=True)) == {user: whole[user] for user in found["user"]}
 
 
+def test_a_job_with_skipped_users_is_resumed_and_still_finds_who_has_two_rows(tmp_path, capsys):
+    users = [*LISTS["user"].to_pylist()[:-1], "000"]
+    users[3] = None
+    pq.write_table(LISTS.set_column(0, "user", pa.array(users)), tmp_path / "t.parquet", row_group_size=10)
+    command = [
+        "select",
+        str(tmp_path / "t.parquet"),
+        *SETTINGS,
+        "--on-bad-unit",
+        "skip",
+        "-o",
+        str(tmp_path / "p.csv"),
+    ]
+    for _ in range(2):
+        assert main(command) == 3
+        assert "'user' must name each unit once" in capsys.readouterr().err
+        assert len(list((tmp_path / ".p.csv.unfinished").glob("part-*"))) == 4
+
+
 def test_an_unfinished_job_is_not_mixed_with_another(tmp_path, capsys):
     (tmp_path / "t.csv").write_text(GOOD_CSV + "bob,x,nan,1\n")
     command = ["select", str(tmp_path / "t.csv"), "-o", str(tmp_path / "p.csv"), "--batch-candidates", "1"]

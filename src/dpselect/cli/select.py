@@ -2,12 +2,13 @@
 
 import argparse
 from contextlib import ExitStack
+from typing import Any
 
 from dpselect.cli import one
 from dpselect.cli.batches import Run, report
 from dpselect.cli.payment import Account, check_budget_options, read_key
 from dpselect.cli.tables import make_mechanism, open_tables
-from dpselect.engines.arrow import Selector
+from dpselect.engines.arrow import PROBLEM, Selector
 from dpselect.engines.distinct import DistinctUnits
 
 __all__ = ["run"]
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> None:
             with DistinctUnits() as seen:
                 job.compute(
                     lambda batches: selector.over(batches, seen),
-                    lambda done: seen.add(selector.addresses(done.column(layout.unit))),
+                    lambda done: seen.add(selector.addresses(picked_units(done, layout.unit))),
                 )
             return selector
 
@@ -54,3 +55,9 @@ def run(options: argparse.Namespace) -> None:
     if account is not None:
         lines.append(account.line())
     report(options, facts, lines)
+
+
+def picked_units(results: Any, unit: str) -> Any:  # noqa: ANN401 - Arrow
+    """Return the units that got a pick."""
+    column = results.column(unit)
+    return column.filter(results.column(PROBLEM).is_null()) if PROBLEM in results.schema.names else column
