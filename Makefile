@@ -6,22 +6,25 @@ OUTPUT ?= output
 PYTEST_WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help paper recommender suitesparse test test-statistics bench check format clean
+.PHONY: help docs paper recommender suitesparse test test-statistics bench check format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E "s/^([a-z-]+):.*## (.*)$$/make \1: \2/"
 
-paper: $(VENV)/.paper  ## Reproduce the paper into one HTML report, output/report.html (FAST=1 for a quick look)
-	DPSELECT_RESULTS=$(OUTPUT)/recommender $(BIN)/python -m experiments --output $(OUTPUT) $(if $(FAST),--fast)
+paper: $(VENV)/.paper  ## Reproduce the paper into output/report.html (FAST=1 for a quick look, FIGURE=name for one alone)
+	DPSELECT_RESULTS=$(OUTPUT)/recommender $(BIN)/python -m experiments --output $(OUTPUT) $(if $(FAST),--fast) $(addprefix --only ,$(FIGURE))
 
 recommender: $(VENV)/.sansa  ## Run the paper's real-data section on the sets in DATA=directory; goes on where it was interrupted
 	$(BIN)/python -m experiments.recommender $(if $(DATA),--data $(DATA)) --output $(OUTPUT)
 
 test: $(VENV)/.test  ## Run all tests but the long statistical ones
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m "not statistics"
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not statistics"
 
 test-statistics: $(VENV)/.test  ## Run the long goodness-of-fit tests
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) -m statistics
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m statistics
+
+docs: $(VENV)/.docs  ## Build the documentation site into output/site
+	$(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.bench  ## Measure speed against peers; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks

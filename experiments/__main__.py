@@ -53,14 +53,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="DIRECTORY",
         help="also copy the figures that the documentation shows there (docs/images)",
     )
+    parser.add_argument(
+        "--ledger",
+        type=Path,
+        metavar="FILE",
+        help="also copy the claims ledger there, as Markdown (docs/claims.md)",
+    )
     options = parser.parse_args(arguments)
     if options.list:
         for experiment in EXPERIMENTS:
             print(f"{experiment.name:28}{experiment.title}")
         return 0
     chosen = [experiment for experiment in EXPERIMENTS if not options.only or experiment.name in options.only]
-    if options.pictures is not None and len(chosen) < len(EXPERIMENTS):
-        parser.error("argument --pictures: needs all figures, so not together with --only")
+    for name in ("pictures", "ledger"):
+        if getattr(options, name) is not None and options.only:
+            parser.error(f"argument --{name}: needs all figures, so not together with --only")
     for name in ("output", "pictures"):
         _make_directory(parser, name, getattr(options, name))
     try:
@@ -76,6 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for picture, figure in PICTURES.items():
             with replacing(options.pictures / picture) as temporary:
                 shutil.copyfile(options.output / "figures" / figure, temporary)
+    if options.ledger is not None:
+        with replacing(options.ledger) as temporary:
+            shutil.copyfile(options.output / "claims.md", temporary)
     print(f"Report: {report}")
     return 0
 

@@ -45,6 +45,8 @@ def look() -> Any:  # noqa: ANN401 - matplotlib's context manager
             "lines.linewidth": 1.6,
             "lines.markersize": 5,
             "savefig.dpi": 140,
+            "xtick.major.size": 3,
+            "ytick.major.size": 3,
             "svg.hashsalt": "dpselect",  # the same table gives the same file, byte for byte
         }
     )
@@ -135,6 +137,7 @@ def heat_map(panel: Axes, table: pa.Table, *, x: str, y: str, value: str, limit:
     if values.min() < 0 < values.max():
         panel.contour(across, up, values, levels=[0.0], colors="#333333", linewidths=0.8)
     panel.grid(visible=False)
+    panel.label_outer()  # neighbours have the same axes
     return image
 
 

@@ -8,12 +8,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 import pyarrow as pa
 
 from experiments.tables import Tables
 
-__all__ = ["Claim", "Entry", "Finding", "Verdict", "assess", "in_order", "judge", "table", "totals"]
+__all__ = ["Claim", "Entry", "Finding", "Verdict", "assess", "in_order", "judge", "markdown", "table", "totals"]
 
 FAMILIES = "PTSARBU"
 """In this order: privacy, two candidates, scenarios, adaptive choice, real data, bandits, utility bounds."""
@@ -25,6 +26,10 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     IN_PART = "holds in part"
     FAILS = "does not hold"
+
+
+WORDS = MappingProxyType({Verdict.HOLDS: "hold", Verdict.IN_PART: "hold in part", Verdict.FAILS: "do not hold"})
+"""What is said of several claims."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +108,37 @@ def table(entries: Sequence[Entry]) -> pa.Table:
             "figure": [entry.experiment for entry in entries],
         }
     )
+
+
+def markdown(entries: Sequence[Entry], effort: str) -> str:
+    """Return the ledger as a Markdown page."""
+    lines = [
+        "# The paper's claims",
+        "",
+        f"Written by `make paper` ({effort}), which also puts the figures behind it into `output/report.html`.",
+        "A claim of several parts holds in part if some of them do; those that do not are named.",
+        "",
+        f"{', '.join(f'**{count}** {WORDS[verdict]}' for verdict, count in totals(entries).items())}.",
+        "",
+        "| id | claim | measured | verdict | figure |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for entry in entries:
+        comment = f" *{_escaped(entry.finding.comment)}*" if entry.finding.comment else ""
+        cells = (
+            entry.claim.id,
+            _escaped(entry.claim.text),
+            _escaped(entry.finding.measured) + comment,
+            f"**{entry.finding.verdict}**",
+            f"`{entry.experiment}`",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _escaped(text: str) -> str:
+    """Return text without meaning to Markdown: a bar would end the cell, an underscore start emphasis."""
+    return re.sub(r"([\\|*_<\[`])", r"\\\1", text)
 
 
 def _place(id_: str) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 import dpselect as dps
 from experiments.experiment import Effort, Experiment, Listing, Numbers
 from experiments.files import replacing
-from experiments.ledger import Entry, totals
+from experiments.ledger import WORDS, Entry, totals
 from experiments.mechanisms import STYLES
 from experiments.scenarios import SEED
 
@@ -60,6 +60,7 @@ def write(path: Path, sections: Sequence[Section], entries: Sequence[Entry], ori
         sections=sections,
         entries=entries,
         totals=totals(entries),
+        words=WORDS,
         figures={section.experiment.name: place for place, section in enumerate(sections, start=1)},
         styles=STYLES,
         provenance=origin,

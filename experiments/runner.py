@@ -71,6 +71,8 @@ def run(experiments: Sequence[Experiment], effort: Effort, output: Path, *, page
     entries = ledger.in_order([entry for section in sections for entry in section.entries])
     if page == "report.html":
         tables.write(ledger.table(entries), output / "tables" / "claims.csv")
+        with replacing(output / "claims.md") as temporary:
+            temporary.write_text(ledger.markdown(entries, effort.description), encoding="utf-8")
     steps, reused = sum(len(plan) for plan in plans), sum(parts.reused for parts in kept)
     origin = report.provenance(effort, time.monotonic() - started, steps=steps, reused=reused)
     path = output / page
@@ -125,8 +127,9 @@ def _draw(
         warnings.simplefilter("always")
         figure = draw(_read(files))
         # Lay the panels out once, not for each format.
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)
+            figure.set_layout_engine("none")
         for suffix, path in pictures.items():
             with replacing(path) as temporary:
                 figure.savefig(temporary, format=suffix, metadata=FORMATS[suffix])

@@ -28,7 +28,7 @@ class Estimate(NamedTuple):
 
     def __str__(self) -> str:
         digits = 0 if abs(self.mean) >= 100 else 3
-        return f"{self.mean:.{digits}f} ± {self.margin:.{digits}f}"
+        return f"{self.mean:.{digits}f} ± {self.margin:.{digits}f}".replace("-", "−")
 
     @property
     def is_positive(self) -> bool:

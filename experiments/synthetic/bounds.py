@@ -151,7 +151,8 @@ def _draw(data: Tables) -> Figure:
     right.set(
         title="Chance to break the bound", xlabel="privacy budget ε", xscale="log", yscale="log", ylim=(1e-6, 0.2)
     )
-    drawing.plain_numbers(right.xaxis)
+    for axis in (right.xaxis, right.yaxis):
+        drawing.plain_numbers(axis)
     right.legend(fontsize=8.5)
     return figure
 
@@ -177,8 +178,8 @@ def _check_condition(other: str, name: str, data: Tables) -> Finding:
     truth = data["conditions"][f"worse_than_{other}"].to_numpy(zero_copy_only=False)
     return judge(
         {
-            "only if": bool(published[truth].all()),
-            "if, and not only if": bool(truth[published].all()),
+            "the condition is necessary": bool(published[truth].all()),
+            "the condition is sufficient": bool(truth[published].all()),
         },
         f"Of {truth.size} random layouts GEM’s bound is worse than {name} in {int(truth.sum())}, and the "
         f"condition holds in all of them but in {int((published & ~truth).sum())} others as well.",

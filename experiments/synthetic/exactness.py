@@ -74,8 +74,8 @@ def _draw(data: Tables) -> Figure:
         bottom.axhline(0, color="#888888", linewidth=1)
         top.set(xscale="log", yscale="log", ylim=(1e-6, None))
         bottom.set(xscale="log", xlabel="privacy budget ε", ylim=(-1.1, 1.1))
-        for panel in (top, bottom):
-            drawing.plain_numbers(panel.xaxis)
+        for axis in (top.xaxis, top.yaxis, bottom.xaxis):
+            drawing.plain_numbers(axis)
     panels[0, 0].set_ylabel("mean squared error")
     panels[1, 0].set_ylabel("estimate / exact − 1")
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)

@@ -88,6 +88,8 @@ def _check_falling(data: Tables) -> Finding:
         f"At ε = 1: {curves.values(FALLING, 1.0, ('gem', 'rnm', 'uniform', 'rs', 'mgem'))}. Below RNM: GEM "
         f"{curves.span(FALLING, 'gem', 'rnm')}; worse than random: mGEM {curves.span(FALLING, 'uniform', 'mgem')}, "
         f"RSᵧ {curves.span(FALLING, 'uniform', 'rs')}.",
+        "At large ε a budget is enough for mGEM’s comparisons of pairs: it is below RNM "
+        f"{curves.span(FALLING, 'mgem', 'rnm')}.",
     )
 
 

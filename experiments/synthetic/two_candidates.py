@@ -201,6 +201,7 @@ def _check_gammas(data: Tables) -> Finding:
         },
         f"Mean |HG|: {means}. |HG| grows at every step in {everywhere.mean():.1%} of the cells, and in "
         f"{everywhere[apart].mean():.1%} of those where one sensitivity is at least 1.5 times the other.",
+        "The exceptions lie near the line HG = 0, which moves with γ: |HG| falls there before it grows again.",
     )
 
 
