@@ -13,6 +13,9 @@ from experiments.recommender.datasets import RUNS
 
 EPSILONS = protocol.EPSILONS
 
+# One run is looked at from several sides: by one worker, so that it is one run.
+pytestmark = pytest.mark.xdist_group("recommender")
+
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory):
