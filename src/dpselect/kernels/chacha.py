@@ -23,7 +23,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from dpselect.kernels.arrays import WordArray
-from dpselect.kernels.compilation import compiled
+from dpselect.kernels.compilation import borrowing, compiled
 
 Tape: TypeAlias = NDArray[np.uint64]
 
@@ -92,7 +92,7 @@ def compute_group(typing_context: Any, tape: Any, block: Any, target: Any) -> An
     return types.void(tape, types.int64, types.int64), generate
 
 
-@compiled
+@borrowing
 def fill_group(tape: Tape, block: int | np.int64, target: int) -> None:
     """Write the group that begins with a block to the tape, starting at ``target``."""
     compute_group(tape, block, target)  # type: ignore[call-arg]
@@ -108,7 +108,7 @@ def new_stream(key: WordArray) -> Tape:
     return tape
 
 
-@compiled
+@borrowing
 def seek(tape: Tape, nonces: WordArray, row: int) -> None:
     """Move to the start of the stream addressed by a row's nonce of 3 words."""
     tape[6] = np.uint64(nonces[row, 0]) << np.uint64(32)
@@ -118,7 +118,7 @@ def seek(tape: Tape, nonces: WordArray, row: int) -> None:
     tape[LOADED] = NO_GROUP
 
 
-@compiled
+@borrowing
 def next_group(tape: Tape) -> None:
     """Load the next group of the sequential region."""
     block = np.int64(tape[READ]) * LANES
@@ -128,7 +128,7 @@ def next_group(tape: Tape) -> None:
     tape[READ] += np.uint64(1)
 
 
-@compiled
+@borrowing
 def next_word(tape: Tape) -> np.uint64:
     """Return the next 64 bits of the sequential region."""
     used = np.int64(tape[USED])
@@ -140,13 +140,13 @@ def next_word(tape: Tape) -> np.uint64:
     return word
 
 
-@compiled
+@borrowing
 def load_bytes(tape: Tape, group: int) -> None:
     """Load the bytes of candidates GROUP_BYTES · group and following, eight to a word of the tape."""
     fill_group(tape, BYTE_REGION + group * LANES, BYTES)
 
 
-@compiled
+@borrowing
 def candidate_word(tape: Tape, candidate: int) -> np.uint64:
     """Return the 64 bits of the word region that belong to a candidate."""
     group = candidate // GROUP_WORDS

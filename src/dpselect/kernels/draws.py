@@ -15,20 +15,20 @@ import math
 import numpy as np
 
 from dpselect.kernels.chacha import Tape, next_word
-from dpselect.kernels.compilation import compiled
+from dpselect.kernels.compilation import borrowing, compiled
 from dpselect.kernels.instructions import float_bits
 
 FAIL, PASS, UNSURE = 0, 1, -1
 LOW = np.uint64(0xFFFFFFFF)
 
 
-@compiled
+@borrowing
 def draw_below(tape: Tape, bound: int) -> int:
     """Return a uniform integer in [0, bound), 0 < bound ≤ 2³², by multiplication with rejection: no bias."""
     return draw_below_and_rest(tape, bound)[0]
 
 
-@compiled
+@borrowing
 def draw_below_and_rest(tape: Tape, bound: int) -> tuple[int, np.uint64]:
     """Return a uniform integer in [0, bound), and 32 random bits that it has not used."""
     word = next_word(tape)
@@ -55,7 +55,7 @@ def judge(bits: float, scale: float, x: float, width: float) -> int:
     return UNSURE
 
 
-@compiled
+@borrowing
 def flip(tape: Tape, x: float, width: float) -> int:
     """Toss a coin that passes with probability exp(−x), x ≥ 0; it uses one word, whatever x."""
     return judge(np.float64(next_word(tape)), 2.0**64, x, width)

@@ -10,7 +10,7 @@ from numba.extending import intrinsic
 
 from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.chacha import Tape
-from dpselect.kernels.compilation import compiled
+from dpselect.kernels.compilation import borrowing, compiled
 
 MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
 """All bits of a float but its sign."""
@@ -111,7 +111,7 @@ def _trailing_zeros(typing_context: Any, mask: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-@compiled
+@borrowing
 def find_suspects(values: FloatArray, first: int, cut: float, tape: Tape, at: int) -> np.uint64:
     """Return a bit for each of BLOCK candidates from ``first``: its value reaches ``cut``, or its byte is zero.
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray
-from dpselect.kernels.compilation import compiled
+from dpselect.kernels.compilation import borrowing, compiled
 from dpselect.kernels.gaps import FAR
 from dpselect.kernels.instructions import (
     MAGNITUDE,
@@ -77,7 +77,7 @@ def new_oracle(
     return GapOracle(LAZY, scores, sensitivities, t, budget, error, narrow)
 
 
-@compiled
+@borrowing
 def exact_gap(oracle: GapOracle, a: int) -> float:
     """Return the gap of a candidate, within 2⁻⁴² if it is below FAR; NaN if floats cannot tell."""
     scores, sensitivities, t = oracle.scores, oracle.sensitivities, oracle.t

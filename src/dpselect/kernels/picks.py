@@ -22,7 +22,7 @@ from dpselect.kernels.chacha import (
     next_group,
     next_word,
 )
-from dpselect.kernels.compilation import compiled
+from dpselect.kernels.compilation import borrowing, compiled
 from dpselect.kernels.draws import (
     FAIL,
     LOW,
@@ -71,7 +71,7 @@ def visits_of(kind: int, size: int) -> int:
     return min(size, 48 + size // 64 if kind == PAIRWISE else 16 + size // 128)
 
 
-@compiled
+@borrowing
 def pick_noisy_max(
     noise: int,
     values: FloatArray,
@@ -96,7 +96,7 @@ def pick_noisy_max(
     return pick_laplace(values, top, rate, tape, width)
 
 
-@compiled
+@borrowing
 def pick_passer(
     values: FloatArray,
     top: float,
@@ -149,7 +149,7 @@ def pick_passer(
     return picked
 
 
-@compiled
+@borrowing
 def scan_passers(
     values: FloatArray,
     top: float,
@@ -195,7 +195,7 @@ def scan_passers(
     return picked
 
 
-@compiled
+@borrowing
 def suspects_in_block(values: FloatArray, first: int, cut: float, tape: Tape, at: int) -> np.uint64:
     """Return a bit for each candidate of a block who may pass: its value reaches ``cut``, or its byte is 0."""
     if first + BLOCK <= values.size:
@@ -208,7 +208,7 @@ def suspects_in_block(values: FloatArray, first: int, cut: float, tape: Tape, at
     return mask
 
 
-@compiled
+@borrowing
 def judge_candidate(tape: Tape, byte: np.uint64, a: int, x: float, width: float) -> int:
     """Decide candidate a's coin, U_a < exp(−x): by its byte if possible, else with its word."""
     verdict = judge(np.float64(byte), 2.0**8, x, width)
@@ -218,7 +218,7 @@ def judge_candidate(tape: Tape, byte: np.uint64, a: int, x: float, width: float)
     return verdict
 
 
-@compiled
+@borrowing
 def pick_passer_at_fixed_work(values: FloatArray, top: float, rate: float, tape: Tape, width: float) -> int:
     """Pick a passer uniformly, with the same work whatever the gaps: no early exit, no draw that depends on them.
 
@@ -238,7 +238,7 @@ def pick_passer_at_fixed_work(values: FloatArray, top: float, rate: float, tape:
     return UNRESOLVED if unsure or best == rival else picked
 
 
-@compiled
+@borrowing
 def pick_until_pass(values: FloatArray, top: float, rate: float, tape: Tape, width: float) -> int:
     """Propose candidates uniformly until one passes: Pr[a] ∝ exp(−gap), the exponential mechanism."""
     while True:
@@ -248,7 +248,7 @@ def pick_until_pass(values: FloatArray, top: float, rate: float, tape: Tape, wid
             return a if verdict == PASS else UNRESOLVED
 
 
-@compiled
+@borrowing
 def pick_laplace(values: FloatArray, top: float, rate: float, tape: Tape, width: float) -> int:
     """Pick the largest of Laplace noise less gap. A word for each candidate: a sign bit, 63 bits of size."""
     best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
@@ -368,7 +368,7 @@ def new_stop(gamma: float, eta: float, tape: Tape) -> FloatArray:
     return stop
 
 
-@compiled
+@borrowing
 def stops(stop: FloatArray, drawn: int, gamma: float, eta: float, rest: np.uint64, width: float) -> int:
     """Decide whether K = drawn, given that K ≥ drawn.
 
@@ -414,7 +414,7 @@ def pick_largest_noisy(noise: int, scores: FloatArray, sensitivities: FloatArray
     return picked
 
 
-@compiled
+@borrowing
 def keep_larger(value: float, a: int, best: float, picked: int, ties: int, tape: Tape) -> tuple[float, int, int]:
     """Return the new (best, picked, ties) after seeing ``value``; equal values share the pick uniformly."""
     if value > best:

@@ -7,7 +7,7 @@ import numpy as np
 
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Normalisation, Table, Units
 from dpselect.kernels.chacha import Tape, new_stream, seek
-from dpselect.kernels.compilation import compiled
+from dpselect.kernels.compilation import borrowing, compiled
 from dpselect.kernels.draws import FAIL, PASS, draw_below, flip
 from dpselect.kernels.gaps import (
     GLOBAL,
@@ -47,7 +47,7 @@ def row_of(column: Column, bounds: IndexArray, row: int) -> FloatArray:
     return column.values[start : start + bounds[row + 1] - bounds[row]]
 
 
-@compiled
+@borrowing
 def widest_row(first: int, last: int, bounds: IndexArray) -> int:
     """Return the largest number of candidates of a row in the block."""
     size = 0
@@ -124,7 +124,7 @@ def noisy_max_pmf(first: int, last: int, table: Table, rule: Normalisation, nois
             fill_largest_noisy_pmf(noise, scores, np.ones(scores.size), ONCE, 1.0, 1.0, target)
 
 
-@compiled
+@borrowing
 def row_extent(values: FloatArray) -> tuple[float, float]:
     """Return the largest value, and the largest magnitude (infinite or NaN if any value is)."""
     top, largest = -MAGNITUDE, np.int64(0)
@@ -258,7 +258,7 @@ def randomized_response_pmf(first: int, last: int, table: Table, epsilon: float,
             pmf[table.bounds[row] + a] = (math.exp(-epsilon) + surplus) / norm
 
 
-@compiled
+@borrowing
 def keep_proposal(size: int, truth: int, epsilon: float, tape: Tape, width: float) -> int:
     """Propose uniform answers until one is kept: the truth surely, any other with probability e^−ε.
 
@@ -321,13 +321,13 @@ def noisy_signs(
         reported[row] = keep_proposal(2, positive[row], epsilon, tape, width)
 
 
-@compiled
+@borrowing
 def largest_magnitude(values: FloatArray) -> float:
     """Return the largest magnitude; infinite or NaN if any value is."""
     return row_extent(values)[1]
 
 
-@compiled
+@borrowing
 def largest_miss(first: int, last: int, bounds: IndexArray, pmf: FloatArray) -> float:
     """Return how far the probabilities of any row are from adding up to 1 (infinite for NaN or negatives)."""
     worst = 0.0
