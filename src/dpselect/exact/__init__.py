@@ -8,12 +8,12 @@ floats. Slow (milliseconds a row), plain, and the specification of what the kern
 
 from dpselect.exact.gaps import Gaps, global_gaps, individual_gaps, pairwise_gaps
 from dpselect.exact.picks import (
-    pick_by_random_stopping,
     pick_noisy_max,
     pick_passer_at_fixed_work,
     pick_randomized_response,
     report_sign,
 )
+from dpselect.exact.stopping import pick_by_random_stopping
 from dpselect.exact.streams import ExactStream
 
 __all__ = [

@@ -74,6 +74,11 @@ def borrowing(function: Callable[Parameters, Result]) -> Callable[Parameters, Re
     return _compiled(function, _nrt=False)
 
 
+def inlined(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Compile a kernel as part of its callers, which may then be borrowing even if it returns pieces of arrays."""
+    return _compiled(function, inline="always")
+
+
 def _compiled(function: Callable[Parameters, Result], **options: object) -> Callable[Parameters, Result]:
     njit: Any = numba.njit  # its types do not know all its options
     with _caching_in(cache_directory()) as caching:
