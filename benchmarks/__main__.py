@@ -49,7 +49,7 @@ def as_page(table: str) -> str:
 
 From `make bench`: medians over interleaved rounds, all contestants in one run, dpselect {dps.__version__} on
 {platform.machine()} with Python {platform.python_version()}. Ratios travel between machines better than seconds do;
-neither is a promise. OpenDP and diffprivlib do one row for each call, so they run on 200 rows and are
+neither is a promise. OpenDP, diffprivlib and SciPy do one row for each call, so they run on 200 rows and are
 extrapolated; OpenDP's sampler is exact, diffprivlib's and NumPy's are not.
 
 {table}

@@ -46,6 +46,13 @@ def numpy_random_stopping(
     return picks
 
 
+def scipy_spearman(scores: Array, sensitivities: Array) -> list[float]:
+    """Spearman's correlation, a loop over users."""
+    from scipy.stats import spearmanr  # noqa: PLC0415 - only where it is measured
+
+    return [spearmanr(q, widths).statistic for q, widths in zip(scores, sensitivities, strict=True)]
+
+
 def opendp_noisy_max(sensitivity: float, epsilon: float) -> Callable[[Array], list[int]]:
     """Return OpenDP's noisy max, a call for each row."""
     import opendp.prelude as dp  # noqa: PLC0415 - only where it is measured

@@ -204,6 +204,26 @@ def exact_probabilities(rounds: int) -> Iterator[Result]:
         yield at_most(name, 100, times["pmf"], times["select"], "`select`")
 
 
+def correlation(rounds: int) -> Iterator[Result]:
+    """Spearman's correlation of many users, with sensitivities of each user or shared by all."""
+    generator = np.random.default_rng(8)
+    users = 100_000
+    scores = generator.normal(size=(users, CANDIDATES))
+    own = generator.uniform(0.5, 2.0, size=scores.shape)
+    share = SAMPLE / users
+    times = race(
+        {
+            "own": Contestant(lambda: dps.correlation.spearman(scores, own)),
+            "shared": Contestant(lambda: dps.correlation.spearman(scores, own[0])),
+            "scipy": Contestant(lambda: rivals.scipy_spearman(scores[:SAMPLE], own[:SAMPLE]), share),
+        },
+        rounds,
+    )
+    name = f"Spearman's correlation, {users:,} × {CANDIDATES}"
+    for kind in ("own", "shared"):
+        yield faster(f"{name}, {kind} sensitivities", 20, times[kind], times["scipy"], "a loop of SciPy's")
+
+
 WORKLOADS: tuple[Callable[[int], Iterator[Result]], ...] = (
     noisy_max,
     fixed_work,
@@ -212,5 +232,6 @@ WORKLOADS: tuple[Callable[[int], Iterator[Result]], ...] = (
     one_small_selection,
     random_stopping,
     exact_probabilities,
+    correlation,
     memory,
 )

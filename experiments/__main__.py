@@ -7,14 +7,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.audits import AUDITS
+from experiments.bandit import EXPERIMENTS as BANDIT
 from experiments.experiment import FAST, FULL
 from experiments.files import replacing
+from experiments.recommender.sections import EXPERIMENTS as RECOMMENDER
 from experiments.runner import run
-from experiments.scenarios import SCENARIOS_1_TO_3
+from experiments.synthetic import EXPERIMENTS as SYNTHETIC
+from experiments.tuning import TUNING
 
 __all__ = ["EXPERIMENTS", "main"]
 
-EXPERIMENTS = (SCENARIOS_1_TO_3,)
+EXPERIMENTS = (*SYNTHETIC, AUDITS, TUNING, *RECOMMENDER, *BANDIT)
 """In the order of the report."""
 
 PICTURES = {"scenarios.png": "scenarios-1-to-3.png"}
@@ -35,6 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="DIRECTORY",
         help="where report.html, figures/ and tables/ go; made if missing (default: output)",
     )
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=[experiment.name for experiment in EXPERIMENTS],
+        metavar="FIGURE",
+        help="compute and draw this figure alone, into excerpt.html; may be given more than once (see --list)",
+    )
+    parser.add_argument("--list", action="store_true", help="list the names of the figures, and do nothing else")
     parser.add_argument("--fast", action="store_true", help=f"a quick look, on a coarser grid ({FAST.description})")
     parser.add_argument(
         "--pictures",
@@ -42,18 +54,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="DIRECTORY",
         help="also copy the figures that the documentation shows there (docs/images)",
     )
+    parser.add_argument(
+        "--ledger",
+        type=Path,
+        metavar="FILE",
+        help="also copy the claims ledger there, as Markdown (docs/claims.md)",
+    )
     options = parser.parse_args(arguments)
+    if options.list:
+        for experiment in EXPERIMENTS:
+            print(f"{experiment.name:28}{experiment.title}")
+        return 0
+    chosen = [experiment for experiment in EXPERIMENTS if not options.only or experiment.name in options.only]
+    for name in ("pictures", "ledger"):
+        if getattr(options, name) is not None and options.only:
+            parser.error(f"argument --{name}: needs all figures, so not together with --only")
     for name in ("output", "pictures"):
         _make_directory(parser, name, getattr(options, name))
     try:
-        report = run(EXPERIMENTS, FAST if options.fast else FULL, options.output)
+        page = "excerpt.html" if options.only else "report.html"
+        report = run(chosen, FAST if options.fast else FULL, options.output, page=page)
     except KeyboardInterrupt:
-        print("\nInterrupted; the report was not written.", file=sys.stderr)
+        print(
+            "\nInterrupted; the report was not written. Run again to go on from here.",
+            file=sys.stderr,
+        )
         return 130
     if options.pictures is not None:
         for picture, figure in PICTURES.items():
             with replacing(options.pictures / picture) as temporary:
                 shutil.copyfile(options.output / "figures" / figure, temporary)
+    if options.ledger is not None:
+        with replacing(options.ledger) as temporary:
+            shutil.copyfile(options.output / "claims.md", temporary)
     print(f"Report: {report}")
     return 0
 

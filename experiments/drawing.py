@@ -1,25 +1,29 @@
 """How every figure looks, and the panels that figures share. Reads tables, computes nothing."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import LogLocator, NullLocator
 from numpy.typing import NDArray
 
 from experiments.mechanisms import STYLES, Style
 from experiments.tables import where
 
-__all__ = ["candidates", "errors", "grid", "legend", "look"]
+__all__ = ["candidates", "errors", "grid", "heat_map", "legend", "line", "look", "plain_numbers", "scatter"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 SMALLEST_ERROR = 1e-3
-"""Where error axes end: below, all that is left is how fast each curve falls."""
+"""Where error axes end, relative to the largest error: below, all that is left is how fast each curve falls."""
 
 
 def look() -> Any:  # noqa: ANN401 - matplotlib's context manager
@@ -41,16 +45,22 @@ def look() -> Any:  # noqa: ANN401 - matplotlib's context manager
             "lines.linewidth": 1.6,
             "lines.markersize": 5,
             "savefig.dpi": 140,
+            "xtick.major.size": 3,
+            "ytick.major.size": 3,
             "svg.hashsalt": "dpselect",  # the same table gives the same file, byte for byte
         }
     )
 
 
-def grid(*, rows: int, columns: int, heights: Sequence[float]) -> tuple[Figure, NDArray[Any]]:
-    """Return a figure and its panels; panels of a row share their vertical axis."""
+def grid(
+    *, rows: int, columns: int, heights: Sequence[float], width: float = 3.6, aligned: bool = True
+) -> tuple[Figure, NDArray[Any]]:
+    """Return a figure and its panels; panels of a row share their vertical axis if ``aligned``."""
     layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)
-    figure = Figure(figsize=(3.6 * columns, 1.3 * sum(heights)), layout=layout)
-    panels = figure.subplots(rows, columns, squeeze=False, sharey="row", height_ratios=heights)
+    figure = Figure(figsize=(width * columns, 1.3 * sum(heights)), layout=layout)
+    panels = figure.subplots(
+        rows, columns, squeeze=False, sharey="row" if aligned else "none", height_ratios=heights
+    )
     return figure, panels
 
 
@@ -63,33 +73,91 @@ def candidates(panel: Axes, table: pa.Table) -> None:
     panel.margins(x=0.02)
 
 
-def errors(panel: Axes, table: pa.Table) -> None:
-    """Draw the mean squared error of each mechanism against ε."""
+def errors(
+    panel: Axes, table: pa.Table, *, along: str = "epsilon", limits: tuple[float, float] | None = None
+) -> None:
+    """Draw the mean squared error of each mechanism, with a band of ±2 standard errors, on logarithmic axes.
+
+    Args:
+        panel: Where to draw.
+        table: With columns ``mechanism``, ``mean_squared_error``, the one named by ``along``, and perhaps
+            ``standard_error``.
+        along: The column on the horizontal axis.
+        limits: The ends of the vertical axis; from the table unless said.
+    """
     for position, (mechanism, style) in enumerate(STYLES.items()):
         curve = where(table, mechanism=mechanism)
-        epsilons, values = (curve[name].to_numpy() for name in ("epsilon", "mean_squared_error"))
-        every = max(1, len(epsilons) // 6)
-        panel.plot(
-            epsilons,
-            # An error may underflow to 0, which has no logarithm; its curve should still leave by the bottom.
-            np.maximum(values, np.finfo(float).tiny),
-            # Staggered, so that curves which coincide show whose they are.
-            markevery=(position % every, every),
-            **_line(style),
-        )
-    panel.set(xscale="log", yscale="log", xlabel="privacy budget ε", ylim=(SMALLEST_ERROR, 6))
-    for axis in (panel.xaxis, panel.yaxis):
-        axis.set_major_formatter("{x:g}")
-        axis.set_minor_formatter(NullFormatter())
+        if curve.num_rows == 0:
+            continue
+        places = curve[along].to_numpy()
+        # An error may underflow to 0, which has no logarithm; its curve should still leave by the bottom.
+        values = np.maximum(curve["mean_squared_error"].to_numpy(), np.finfo(float).tiny)
+        every = max(1, len(places) // 6)
+        # Staggered, so that curves which coincide show whose they are.
+        panel.plot(places, values, markevery=(position % every, every), **line(style))
+        if "standard_error" in curve.column_names:
+            margin = 2 * curve["standard_error"].to_numpy()
+            low = np.maximum(values - margin, np.finfo(float).tiny)
+            panel.fill_between(places, low, values + margin, color=style.color, alpha=0.2, linewidth=0)
+    largest = float(np.max(table["mean_squared_error"].to_numpy()))
+    panel.set(yscale="log", ylim=limits or (largest * SMALLEST_ERROR / 4, largest * 1.5))
+    plain_numbers(panel.yaxis)
+    if along == "epsilon":
+        panel.set(xscale="log", xlabel="privacy budget ε")
+        plain_numbers(panel.xaxis)
 
 
-def legend(figure: Figure) -> None:
-    """Name all mechanisms below the panels, where no curve is covered."""
-    handles = [Line2D([], [], label=style.label, **_line(style)) for style in STYLES.values()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5, handlelength=3.2)
+def plain_numbers(axis: Axis) -> None:
+    """Write 0.01 and 100 on a logarithmic axis, in place of powers of ten; in between only where there is room."""
+    low, high = axis.get_view_interval()
+    if high < 30 * low:
+        between = (1.0, 2.0, 5.0) if high > 4 * low else (1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+        axis.set_major_locator(LogLocator(subs=between))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(NullLocator())
 
 
-def _line(style: Style) -> dict[str, Any]:
+def heat_map(panel: Axes, table: pa.Table, *, x: str, y: str, value: str, limit: float) -> AxesImage:
+    """Draw a square map of signed values: red where positive, blue where negative, a line where they are 0.
+
+    The colours of ``RdBu`` can be told apart with any colour vision.
+    """
+    across, up = np.unique(table[x].to_numpy()), np.unique(table[y].to_numpy())
+    order = np.lexsort((table[x].to_numpy(), table[y].to_numpy()))
+    values = table[value].to_numpy()[order].reshape(up.size, across.size)
+    image = panel.imshow(
+        values,
+        cmap="RdBu_r",
+        vmin=-limit,
+        vmax=limit,
+        origin="lower",
+        extent=(across[0], across[-1], up[0], up[-1]),
+        interpolation="bilinear",
+    )
+    if values.min() < 0 < values.max():
+        panel.contour(across, up, values, levels=[0.0], colors="#333333", linewidths=0.8)
+    panel.grid(visible=False)
+    panel.label_outer()  # neighbours have the same axes
+    return image
+
+
+def scatter(
+    panel: Axes, scores: FloatArray, sensitivities: FloatArray, *, sizes: float | FloatArray = 16.0
+) -> None:
+    """Draw candidates by score and sensitivity."""
+    panel.scatter(scores, sensitivities, s=sizes, color="#3b1f6b", alpha=0.6, linewidths=0)
+    panel.set(xlabel="score", ylabel="sensitivity")
+
+
+def legend(figure: Figure, mechanisms: Iterable[str] = STYLES, *, columns: int = 5) -> None:
+    """Name the mechanisms below the panels, where no curve is covered."""
+    names = set(mechanisms)
+    handles = [Line2D([], [], label=style.label, **line(style)) for name, style in STYLES.items() if name in names]
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=3.2)
+
+
+def line(style: Style) -> dict[str, Any]:
+    """Return how a mechanism's curve looks."""
     return {
         "color": style.color,
         "marker": style.marker,

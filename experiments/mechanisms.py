@@ -1,11 +1,14 @@
 """Who competes: the mechanisms of the paper, their order, and how each one looks in every figure."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
 import dpselect as dps
 
-__all__ = ["STYLES", "Style", "contenders"]
+__all__ = ["FAMILIES", "STYLES", "Family", "Style", "contenders", "matched_gamma"]
 
 
 def contenders(epsilon: float, *, beta: float, gamma: float) -> dict[str, dps.Mechanism]:
@@ -15,12 +18,30 @@ def contenders(epsilon: float, *, beta: float, gamma: float) -> dict[str, dps.Me
         "rnmh": dps.unsafe.HeterogeneousNoisyMax(epsilon=epsilon),
         "rs": dps.RandomStopping(epsilon=epsilon, gamma=gamma),
         "rs-improved": dps.RandomStopping(epsilon=epsilon, gamma=gamma, eta=0.0),
+        "rs-improved-matched": dps.RandomStopping(epsilon=epsilon, gamma=matched_gamma(gamma), eta=0.0),
         "gem": dps.GEM(epsilon=epsilon, beta=beta),
         "mgem": dps.ModifiedGEM(epsilon=epsilon, beta=beta),
         "combined-gem": dps.CombinedGEM(epsilon=epsilon, beta=beta),
         "krr": dps.RandomizedResponse(epsilon=epsilon),
         "uniform": dps.Uniform(),
     }
+
+
+@cache
+def matched_gamma(gamma: float) -> float:
+    """Return the γ at which improved random stopping takes as many draws, on average, as RS_γ does: 1/γ.
+
+    Solves (1/x − 1)/log(1/x) = 1/γ for x by bisection of log x; the left side falls in x.
+
+    Example:
+        >>> x = matched_gamma(0.05)
+        >>> round((1 / x - 1) / math.log(1 / x), 9)
+        20.0
+    """
+    low, high = -700.0, math.log(gamma)
+    while (middle := (low + high) / 2) not in {low, high}:
+        low, high = (middle, high) if math.expm1(-middle) / -middle > 1 / gamma else (low, middle)
+    return math.exp(middle)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +56,47 @@ class Style:
     """Lengths of strokes and gaps, in line widths; empty for a solid line."""
     private: bool = True
 
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """Mechanisms that differ in one public number, the tilt."""
+
+    label: str
+    build: Callable[[float, float], dps.Mechanism]
+    """From ε and tilt."""
+    color: str
+    marker: str
+    dashes: tuple[float, ...] = ()
+    anchored: bool = False
+    """Whether it takes public anchors."""
+
+
+FAMILIES = MappingProxyType(
+    {
+        "gem": Family(
+            label="tilted GEM (pairwise)",
+            build=lambda epsilon, tilt: dps.GEM(epsilon=epsilon, tilt=tilt),
+            color="#0072b2",
+            marker="v",
+        ),
+        "noisy-max": Family(
+            label="tilted noisy max (global)",
+            build=lambda epsilon, tilt: dps.NoisyMax(epsilon=epsilon, tilt=tilt),
+            color="#000000",
+            marker="o",
+            dashes=(6, 1.5),
+        ),
+        "standardized": Family(
+            label="standardized noisy max (individual)",
+            build=lambda epsilon, tilt: dps.StandardizedNoisyMax(epsilon=epsilon, tilt=tilt),
+            color="#a6761d",
+            marker="*",
+            dashes=(4, 1.5, 1, 1.5),
+            anchored=True,
+        ),
+    }
+)
+"""The three normalisations, each for any tilt; β = 0.05."""
 
 # The colours of Okabe and Ito (2008), which people with any colour vision can tell apart, without their
 # yellow, which is too faint on white. Greys are left to what is not a competitor.
@@ -56,6 +118,13 @@ STYLES = MappingProxyType(
             color="#56b4e9",
             marker="D",
             dashes=(6, 1.5),
+        ),
+        "rs-improved-matched": Style(
+            label="improved RSᵧ, equal E[K]",
+            description="random stopping, η = 0, with as many draws on average as RSᵧ",
+            color="#8c6bb1",
+            marker="d",
+            dashes=(2, 1),
         ),
         "gem": Style(label="GEM", description="generalised exponential mechanism", color="#0072b2", marker="v"),
         "mgem": Style(label="mGEM", description="modified GEM", color="#d55e00", marker="^"),

@@ -12,11 +12,13 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 import dpselect as dps
-from experiments.experiment import Effort, Experiment, Numbers
+from experiments.experiment import Effort, Experiment, Listing, Numbers
 from experiments.files import replacing
+from experiments.ledger import WORDS, Entry, totals
 from experiments.mechanisms import STYLES
+from experiments.scenarios import SEED
 
-__all__ = ["Section", "provenance", "write"]
+__all__ = ["Section", "commit", "provenance", "write"]
 
 HERE = Path(__file__).resolve().parent
 
@@ -28,7 +30,10 @@ class Section:
     experiment: Experiment
     image: bytes
     """The figure, as SVG."""
-    numbers: Numbers
+    numbers: Numbers | None
+    listings: Sequence[Listing]
+    entries: Sequence[Entry]
+    """The claims that the experiment decides."""
     files: Sequence[str]
     """The files with the figure and with every number in it, relative to the report."""
 
@@ -41,7 +46,7 @@ class Section:
         return f"data:image/svg+xml;base64,{base64.b64encode(self.image).decode()}"
 
 
-def write(path: Path, sections: Sequence[Section], origin: Mapping[str, str]) -> None:
+def write(path: Path, sections: Sequence[Section], entries: Sequence[Entry], origin: Mapping[str, str]) -> None:
     """Write the report; ``path`` is either complete or untouched."""
     environment = Environment(
         loader=FileSystemLoader(HERE),
@@ -51,20 +56,29 @@ def write(path: Path, sections: Sequence[Section], origin: Mapping[str, str]) ->
         lstrip_blocks=True,
     )
     environment.filters["number"] = _number
-    page = environment.get_template("report.html.jinja").render(sections=sections, styles=STYLES, provenance=origin)
+    page = environment.get_template("report.html.jinja").render(
+        sections=sections,
+        entries=entries,
+        totals=totals(entries),
+        words=WORDS,
+        figures={section.experiment.name: place for place, section in enumerate(sections, start=1)},
+        styles=STYLES,
+        provenance=origin,
+    )
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
 
-def provenance(effort: Effort, seconds: float) -> dict[str, str]:
+def provenance(effort: Effort, seconds: float, *, steps: int, reused: int) -> dict[str, str]:
     """Return what made the report: enough to make it again, and nothing about this machine."""
     return {
         "dpselect": dps.__version__,
-        "commit": _commit(),
+        "commit": commit(),
         "Python": platform.python_version(),
         **{package: version(package) for package in ("numpy", "numba", "matplotlib")},
         "effort": effort.description,
-        "duration": f"{seconds:.1f} s",
+        "seed": str(SEED),
+        "duration": f"{seconds:.1f} s" + (f", with {reused} of {steps} steps from earlier runs" if reused else ""),
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
     }
 
@@ -74,14 +88,15 @@ def _number(value: float) -> str:
     return f"{value:.3f}" if value == 0 or abs(value) >= 5e-4 else f"{value:.0e}"
 
 
-def _commit() -> str:
+def commit() -> str:
+    """Return which commit this is, and whether anything was changed since."""
     # Without this, a copy unpacked inside another repository would claim that one's commit.
     if not (HERE.parent / ".git").exists():
         return "unknown (not a git checkout)"
     try:
-        commit = _git("rev-parse", "HEAD")
+        head = _git("rev-parse", "HEAD")
         # New files count as well: git describe --dirty would overlook them.
-        return f"{commit} with local changes" if _git("status", "--porcelain", "src", "experiments") else commit
+        return f"{head} with local changes" if _git("status", "--porcelain", "src", "experiments") else head
     except (OSError, subprocess.CalledProcessError):
         return "unknown (git did not answer)"
 

@@ -1,17 +1,25 @@
-"""From experiments to files: tables, then figures, then the report."""
+"""From experiments to files: tables, then figures, then the ledger and the report."""
 
+import os
+import signal
 import time
+import warnings
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from types import MappingProxyType
 
 import pyarrow as pa
+from matplotlib.figure import Figure
 
-from experiments import report, tables
+from experiments import ledger, report, tables
 from experiments.drawing import look
-from experiments.experiment import Effort, Experiment, Task
+from experiments.experiment import Effort, Experiment, Listing, Task
 from experiments.files import replacing
+from experiments.parts import Parts
 from experiments.progress import Progress
 
 __all__ = ["run"]
@@ -26,51 +34,125 @@ FORMATS: Mapping[str, dict[str, None]] = MappingProxyType(
 )
 
 
-def run(experiments: Sequence[Experiment], effort: Effort, output: Path) -> Path:
+def run(experiments: Sequence[Experiment], effort: Effort, output: Path, *, page: str = "report.html") -> Path:
     """Compute, draw and report all experiments, and return the report's path.
+
+    What an earlier run into the same directory computed is used again, also if that run was interrupted.
 
     Args:
         experiments: In the order of the report.
         effort: How finely to compute.
-        output: The directory for ``report.html``, ``figures`` and ``tables``.
+        output: The directory for the report, ``figures``, ``tables``, and ``parts``, which are the kept results.
+        page: The report's file name.
     """
     started = time.monotonic()
     plans = [experiment.plan(effort) for experiment in experiments]
-    sections: list[report.Section] = []
-    with Progress(sum(len(plan) + 1 for plan in plans)) as progress:
-        for experiment, plan in zip(experiments, plans, strict=True):
-            files = _compute(experiment, plan, output, progress)
+    # All at once: code that changes during the run must not pass for the code that is running.
+    kept = [Parts.of(experiment, effort, output) for experiment in experiments]
+    files, orders = [], []
+    with Progress(sum(len(plan) + 1 for plan in plans)) as progress, _drawing_office(len(experiments)) as office:
+        for experiment, plan, parts in zip(experiments, plans, kept, strict=True):
+            files.append(_compute(experiment, plan, parts, output, progress))
+            figure = parts.figure(files[-1].values(), _pictures(experiment, output).values())
+            # Drawn by others while the next experiment is computed; not at all if nothing has changed.
+            order = (
+                None
+                if figure.is_current()
+                else office.submit(_draw, experiment.draw, files[-1], _pictures(experiment, output))
+            )
+            orders.append((figure, order))
+        for experiment, (figure, order) in zip(experiments, orders, strict=True):
             progress.begin(f"{experiment.title}: drawing")
-            sections.append(_draw(experiment, files, output))
-    path = output / "report.html"
-    report.write(path, sections, report.provenance(effort, time.monotonic() - started))
+            if order is not None:
+                for message in order.result():
+                    warnings.warn(f"{experiment.name}: {message}", stacklevel=2)
+                figure.remember()
+    sections = [_section(experiment, found, output) for experiment, found in zip(experiments, files, strict=True)]
+    entries = ledger.in_order([entry for section in sections for entry in section.entries])
+    if page == "report.html":
+        tables.write(ledger.table(entries), output / "tables" / "claims.csv")
+        with replacing(output / "claims.md") as temporary:
+            temporary.write_text(ledger.markdown(entries, effort.description), encoding="utf-8")
+    steps, reused = sum(len(plan) for plan in plans), sum(parts.reused for parts in kept)
+    origin = report.provenance(effort, time.monotonic() - started, steps=steps, reused=reused)
+    path = output / page
+    report.write(path, sections, entries, origin)
     return path
 
 
-def _compute(experiment: Experiment, plan: Sequence[Task], output: Path, progress: Progress) -> dict[str, Path]:
+def _compute(
+    experiment: Experiment, plan: Sequence[Task], parts: Parts, output: Path, progress: Progress
+) -> dict[str, Path]:
     """Write an experiment's tables, and return their files by name."""
-    parts: defaultdict[str, list[pa.Table]] = defaultdict(list)
+    found: defaultdict[str, list[pa.Table]] = defaultdict(list)
+    names = [(task.table, task.label) for task in plan]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the tasks of {experiment.name} must differ in table or label")
     for task in plan:
-        progress.begin(task.label)
-        parts[task.table].append(task.compute())
-    files = {name: output / "tables" / f"{experiment.name}-{name}.csv" for name in parts}
+        progress.begin(f"{experiment.title}: {task.label}")
+        found[task.table].append(parts.table(task))
+    files = {name: output / "tables" / f"{experiment.name}-{name}.csv" for name in found}
     for name, path in files.items():
-        tables.write(pa.concat_tables(parts[name]), path)
+        tables.write(pa.concat_tables(found[name]), path)
     return files
 
 
-def _draw(experiment: Experiment, files: Mapping[str, Path], output: Path) -> report.Section:
-    """Draw an experiment from its files alone, so that nothing is shown that is not in them."""
-    data = {name: tables.read(path) for name, path in files.items()}
-    pictures = {suffix: output / "figures" / f"{experiment.name}.{suffix}" for suffix in FORMATS}
-    with look():
-        figure = experiment.draw(data)
+def _pictures(experiment: Experiment, output: Path) -> dict[str, Path]:
+    return {suffix: output / "figures" / f"{experiment.name}.{suffix}" for suffix in FORMATS}
+
+
+@contextmanager
+def _drawing_office(figures: int) -> Iterator[Executor]:
+    """Yield who draws: other processes, since drawing keeps one busy; for a single figure they are not worth it."""
+    office: Executor
+    if figures == 1:
+        office = ThreadPoolExecutor(1)
+    else:
+        workers = min(figures, os.cpu_count() or 1, 4)
+        # Not forked: threads of the kernels would not survive it. Interruptions are for the parent to handle.
+        office = ProcessPoolExecutor(
+            workers, get_context("spawn"), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+        )
+    try:
+        yield office
+    finally:
+        office.shutdown(cancel_futures=True)
+
+
+def _draw(
+    draw: Callable[[tables.Tables], Figure], files: Mapping[str, Path], pictures: Mapping[str, Path]
+) -> list[str]:
+    """Draw an experiment from its files alone, so that nothing is shown that is not in them; return warnings."""
+    with warnings.catch_warnings(record=True) as caught, look():
+        warnings.simplefilter("always")
+        figure = draw(_read(files))
+        # Lay the panels out once, not for each format.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
         for suffix, path in pictures.items():
             with replacing(path) as temporary:
                 figure.savefig(temporary, format=suffix, metadata=FORMATS[suffix])
+    return [str(warning.message) for warning in caught]
+
+
+def _section(experiment: Experiment, files: Mapping[str, Path], output: Path) -> report.Section:
+    """Return what the report shows of an experiment, again from its files alone."""
+    data = _read(files)
+    pictures = _pictures(experiment, output)
     return report.Section(
         experiment=experiment,
         image=pictures["svg"].read_bytes(),
-        numbers=experiment.count(data),
+        numbers=experiment.count(data) if experiment.count else None,
+        listings=_listings(experiment, data),
+        entries=ledger.assess(experiment.name, experiment.claims, data),
         files=[path.relative_to(output).as_posix() for path in (*files.values(), *pictures.values())],
     )
+
+
+def _read(files: Mapping[str, Path]) -> tables.Tables:
+    return {name: tables.read(path) for name, path in files.items()}
+
+
+def _listings(experiment: Experiment, data: tables.Tables) -> Sequence[Listing]:
+    found = experiment.list(data) if experiment.list else ()
+    return [found] if isinstance(found, Listing) else found

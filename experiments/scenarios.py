@@ -1,151 +1,208 @@
-"""Scenarios 1 to 3: two groups of scores, and sensitivities that go with them, against them, or neither."""
+"""The paper's synthetic scenarios: score sets, one for each trial, and the sensitivities that go with them.
+
+A scenario is a short function that returns a :class:`Scenario`, whose arrays nobody changes. Where scores vary
+between trials, N = 5000 score sets are drawn with a fixed seed; a candidate's sensitivity is the distance between
+the 10th and the 90th percentile of its N scores, and scores are clipped to that range, as in the paper's design.
+"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
-import pyarrow as pa
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-import dpselect as dps
-from experiments import drawing
-from experiments.experiment import Effort, Experiment, Numbers, Task
-from experiments.mechanisms import STYLES, contenders
-from experiments.tables import Tables, where
-
-__all__ = ["SCENARIOS_1_TO_3", "Scenario", "negative", "positive", "uncorrelated"]
+__all__ = [
+    "CANDIDATES",
+    "SCENARIOS",
+    "SEED",
+    "TITLES",
+    "TRIALS",
+    "Scenario",
+    "falling",
+    "increasing",
+    "independent",
+    "negative",
+    "polarised",
+    "positive",
+    "rising",
+    "uncorrelated",
+    "weakly_polarised",
+]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
-BETA = 0.05
-GAMMA = 0.05
-SHOWN_EPSILONS = (0.1, 1.0, 10.0)
+CANDIDATES = 100
+TRIALS = 5000
+SEED = 20_250_105
+"""Every scenario draws from its own stream of this seed."""
+
+TITLES = MappingProxyType(
+    {
+        1: "Scenario 1: positive correlation",
+        2: "Scenario 2: negative correlation",
+        3: "Scenario 3: no correlation",
+        4: "Scenario 4: log growth, rising σ",
+        5: "Scenario 5: linear growth, falling σ",
+        6: "Scenario 6: independent",
+        7: "Scenario 7: polarised",
+        8: "Scenario 8: less polarised, noisier",
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """Candidates with their scores and sensitivities."""
+    """Score sets and sensitivities."""
 
     title: str
     scores: FloatArray
+    """A row for each trial, a column for each candidate; clipped where the scenario clips."""
     sensitivities: FloatArray
+    """One for each candidate, or a row for each trial where they vary too."""
+    anchors: FloatArray
+    """A public guess of each candidate's score: the middle of the range it is clipped to."""
+    drawn: FloatArray
+    """The scores before clipping."""
+    groups: int = 1
+    """How many groups of users there are; trials come from each in turn."""
+
+    def first(self, trials: int) -> "Scenario":
+        """Return the scenario's first trials alone; sensitivities still come from all of them."""
+        varies = self.sensitivities.ndim > 1
+        return replace(
+            self,
+            scores=self.scores[:trials],
+            sensitivities=self.sensitivities[:trials] if varies else self.sensitivities,
+            drawn=self.drawn[:trials],
+        )
 
 
-def positive() -> Scenario:
-    """Return scenario 1: the good candidates are the sensitive ones."""
-    return _two_groups("Scenario 1: positive correlation", [1.8, 1.8, 1.0, 1.0])
+def positive(high: int = 50) -> Scenario:
+    """Return scenario 1: the ``high`` good candidates are the sensitive ones."""
+    return _two_groups(TITLES[1], high, (1.8, 1.8), (1.0, 1.0))
 
 
-def negative() -> Scenario:
-    """Return scenario 2: the good candidates are the steady ones."""
-    return _two_groups("Scenario 2: negative correlation", [1.0, 1.0, 1.8, 1.8])
+def negative(high: int = 50) -> Scenario:
+    """Return scenario 2: the ``high`` good candidates are the steady ones."""
+    return _two_groups(TITLES[2], high, (1.0, 1.0), (1.8, 1.8))
 
 
-def uncorrelated() -> Scenario:
+def uncorrelated(high: int = 50) -> Scenario:
     """Return scenario 3: each group is half sensitive, half steady."""
-    return _two_groups("Scenario 3: no correlation", [1.8, 1.0, 1.8, 1.0])
+    return _two_groups(TITLES[3], high, (1.8, 1.0), (1.8, 1.0))
 
 
-def _two_groups(title: str, quarters: Sequence[float]) -> Scenario:
-    """Return 50 candidates of score +1, then 50 of score −1, with the sensitivity of each quarter."""
-    return Scenario(title=title, scores=np.repeat([1.0, -1.0], 50), sensitivities=np.repeat(quarters, 25))
+@cache
+def rising() -> Scenario:
+    """Return scenario 4: candidate a = 1…100 has mean log a, and a standard deviation that rises with a."""
+    random = _stream(4)
+    means = np.log(np.arange(1.0, 101.0))
+    return _clipped(TITLES[4], random, means, np.sort(_deviations(random)))
 
 
-def _plan(scenarios: Sequence[Callable[[], Scenario]], effort: Effort) -> list[Task]:
-    # Exponents first: so 0.1, 1 and 10 are on the grid exactly, without rounding.
-    epsilons = 10.0 ** np.linspace(-2, 2, effort.epsilon_points)
-    built = [build() for build in scenarios]
-    return [
-        Task(label=scenario.title, table="candidates", compute=partial(_candidates, scenario)) for scenario in built
-    ] + [
-        Task(
-            label=f"{scenario.title}, {STYLES[mechanism].label}",
-            table="errors",
-            compute=partial(_errors, scenario, mechanism, epsilons),
-        )
-        for scenario in built
-        for mechanism in STYLES
-    ]
+@cache
+def falling() -> Scenario:
+    """Return scenario 5: candidate a = 1…100 has mean 0.1a and standard deviation 2.3 − 0.02a."""
+    a = np.arange(1.0, 101.0)
+    return _clipped(TITLES[5], _stream(5), 0.1 * a, 2.3 - 0.02 * a)
 
 
-def _candidates(scenario: Scenario) -> pa.Table:
-    k = scenario.scores.size
-    return pa.table(
-        {
-            "scenario": [scenario.title] * k,
-            "candidate": np.arange(1, k + 1),
-            "score": scenario.scores,
-            "sensitivity": scenario.sensitivities,
-        }
+@cache
+def independent() -> Scenario:
+    """Return scenario 6: means and standard deviations that have nothing to do with each other."""
+    random = _stream(6)
+    return _clipped(TITLES[6], random, random.uniform(size=CANDIDATES), _deviations(random))
+
+
+@cache
+def polarised() -> Scenario:
+    """Return scenario 7: half the users like what the other half dislikes."""
+    return _two_camps(TITLES[7], 7, deviation=0.5)
+
+
+@cache
+def weakly_polarised() -> Scenario:
+    """Return scenario 8: as scenario 7, in more noise."""
+    return _two_camps(TITLES[8], 8, deviation=3.0)
+
+
+@lru_cache(maxsize=1)
+def increasing(t: float) -> Scenario:
+    """Return a scenario of the increasing correlation: scores (t·x + z)/5 and sensitivities that grow with x.
+
+    With x and z standard normal for each candidate and trial, scores start at 0 and Δ_a = x_a − min x + 0.1.
+    """
+    # Common random numbers: between two values of t, nothing differs but t.
+    x, z = _stream(9).standard_normal((2, TRIALS, CANDIDATES))
+    scores = (t * x + z) / 5
+    scores -= scores.min(axis=1, keepdims=True)
+    return Scenario(
+        title=f"t = {t:g}".replace("-", "−"),
+        scores=scores,
+        sensitivities=x - x.min(axis=1, keepdims=True) + 0.1,
+        anchors=np.zeros(CANDIDATES),
+        drawn=scores,
     )
 
 
-def _errors(scenario: Scenario, mechanism: str, epsilons: FloatArray) -> pa.Table:
-    errors = [
-        dps.expected_error(
-            contenders(epsilon, beta=BETA, gamma=GAMMA)[mechanism], scenario.scores, scenario.sensitivities
-        )
-        for epsilon in epsilons
-    ]
-    return pa.table(
-        {
-            "scenario": [scenario.title] * epsilons.size,
-            "mechanism": [mechanism] * epsilons.size,
-            "epsilon": epsilons,
-            "mean_squared_error": errors,
-        }
+def _two_groups(title: str, high: int, above: Sequence[float], below: Sequence[float]) -> Scenario:
+    """Return ``high`` candidates of score +1, the others −1; each group has its two sensitivities half and half."""
+    low = CANDIDATES - high
+    scores = np.repeat([1.0, -1.0], [high, low])[np.newaxis]
+    return Scenario(
+        title=title,
+        scores=scores,
+        sensitivities=np.repeat([*above, *below], [high - high // 2, high // 2, low - low // 2, low // 2]),
+        anchors=np.zeros(CANDIDATES),
+        drawn=scores,
     )
 
 
-def _draw(data: Tables) -> Figure:
-    titles = data["candidates"]["scenario"].unique().to_pylist()
-    figure, panels = drawing.grid(rows=2, columns=len(titles), heights=(2, 3))
-    for title, (top, bottom) in zip(titles, panels.T, strict=True):
-        top.set_title(title)
-        drawing.candidates(top, where(data["candidates"], scenario=title))
-        drawing.errors(bottom, where(data["errors"], scenario=title))
-    panels[0, 0].set_ylabel("score ± sensitivity / 2")
-    panels[1, 0].set_ylabel("mean squared error")
-    drawing.legend(figure)
-    return figure
+def _two_camps(title: str, stream: int, deviation: float) -> Scenario:
+    """Return users of two groups in turn, with opposite mean scores −8 + 0.08a and 8 − 0.08a, a = 0…99."""
+    means = np.outer(np.where(np.arange(TRIALS) % 2, -1.0, 1.0), -8 + 0.08 * np.arange(CANDIDATES))
+    return replace(_clipped(title, _stream(stream), means, np.full(CANDIDATES, deviation)), groups=2)
 
 
-def _count(data: Tables) -> Numbers:
-    titles = data["errors"]["scenario"].unique().to_pylist()
-    found = {
-        (row["scenario"], row["mechanism"], row["epsilon"]): row["mean_squared_error"]
-        for row in data["errors"].to_pylist()
+def _clipped(title: str, random: np.random.Generator, means: FloatArray, deviations: FloatArray) -> Scenario:
+    """Draw N normal score sets; sensitivities and clipping are by their 10th and 90th percentiles."""
+    drawn = random.normal(means, deviations, size=(TRIALS, CANDIDATES))
+    low, high = np.quantile(drawn, [0.1, 0.9], axis=0)
+    return Scenario(
+        title=title,
+        scores=np.clip(drawn, low, high),
+        sensitivities=high - low,
+        anchors=(low + high) / 2,
+        drawn=drawn,
+    )
+
+
+def _deviations(random: np.random.Generator) -> FloatArray:
+    """Draw standard deviations from the normal distribution N(0.5, 1) truncated to [0.01, 0.7]."""
+    found = np.empty(0)
+    while found.size < CANDIDATES:
+        drawn = random.normal(0.5, 1.0, size=4 * CANDIDATES)
+        found = np.concatenate([found, drawn[(drawn >= 0.01) & (drawn <= 0.7)]])
+    return found[:CANDIDATES]
+
+
+def _stream(number: int) -> np.random.Generator:
+    return np.random.default_rng([SEED, number])
+
+
+SCENARIOS: MappingProxyType[int, Callable[[], Scenario]] = MappingProxyType(
+    {
+        1: positive,
+        2: negative,
+        3: uncorrelated,
+        4: rising,
+        5: falling,
+        6: independent,
+        7: polarised,
+        8: weakly_polarised,
     }
-    return Numbers(
-        caption="Mean squared error. Bold: the lowest of the private mechanisms.",
-        groups=titles,
-        columns=[f"ε = {epsilon:g}" for epsilon in SHOWN_EPSILONS],
-        values={
-            mechanism: [found[title, mechanism, epsilon] for title in titles for epsilon in SHOWN_EPSILONS]
-            for mechanism in STYLES
-        },
-    )
-
-
-SCENARIOS_1_TO_3 = Experiment(
-    name="scenarios-1-to-3",
-    title="Scenarios 1 to 3: two groups of scores",
-    caption="Which mechanism is best depends on whether good candidates are the sensitive ones.",
-    description=(
-        "Three columns, one for each scenario. Top: the score of each of 100 candidates as a dot, its "
-        "sensitivity as a bar. Bottom: mean squared error against the privacy budget, a curve per mechanism."
-    ),
-    choices={
-        "candidates": "k = 100: 50 of score +1, then 50 of score −1",
-        "sensitivities": "1.8 or 1; in scenario 3 half of each in both groups: correlation exactly 0",
-        "mechanisms": f"β = {BETA}, γ = {GAMMA}; combined GEM spends 0.6 ε on its question",
-        "error": "mean squared difference to the best score; from exact probabilities, not sampled",
-        "axes": "errors below 0.001 are cut off; the table in the files has them",
-    },
-    plan=partial(_plan, (positive, negative, uncorrelated)),
-    draw=_draw,
-    count=_count,
 )
+"""The paper's eight scenarios by number."""

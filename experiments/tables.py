@@ -29,6 +29,6 @@ def read(path: Path) -> pa.Table:
     return csv.read_csv(path)
 
 
-def where(table: pa.Table, **values: str) -> pa.Table:
+def where(table: pa.Table, **values: str | float) -> pa.Table:
     """Return the rows whose columns have the given values."""
     return table.filter(reduce(and_, (pc.field(name) == value for name, value in values.items())))

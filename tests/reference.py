@@ -329,6 +329,33 @@ def spearman_sign(x, y):
     return (covariance > 0) - (covariance < 0)
 
 
+def correlation(x, y, weights=None):
+    """Return the weighted Pearson correlation, as a float; None where the variance of one is zero."""
+    x, y = fractions(x), fractions(y, len(x))
+    w = [Fraction(1)] * len(x) if weights is None else weights
+    x_mean, y_mean = (sum(a * b for a, b in zip(w, v, strict=True)) / sum(w) for v in (x, y))
+    x, y = [v - x_mean for v in x], [v - y_mean for v in y]
+    xx, xy, yy = (sum(a * b * c for a, b, c in zip(w, u, v, strict=True)) for u, v in ((x, x), (x, y), (y, y)))
+    mp.dps = DIGITS
+    return float(real(xy) / mp.sqrt(real(xx) * real(yy))) if xx * yy else None
+
+
+def spearman(x, y):
+    """Return the Pearson correlation of average ranks."""
+    return correlation(_centred_ranks(fractions(x)), _centred_ranks(fractions(y, len(x))))
+
+
+def weighted_correlation(scores, sensitivities, buckets=5):
+    """Return the correlation under weights Δ_a / (largest Δ in the bucket), 1 where that is 0/0."""
+    q = fractions(scores)
+    deltas = fractions(sensitivities, len(q))
+    if max(q) == min(q):
+        return None
+    places = [min(buckets - 1, (score - min(q)) * buckets // (max(q) - min(q))) for score in q]
+    tops = [max(d for d, other in zip(deltas, places, strict=True) if other == place) for place in places]
+    return correlation(q, deltas, [d / top if top else Fraction(1) for d, top in zip(deltas, tops, strict=True)])
+
+
 def _centred_ranks(values):
     below = [sum(other < value for other in values) for value in values]
     ties = [values.count(value) for value in values]

@@ -1,16 +1,32 @@
 """What the documents show must run, and what they link to must exist."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md"))
+CODE = re.compile(r"```python\n(.*?)```", flags=re.DOTALL)
+WITH_CODE = [page for page in PAGES if page.name != "ARCHITECTURE.md" and CODE.search(page.read_text("utf-8"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
-def test_the_code_of_the_readme_runs(capsys):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), flags=re.DOTALL)
+def name_of(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
+def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "page"}
+    for block in CODE.findall(page.read_text("utf-8")):
+        exec(compile(block, name_of(page), "exec"), namespace)  # noqa: S102 - our own text
+
+
+def test_the_readme_shows_a_pick_and_what_it_is_worth(capsys):
+    blocks = CODE.findall((ROOT / "README.md").read_text("utf-8"))
     assert len(blocks) >= 2
     namespace = {}
     for block in blocks:
@@ -19,9 +35,27 @@ def test_the_code_of_the_readme_runs(capsys):
     assert "mgem" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("example", EXAMPLES, ids=name_of)
+def test_examples_run_and_print_what_they_picked(example, capsys):
+    runpy.run_path(str(example), run_name="__main__")
+    assert "ε = " in capsys.readouterr().out
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) >= 4
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_between_documents_lead_somewhere(page):
     prose = re.sub(r"```.*?```|`[^`]*`", "", page.read_text("utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#]+)\)", prose):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), target
+
+
+def test_every_page_of_the_documentation_is_in_its_contents():
+    contents = (ROOT / "mkdocs.yml").read_text("utf-8")
+    decisions = (ROOT / "docs/decisions/index.md").read_text("utf-8")
+    for page in (ROOT / "docs").rglob("*.md"):
+        name = page.relative_to(ROOT / "docs").as_posix()
+        assert name in contents or (page.parent.name == "decisions" and page.name in decisions), name

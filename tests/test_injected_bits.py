@@ -8,7 +8,7 @@ from mpmath import mp
 
 from dpselect import exact
 from dpselect.exact import ExactStream
-from dpselect.kernels import chacha, draws, picks, rows, stopping
+from dpselect.kernels import chacha, draws, largest_draws, picks, rows
 from dpselect.kernels.arrays import Units
 from dpselect.kernels.lineups import KNOWN, Lineup
 from dpselect.kernels.quadrature import EXPONENTIAL, LAPLACE
@@ -228,7 +228,7 @@ def stop(*reals, count=TWICE, noise=LAPLACE, scores=(0.0, -1.0), widths=(1.0, 2.
     tape, stream = stopping_tape(tape_of(), *bits), stream_of()
     stopping_tape(stream._tape, *bits)
     top = scores.max()
-    kernel = stopping.pick_by_random_stopping(noise, scores, top, widths, 1.0, gamma, eta, tape, FILTER_WIDTH)
+    kernel = largest_draws.pick_by_random_stopping(noise, scores, top, widths, 1.0, gamma, eta, tape, FILTER_WIDTH)
     return kernel, exact.pick_by_random_stopping(NOISES[noise], scores, widths, Fraction(1), gamma, eta, stream)
 
 

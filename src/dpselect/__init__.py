@@ -12,9 +12,9 @@ The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``, permute-
 
 from typing import NoReturn
 
-from dpselect import unsafe
+from dpselect import accounting, advice, auditing, bounds, correlation, pools, tuning, unsafe
 from dpselect._version import __version__
-from dpselect.evaluation import expected_error
+from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
 from dpselect.guarantees import Guarantee
 from dpselect.mechanisms import (
     GEM,
@@ -45,8 +45,18 @@ __all__ = [
     "StandardizedNoisyMax",
     "Uniform",
     "__version__",
+    "accounting",
+    "advice",
+    "auditing",
+    "bounds",
+    "correlation",
+    "error_quantile",
     "expected_error",
+    "expected_regret",
     "gem_scores",
+    "pools",
+    "probability_of_best",
+    "tuning",
     "unsafe",
 ]
 

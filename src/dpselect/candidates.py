@@ -14,7 +14,7 @@ from dpselect import kernels
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Table
 from dpselect.parameters import LARGEST
 
-__all__ = ["Batch", "Numbers", "read_batch", "refuse_scores"]
+__all__ = ["Batch", "Numbers", "read_batch", "read_neighbours", "refuse_scores"]
 
 Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
 """What is accepted for scores and for public numbers:
@@ -28,6 +28,10 @@ Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
 
 MOST_CANDIDATES = 2**32
 """How many candidates random 32-bit integers can tell apart."""
+
+
+OUTSIDE = 1e-9
+"""By how much of a sensitivity neighbours may be further apart than it allows: rounding, not a violation."""
 
 
 WORTH_A_KERNEL = 1 << 14
@@ -65,6 +69,22 @@ class Batch:
         scores, sensitivities, public = (c.values[c.starts[index] : c.starts[index] + size] for c in columns)
         return scores, sensitivities, public
 
+    def spread(self, column: Column) -> FloatArray:
+        """Return a column of the table flat: one number for each candidate, repeated where rows share numbers."""
+        starts = self.table.bounds[:-1]
+        if column.values.size == self.table.bounds[-1] and np.array_equal(column.starts, starts):
+            return column.values
+        places: IndexArray = np.repeat(column.starts - starts, self.sizes) + np.arange(self.table.bounds[-1])
+        return column.values.take(places)
+
+    def largest(self, flat: FloatArray) -> FloatArray:
+        """Return the largest of each row's numbers."""
+        return np.maximum.reduceat(flat, self.table.bounds[:-1]) if self.rows else np.empty(0)
+
+    def total(self, flat: FloatArray) -> FloatArray:
+        """Return the sum of each row's numbers."""
+        return np.add.reduceat(flat, self.table.bounds[:-1]) if self.rows else np.empty(0)
+
     def restore_candidates(self, flat: FloatArray) -> Any:  # noqa: ANN401 - an array or an Arrow list array
         """Give back one number for each candidate in the form of the scores."""
         if self.arrow:
@@ -98,6 +118,23 @@ def read_batch(scores: Numbers, sensitivities: Numbers, *, finite: bool = True, 
     if finite:
         _check_finite("scores", batch.table.scores.values)
     return batch
+
+
+def read_neighbours(
+    scores: ArrayLike, neighbour: ArrayLike, sensitivities: ArrayLike
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Check and return two sets of scores that are neighbours, and the sensitivities, as arrays."""
+    if _is_ragged(scores) or _is_ragged(neighbour):
+        raise ValueError("scores and neighbour must be arrays whose last axis is candidates, not ragged rows")
+    read_batch(scores, sensitivities)
+    here, there = _as_floats("scores", scores), _as_floats("neighbour", neighbour)
+    _check_finite("neighbour", there)
+    if here.shape != there.shape:
+        raise ValueError(f"neighbour must have the shape of scores, {here.shape}, not {there.shape}")
+    bounds = _fit_last_axis("sensitivities", sensitivities, here.shape[-1])
+    if (np.abs(here - there) > bounds * (1 + OUTSIDE)).any():
+        raise ValueError("neighbour must be within the sensitivities of scores: |q_a − q'_a| ≤ Δ_a for every a")
+    return here, there, bounds
 
 
 def refuse_scores(name: str = "scores") -> NoReturn:

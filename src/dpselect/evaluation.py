@@ -1,14 +1,18 @@
-"""How good a mechanism is on given scores, exactly."""
+"""How good a mechanism is on given scores, exactly: from its probabilities, without sampling."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dpselect import kernels
 from dpselect import parameters as check
-from dpselect.candidates import Numbers, read_batch
+from dpselect.candidates import Batch, Numbers, read_batch
+from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms.protocol import Mechanism
+from dpselect.parallel import over_rows
 
-__all__ = ["expected_error"]
+__all__ = ["error_quantile", "expected_error", "expected_regret", "probability_of_best"]
 
 
 def expected_error(
@@ -20,8 +24,8 @@ def expected_error(
 ) -> Any:  # noqa: ANN401 - a float, or an array with one for each row
     """Return the exact mean of |best score − picked score|^power, one for each row.
 
-    ``power=2`` gives the mean squared error, ``power=1`` the expected regret. Computed from the
-    mechanism's exact probabilities, without sampling. **Not private**: it reads the scores and reveals them.
+    ``power=2`` gives the mean squared error, ``power=1`` the expected regret. **Not private**: it reads the scores
+    and reveals them.
 
     Args:
         mechanism: Any mechanism.
@@ -37,15 +41,98 @@ def expected_error(
         2.0
     """
     exponent = check.positive("power", power)
-    batch = read_batch(scores, sensitivities)
-    probabilities = mechanism.pmf(scores, sensitivities, **public)
-    if batch.rows == 0:
-        return batch.restore_rows(np.empty(0))
-    if batch.shape is not None:
-        values = np.broadcast_to(np.asarray(scores, dtype=np.float64), probabilities.shape)
-        shortfalls = values.max(axis=-1, keepdims=True) - values
-        return (probabilities * shortfalls**exponent).sum(axis=-1)[()]
-    flat = np.asarray(probabilities.flatten()) if batch.arrow else probabilities
-    values, starts = batch.table.scores
-    shortfalls = np.repeat(np.maximum.reduceat(values, starts), batch.sizes) - values
-    return np.add.reduceat(flat * shortfalls**exponent, starts)
+    law = _ErrorLaw.of(mechanism, scores, sensitivities, public)
+    return law.mean(law.errors**exponent)
+
+
+def expected_regret(mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> Any:  # noqa: ANN401
+    """Return the exact mean of best score − picked score, one for each row.
+
+    :func:`expected_error` of power 1. **Not private**: it reads the scores and reveals them. Arguments are those of
+    :func:`expected_error`.
+
+    Example:
+        >>> import dpselect as dps
+        >>> float(dps.expected_regret(dps.Uniform(), [0.0, 2.0], 1.0))
+        1.0
+    """
+    law = _ErrorLaw.of(mechanism, scores, sensitivities, public)
+    return law.mean(law.errors)
+
+
+def probability_of_best(mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> Any:  # noqa: ANN401
+    """Return the exact probability that the pick has the best score, one for each row.
+
+    Where several candidates share the best score, any of them will do. **Not private**: it reads the scores and
+    reveals them. Arguments are those of :func:`expected_error`.
+
+    Example:
+        >>> import dpselect as dps
+        >>> float(dps.probability_of_best(dps.Uniform(), [0.0, 2.0, 2.0, 1.0], 1.0))
+        0.5
+    """
+    law = _ErrorLaw.of(mechanism, scores, sensitivities, public)
+    return law.mean(law.errors == 0)
+
+
+def error_quantile(
+    mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, level: float, **public: Numbers
+) -> Any:  # noqa: ANN401 - a float, or an array with one for each row
+    """Return the error that the pick exceeds with probability at most 1 − level, one for each row.
+
+    The smallest x, among the differences best score − q_a, with Pr[best score − picked score > x] ≤ 1 − level.
+    Exact, where :mod:`dpselect.bounds` has bounds. The probability is summed from the large errors on, so levels
+    very close to 1 are as good as any, and ``level=1`` gives the largest error that can happen at all. A part in
+    10¹² above 1 − level counts as rounding. **Not private**: it reads the scores and reveals them.
+
+    Args:
+        mechanism: Any mechanism.
+        scores: The scores, in any form that ``mechanism.pmf`` accepts.
+        sensitivities: The sensitivities.
+        level: Above 0, at most 1: 0.5 is the median.
+        **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
+
+    Example:
+        >>> import dpselect as dps
+        >>> float(dps.error_quantile(dps.Uniform(), [0.0, 1.0, 2.0, 4.0], 1.0, level=0.75))
+        3.0
+        >>> float(dps.error_quantile(dps.NoisyMax(epsilon=8.0), [0.0, 1.0, 2.0, 4.0], 1.0, level=0.99))
+        0.0
+    """
+    excess = (1 - check.probability("level", level)) * (1 + 1e-12)
+    law = _ErrorLaw.of(mechanism, scores, sensitivities, public)
+    quantiles = np.empty(law.batch.rows)
+    bounds = law.batch.table.bounds
+    if law.batch.rows:
+        over_rows(
+            bounds,
+            lambda first, last: kernels.rows.tail_quantiles(
+                first, last, bounds, law.errors, law.probabilities, excess, quantiles
+            ),
+            seconds=2e-8,
+        )
+    return law.batch.restore_rows(quantiles)
+
+
+@dataclass(frozen=True, slots=True)
+class _ErrorLaw:
+    """The law of best score − picked score: each candidate's error, and its probability, flat."""
+
+    batch: Batch
+    errors: FloatArray
+    probabilities: FloatArray
+
+    @classmethod
+    def of(
+        cls, mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, public: dict[str, Any]
+    ) -> "_ErrorLaw":
+        """Return the law of the pick's error; whoever may not see scores may not see this either."""
+        weights = mechanism.pmf(scores, sensitivities, **public)
+        batch = read_batch(scores, sensitivities, **public)
+        values = batch.spread(batch.table.scores)
+        errors = np.repeat(batch.largest(values), batch.sizes) - values
+        return cls(batch, errors, np.asarray(weights.flatten()) if batch.arrow else weights.reshape(-1))
+
+    def mean(self, numbers: FloatArray) -> Any:  # noqa: ANN401 - a float, or an array with one for each row
+        """Return the expectation of a function of the pick."""
+        return self.batch.restore_rows(self.batch.total(self.probabilities * numbers))

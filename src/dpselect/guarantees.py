@@ -1,9 +1,25 @@
 """What a mechanism promises."""
 
 import math
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final
 
-__all__ = ["Guarantee"]
+import dpselect.parameters as check
+from dpselect.parameters import store
+
+__all__ = ["ANY_SCORES", "SAME_DIRECTION", "WITHIN_SENSITIVITIES", "Guarantee"]
+
+ANY_SCORES: Final = "any two score vectors"
+WITHIN_SENSITIVITIES: Final = "scores within the sensitivities: |q_a − q'_a| ≤ Δ_a for every candidate a"
+SAME_DIRECTION: Final = (
+    "scores within the sensitivities, all moved in the same direction: 0 ≤ q_a − q'_a ≤ Δ_a for every candidate a, "
+    "or the same with q and q' exchanged"
+)
+NESTED = (ANY_SCORES, WITHIN_SENSITIVITIES, SAME_DIRECTION)
+"""Each relation holds all pairs of the next, so that what is promised for one is promised for those after it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -11,31 +27,233 @@ class Guarantee:
     """A privacy guarantee, with the theorem it rests on.
 
     It assumes that the sensitivities passed to the mechanism are true and public: for any two neighbouring
-    datasets, candidate a's score differs by at most ``sensitivities[a]``.
+    datasets, candidate a's score differs by at most ``sensitivities[a]``. *Which* datasets are neighbours (one
+    person more or less, one person's data replaced, one rating more or less) was decided by whoever computed the
+    sensitivities. A mechanism sees scores only, so ``neighbours`` is about scores; :meth:`restated` is about data.
 
     Attributes:
         epsilon: The pure-DP loss. 0 if the pick ignores the scores, infinite if there is no guarantee.
-        delta: The probability of exceeding it; 0 for every mechanism of this library.
-        rho: The zero-concentrated DP loss, where one is proven; ``None`` where there is none.
-        neighbours: Which datasets count as neighbours.
+        delta: The probability of exceeding it; 0 for every single pick of this library.
+        rho: The zero-concentrated DP loss. Absent, it is what follows from the other numbers by theorem: ε²/2 for
+            every ε-DP mechanism, r²/8 for one of bounded range r, and nothing (``None``) if δ > 0 or ε is infinite.
+        bounded_range: A number r such that, for any two neighbours, all privacy losses log(Pr[a]/Pr'[a]) lie in one
+            interval of length r. ε for Gumbel noise; ``None`` where no better than 2ε is proven.
+        flat_epsilon: The part of ε that is lost as soon as scores differ at all. The rest is in proportion to how
+            far they do, in units of the sensitivities. ``None`` if that is not known; see :meth:`at_distance`.
+        neighbours: Which scores count as neighbours.
         theorem: Why the guarantee holds, in a sentence.
         reference: Where it is proven.
 
     Example:
         >>> import dpselect as dps
         >>> promise = dps.GEM(epsilon=1.0).guarantee
-        >>> promise.epsilon, promise.delta, promise.is_private
-        (1.0, 0.0, True)
+        >>> promise.epsilon, promise.delta, promise.rho, promise.is_private
+        (1.0, 0.0, 0.5, True)
+        >>> dps.Guarantee.compose(promise, promise, dps.NoisyMax(epsilon=0.5).guarantee).epsilon
+        2.5
+
+    References:
+        M. Bun, T. Steinke, Concentrated differential privacy, 2016, propositions 1.4 and 1.9 (ρ, groups).
+        M. Cesar, R. Rogers, Bounding, concentrating, and truncating, 2021 (ρ from bounded range).
     """
 
     epsilon: float
     delta: float = 0.0
     rho: float | None = None
-    neighbours: str = "scores within the sensitivities: |q_a − q'_a| ≤ Δ_a for every candidate a"
+    bounded_range: float | None = None
+    flat_epsilon: float | None = None
+    neighbours: str = WITHIN_SENSITIVITIES
     theorem: str
     reference: str
+
+    def __post_init__(self) -> None:
+        infinite = isinstance(self.epsilon, float) and self.epsilon == math.inf
+        epsilon = self.epsilon if infinite else check.not_negative("epsilon", self.epsilon)
+        store(self, epsilon=epsilon, delta=check.share("delta", self.delta))
+        for name in ("rho", "bounded_range", "flat_epsilon"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            store(self, **{name: check.not_negative(name, value)})
+            if infinite:
+                raise ValueError(f"{name} must be absent where there is no guarantee, that is, ε is infinite")
+            if self.delta > 0 and name != "rho":
+                raise ValueError(f"{name} must be absent where δ > 0: it says more about pure DP")
+        if self.flat_epsilon is not None and self.flat_epsilon > self.epsilon:
+            raise ValueError("flat_epsilon must not exceed epsilon, of which it is a part")
+        if self.rho is None:
+            store(self, rho=self._implied_rho)
 
     @property
     def is_private(self) -> bool:
         """Whether there is a guarantee at all."""
         return math.isfinite(self.epsilon)
+
+    @property
+    def _implied_rho(self) -> float | None:
+        if not self.is_private or self.delta > 0:
+            return None
+        pure = Fraction(self.epsilon) ** 2 / 2
+        if self.bounded_range is None:
+            return rounded_up(pure)
+        return rounded_up(min(pure, Fraction(self.bounded_range) ** 2 / 8))
+
+    @staticmethod
+    def compose(*guarantees: "Guarantee") -> "Guarantee":
+        """Return the guarantee of several picks together, about the same people: ε, δ and ρ add up.
+
+        Each pick may be chosen with the earlier ones in view (adaptive composition), as long as these guarantees
+        are fixed beforehand. Sums are rounded up. :func:`dpselect.accounting.total_guarantee` finds a smaller ε for
+        many picks, at a small δ.
+
+        *Neighbours.* All guarantees must speak of the same neighbours, or of nested ones: what holds for any two
+        score vectors holds for scores within the sensitivities, and so does the whole. Others are refused.
+
+        *No guarantee.* With a part that is not private the whole is not: ε is infinite, and the theorem says so.
+
+        *Different people.* Picks that no person takes part in twice (one pick each for a fleet of users) need no
+        composition: each person loses what one pick loses.
+
+        Raises:
+            ValueError: If there is nothing to compose, or the neighbours differ.
+
+        References:
+            C. Dwork, A. Roth, The Algorithmic Foundations of Differential Privacy, 2014, theorem 3.16.
+            M. Bun, T. Steinke, Concentrated differential privacy, 2016, lemma 2.3.
+        """
+        check_guarantees(guarantees)
+        return compose_counted(Counter(guarantees))
+
+    def at_distance(self, distance: float) -> "Guarantee":
+        """Return what is promised for scores within ``distance`` times the sensitivities.
+
+        That is the guarantee for a group of people, or for neighbours that are several steps apart: replacing a
+        person is removing one and adding another, distance 2. It need not be a whole number.
+
+        For d > 0 the loss is flat_epsilon + (ε − flat_epsilon)·d where ``flat_epsilon`` is known, as it is for
+        every private mechanism here: noise that hides a move by Δ at a price of ε hides one by dΔ at εd, and
+        randomised response costs the same however far the scores move. Otherwise it is ⌈d⌉ steps of ε. At d = 0
+        nothing is lost. docs/theory/accounting.md has the proofs.
+
+        Raises:
+            ValueError: If δ > 0 and the distance is above 1: then ε and δ do not grow in proportion.
+
+        Example:
+            >>> import dpselect as dps
+            >>> replaced = dps.NoisyMax(epsilon=1.0, noise="gumbel").guarantee.at_distance(2)
+            >>> replaced.epsilon, replaced.rho
+            (2.0, 0.5)
+            >>> dps.RandomizedResponse(epsilon=1.0).guarantee.at_distance(2).epsilon
+            1.0
+        """
+        number = check.not_negative("distance", distance)
+        if number == 1 or not self.is_private:
+            return self
+        steps = math.ceil(number)
+        if self.delta > 0 and steps > 1:
+            raise ValueError("distance must be at most 1 where δ > 0: ε and δ do not grow in proportion to it")
+        epsilon = self._epsilon_at(Fraction(number))
+        bounded = self.bounded_range is not None and self.flat_epsilon == 0
+        further = ANY_SCORES if self.neighbours == ANY_SCORES else f"{number!r} steps of {self.neighbours}"
+        scaled = Guarantee(
+            epsilon=rounded_up(epsilon),
+            delta=self.delta if number > 0 else 0.0,
+            bounded_range=rounded_up(Fraction(self.bounded_range or 0.0) * Fraction(number)) if bounded else None,
+            flat_epsilon=None if self.flat_epsilon is None else min(self.flat_epsilon, rounded_up(epsilon)),
+            neighbours=further,
+            theorem=f"{self.theorem}; at distance {number!r}",
+            reference=self.reference,
+        )
+        if self.rho is None:
+            return scaled
+        group = rounded_up(Fraction(self.rho) * steps**2)
+        return replace(scaled, rho=group if scaled.rho is None else min(group, scaled.rho))
+
+    def restated(self, *, neighbours: str) -> "Guarantee":
+        """Return the same guarantee for neighbours of your own, such as ``"one user more or less"``.
+
+        By restating it you say that whenever two datasets are neighbours in that sense, the scores computed from
+        them are neighbours in the sense of this guarantee. Nothing here can check that. Guarantees that were
+        restated compose with those restated in the same words, and with no others.
+
+        Example:
+            >>> import dpselect as dps
+            >>> dps.GEM(epsilon=1.0).guarantee.restated(neighbours="one user more or less").neighbours
+            'one user more or less'
+        """
+        if not isinstance(neighbours, str) or not neighbours:
+            raise ValueError("neighbours must say in words which datasets are neighbours")
+        return replace(self, neighbours=neighbours)
+
+    def _epsilon_at(self, distance: Fraction) -> Fraction:
+        if distance == 0:
+            return Fraction(0)
+        epsilon = Fraction(self.epsilon)
+        if self.flat_epsilon is None:
+            return epsilon * math.ceil(distance)
+        flat = Fraction(self.flat_epsilon)
+        return flat + (epsilon - flat) * distance
+
+
+def rounded_up(number: Fraction) -> float:
+    """Return the smallest float that is not below a number: a loss may be overstated, never understated."""
+    nearest = float(number)
+    return math.nextafter(nearest, math.inf) if Fraction(nearest) < number else nearest
+
+
+def check_guarantees(guarantees: Sequence[object]) -> None:
+    """Refuse what is not a guarantee, and nothing at all."""
+    if not guarantees:
+        raise ValueError("guarantees must hold at least one: nothing was given to compose")
+    for guarantee in guarantees:
+        if not isinstance(guarantee, Guarantee):
+            raise ValueError(
+                f"guarantees must be Guarantee objects, such as mechanism.guarantee, not {type(guarantee).__name__}"
+            )
+
+
+def compose_counted(counts: Mapping[Guarantee, int]) -> Guarantee:
+    """Return the sum of guarantees, each as often as it counts; see :meth:`Guarantee.compose`."""
+    neighbours = _common_neighbours(counts)
+    parts = sum(counts.values())
+    if parts == 1:
+        return next(iter(counts))
+    return Guarantee(
+        epsilon=_sum({guarantee: guarantee.epsilon for guarantee in counts}, counts) or 0.0,
+        delta=min(1.0, _sum({guarantee: guarantee.delta for guarantee in counts}, counts) or 0.0),
+        rho=_sum({guarantee: guarantee.rho for guarantee in counts}, counts),
+        flat_epsilon=_sum({guarantee: guarantee.flat_epsilon for guarantee in counts}, counts),
+        neighbours=neighbours,
+        theorem=_theorem_of(counts, parts),
+        reference="Dwork and Roth 2014, theorem 3.16; for ρ, Bun and Steinke 2016, lemma 2.3",
+    )
+
+
+def _sum(losses: Mapping[Guarantee, float | None], counts: Mapping[Guarantee, int]) -> float | None:
+    """Return the sum of losses, rounded up; ``None`` if one of them is unknown."""
+    total = Fraction(0)
+    for guarantee, loss in losses.items():
+        if loss is None or loss == math.inf:
+            return loss
+        total += Fraction(loss) * counts[guarantee]
+    return rounded_up(total)
+
+
+def _common_neighbours(guarantees: Iterable[Guarantee]) -> str:
+    relations = {guarantee.neighbours for guarantee in guarantees}
+    if len(relations) == 1:
+        return relations.pop()
+    if relations <= set(NESTED):
+        return max(relations, key=NESTED.index)
+    listed = "; ".join(f"{relation!r}" for relation in sorted(relations))
+    raise ValueError(
+        f"guarantees must speak of the same neighbours to be composed, not of {listed}. State them all for the "
+        "same neighbouring datasets, with guarantee.restated(neighbours=...)"
+    )
+
+
+def _theorem_of(guarantees: Iterable[Guarantee], parts: int) -> str:
+    for guarantee in guarantees:
+        if not guarantee.is_private:
+            return f"no guarantee, because one of {parts} parts has none: {guarantee.theorem}"
+    return f"the losses of {parts} parts add up"

@@ -1,7 +1,7 @@
 """Checks of a mechanism's own parameters. They are public, so messages may show them."""
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
 
 Noise: TypeAlias = Literal["exponential", "laplace", "gumbel"]
@@ -36,6 +36,14 @@ def positive(name: str, value: object) -> float:
     return number
 
 
+def not_negative(name: str, value: object) -> float:
+    """Return a number that is at least zero."""
+    number = real(name, value)
+    if not number >= 0:
+        raise ValueError(f"{name} must not be negative, not {number}")
+    return number
+
+
 def above(name: str, value: object, bound: float) -> float:
     """Return a number strictly above a bound."""
     number = real(name, value)
@@ -57,6 +65,26 @@ def probability(name: str, value: object) -> float:
     number = positive(name, value)
     if not number <= 1:
         raise ValueError(f"{name} must lie above 0 and be at most 1, not {number}")
+    return number
+
+
+def share(name: str, value: object) -> float:
+    """Return a number from 0 to 1, both included."""
+    number = real(name, value)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{name} must lie between 0 and 1, not {number}")
+    return number
+
+
+def count(name: str, value: object, *, least: int = 1, most: int = 2**63 - 1) -> int:
+    """Return a whole number within limits."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ValueError(f"{name} must be a whole number, not {type(value).__name__}")
+    number = int(value)
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, not {number}")
+    if number > most:
+        raise ValueError(f"{name} must be at most {most}, not {number}")
     return number
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpselect.kernels.arrays import Units, WordArray
 
-__all__ = ["Randomness", "UnitIds"]
+__all__ = ["Randomness", "UnitIds", "are_distinct"]
 
 UnitIds: TypeAlias = Sequence[int] | Sequence[str] | Sequence[bytes] | NDArray[Any] | int | str | bytes
 
@@ -98,7 +98,7 @@ class Randomness:
             raise ValueError("units must be one identifier for each row")
         integers = array.dtype.kind in "iu"
         nonces = _integer_nonces(array) if integers else _hashed_nonces(key, list(identifiers))
-        if len(np.unique(nonces, axis=0)) != len(nonces):
+        if not are_distinct(nonces):
             raise ValueError("units must be distinct: two rows with one identifier would share their noise")
         return cls("keyed", key, nonces.tobytes())
 
@@ -128,6 +128,23 @@ class Randomness:
         return Units(np.frombuffer(self._key, dtype="<u4").astype(np.uint32), nonces)
 
 
+def are_distinct(nonces: WordArray) -> bool:
+    """Tell whether no two addresses are the same."""
+    if len(nonces) < 2:
+        return True
+    leading = nonces[:, 0] | nonces[:, 1].astype(np.uint64) << np.uint64(32)
+    if (leading[1:] > leading[:-1]).all():
+        return True
+    order = np.argsort(leading)
+    leading, rest = leading[order], nonces[order, 2]
+    runs = leading[1:] == leading[:-1]
+    if not runs.any():
+        return True
+    shared = np.flatnonzero(np.append(runs, False) | np.insert(runs, 0, False))
+    pairs = np.stack([leading[shared], rest[shared].astype(np.uint64)], axis=1)
+    return len(np.unique(pairs, axis=0)) == len(pairs)
+
+
 def _integer_nonces(array: NDArray[Any]) -> WordArray:
     nonces = np.zeros((array.size, 3), dtype=np.uint32)
     words = array.astype(np.uint64) if array.dtype.kind == "u" else array.astype(np.int64).view(np.uint64)
@@ -143,7 +160,9 @@ def _hashed_nonces(key: bytes, identifiers: list[Any]) -> WordArray:
     if not (kinds <= {str, np.str_} or kinds <= {bytes, np.bytes_}):
         raise ValueError("units must be all integers of at most 64 bits, all strings, or all bytes")
     digests = bytearray()
+    keyed = hashlib.blake2b(key=key, digest_size=12, person=b"dpselect unit")
     for identifier in identifiers:
-        data = identifier.encode() if isinstance(identifier, str) else bytes(identifier)
-        digests += hashlib.blake2b(data, key=key, digest_size=12, person=b"dpselect unit").digest()
+        digest = keyed.copy()
+        digest.update(identifier.encode() if isinstance(identifier, str) else bytes(identifier))
+        digests += digest.digest()
     return np.frombuffer(bytes(digests), dtype="<u4").astype(np.uint32).reshape(-1, 3)

@@ -6,14 +6,23 @@ here, with the same random bits, so that what is returned has exactly the law of
 floats. Slow (milliseconds a row), plain, and the specification of what the kernels compute.
 """
 
-from dpselect.exact.gaps import Gaps, global_gaps, individual_gaps, pairwise_gaps
+from dpselect.exact.gaps import (
+    Gaps,
+    global_gaps,
+    individual_gaps,
+    pairwise_gap,
+    pairwise_gaps,
+    upper_hull,
+)
+from dpselect.exact.largest_draws import pick_by_random_stopping
 from dpselect.exact.picks import (
+    largest_priority,
     pick_noisy_max,
     pick_passer_at_fixed_work,
     pick_randomized_response,
     report_sign,
 )
-from dpselect.exact.stopping import pick_by_random_stopping
+from dpselect.exact.reals import is_below_exp
 from dpselect.exact.streams import ExactStream
 
 __all__ = [
@@ -21,10 +30,14 @@ __all__ = [
     "Gaps",
     "global_gaps",
     "individual_gaps",
+    "is_below_exp",
+    "largest_priority",
+    "pairwise_gap",
     "pairwise_gaps",
     "pick_by_random_stopping",
     "pick_noisy_max",
     "pick_passer_at_fixed_work",
     "pick_randomized_response",
     "report_sign",
+    "upper_hull",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpselect.kernels.arrays import FloatArray
 
-__all__ = ["Gaps", "global_gaps", "individual_gaps", "pairwise_gaps"]
+__all__ = ["Gaps", "global_gaps", "individual_gaps", "pairwise_gap", "pairwise_gaps", "upper_hull"]
 
 Gaps: TypeAlias = list[Fraction | None]
 
@@ -31,27 +31,31 @@ def pairwise_gaps(
     """Return gaps of GEM scores, by tangents to the upper hull."""
     heights = _tilted(scores, offsets, sensitivities, t)
     widths = [Fraction(sensitivity) for sensitivity in sensitivities]
-    hull = _upper_hull(widths, heights)
+    hull = upper_hull(widths, heights)
     best_public = max((y for y, width in zip(heights, widths, strict=True) if width == 0), default=None)
     gaps: Gaps = []
     for height, width in zip(heights, widths, strict=True):
         if width == 0 and height != best_public:
             gaps.append(None)
-            continue
-        slope = Fraction(0)
-        low, high = 0, len(hull) - 1
-        if width == 0:  # the point lies on the hull's first vertex, from where the next one is steepest
-            low = high = min(1, high)
-        while low < high:
-            middle = (low + high) // 2
-            if _slope(height, width, hull[middle + 1]) > _slope(height, width, hull[middle]):
-                low = middle + 1
-            else:
-                high = middle
-        if width + hull[low][0] > 0:
-            slope = _slope(height, width, hull[low])
-        gaps.append(max(Fraction(0), slope) * Fraction(budget))
+        else:
+            gaps.append(pairwise_gap(height, width, hull) * Fraction(budget))
     return gaps
+
+
+def pairwise_gap(height: Fraction, width: Fraction, hull: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
+    """Return the gap, before it is scaled, of one candidate to a hull; if its width is zero, it is a vertex."""
+    low, high = 0, len(hull) - 1
+    if width == 0:  # the point lies on the hull's first vertex, from where the next one is steepest
+        low = high = min(1, high)
+    while low < high:
+        middle = (low + high) // 2
+        if _slope(height, width, hull[middle + 1]) > _slope(height, width, hull[middle]):
+            low = middle + 1
+        else:
+            high = middle
+    if width + hull[low][0] == 0:
+        return Fraction(0)
+    return max(Fraction(0), _slope(height, width, hull[low]))
 
 
 def individual_gaps(
@@ -84,7 +88,8 @@ def _tilted(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, 
     return [Fraction(q) + Fraction(o) - Fraction(t) * Fraction(d) for q, o, d in columns]
 
 
-def _upper_hull(widths: Sequence[Fraction], heights: Sequence[Fraction]) -> list[tuple[Fraction, Fraction]]:
+def upper_hull(widths: Sequence[Fraction], heights: Sequence[Fraction]) -> list[tuple[Fraction, Fraction]]:
+    """Return the vertices of the upper hull, from left to right."""
     hull: list[tuple[Fraction, Fraction]] = []
     for x, y in sorted(zip(widths, heights, strict=True)):
         if hull and hull[-1][0] == x:

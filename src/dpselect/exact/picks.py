@@ -10,6 +10,7 @@ from dpselect.kernels.arrays import FloatArray
 from dpselect.parameters import Noise
 
 __all__ = [
+    "largest_priority",
     "pick_noisy_max",
     "pick_passer_at_fixed_work",
     "pick_randomized_response",
@@ -55,6 +56,11 @@ def pick_passer_at_fixed_work(gaps: Gaps, stream: ExactStream) -> int:
         coin, priority = stream.uniform(), stream.uniform()
         if _passes(coin, gap):
             contenders.append((a, priority))
+    return largest_priority(contenders)
+
+
+def largest_priority(contenders: list[tuple[int, UniformReal]]) -> int:
+    """Return whose random real number is the largest, looking at as many bits as that takes."""
     while len(contenders) > 1:
         reached = max(priority.low for _, priority in contenders)
         contenders = [(a, priority) for a, priority in contenders if priority.high > reached]

@@ -19,6 +19,7 @@ from dpselect.kernels.gaps import (
     fill_plain_gaps,
 )
 from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, ordered_bits_of
+from dpselect.kernels.largest_draws import keep_larger, pick_by_random_stopping, pick_largest_noisy
 from dpselect.kernels.lineups import KNOWN, LAZY, Lineup, fill_heights
 from dpselect.kernels.passers import fill_exponential_pmf, fill_gumbel_pmf
 from dpselect.kernels.picks import (
@@ -31,8 +32,7 @@ from dpselect.kernels.picks import (
     visits_of,
 )
 from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, ONCE, fill_largest_noisy_pmf
-from dpselect.kernels.ranks import rank_covariance_sign
-from dpselect.kernels.stopping import keep_larger, pick_by_random_stopping, pick_largest_noisy
+from dpselect.kernels.ranks import rank_covariance_sign, rising
 from dpselect.kernels.twofloat import add
 
 LARGEST = 2.0**300
@@ -354,6 +354,32 @@ def noisy_signs(
     for row in range(first, last):
         seek(tape, units.nonces, row)
         reported[row] = keep_proposal(2, positive[row], epsilon, tape, width)
+
+
+@compiled
+def tail_quantiles(
+    first: int,
+    last: int,
+    bounds: IndexArray,
+    values: FloatArray,
+    pmf: FloatArray,
+    excess: float,
+    quantiles: FloatArray,
+) -> None:
+    """Fill, for every row, the smallest of its values that is exceeded with probability at most ``excess``."""
+    for row in range(first, last):
+        numbers, chances = values[bounds[row] : bounds[row + 1]], pmf[bounds[row] : bounds[row + 1]]
+        keys, order = rising(numbers)
+        tail, place = 0.0, numbers.size - 1  # the tail is that of the values behind this place
+        while place > 0:
+            below = place
+            while below >= 0 and keys[below] == keys[place]:
+                tail += chances[order[below]]
+                below -= 1
+            if tail > excess or below < 0:
+                break
+            place = below
+        quantiles[row] = numbers[order[place]]
 
 
 @borrowing

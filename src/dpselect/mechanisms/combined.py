@@ -74,7 +74,7 @@ class CombinedGEM:
         """ε-DP: the question's budget and the pick's add up."""
         return Guarantee(
             epsilon=self.epsilon,
-            rho=self.epsilon**2 / 2,
+            flat_epsilon=self.question_epsilon,
             theorem="randomised response on one bit at ε_c, then GEM at ε_g: (ε_c + ε_g)-DP by composition",
             reference="Antonova et al. 2025, algorithm 2; Dwork and Roth 2014, theorem 3.14",
         )

@@ -172,7 +172,8 @@ def gem_guarantee(epsilon: float, noise: Noise) -> Guarantee:
     """Return the guarantee of GEM of any tilt."""
     return Guarantee(
         epsilon=epsilon,
-        rho=epsilon**2 / (8 if noise == "gumbel" else 2),
+        bounded_range=epsilon if noise == "gumbel" else None,
+        flat_epsilon=0.0,
         theorem="the GEM score has sensitivity at most 1 for every t, and noisy max over it is ε-DP",
         reference="Raskhodnikova and Smith 2015; for ρ, Cesar and Rogers 2021",
     )

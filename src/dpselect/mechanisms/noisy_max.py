@@ -5,7 +5,7 @@ from typing import Any, final
 
 import dpselect.parameters as check
 from dpselect.candidates import Batch, Numbers, read_batch
-from dpselect.guarantees import Guarantee
+from dpselect.guarantees import SAME_DIRECTION, WITHIN_SENSITIVITIES, Guarantee
 from dpselect.mechanisms.composition import Composition, tilts
 from dpselect.parameters import Noise, store
 from dpselect.randomness import Randomness
@@ -82,7 +82,9 @@ class NoisyMax:
         """ε-DP; with Gumbel noise the sharper zCDP bound of bounded range."""
         return Guarantee(
             epsilon=self.epsilon,
-            rho=self.epsilon**2 / (8 if self.noise == "gumbel" else 2),
+            bounded_range=self.epsilon if self.noise == "gumbel" else None,
+            flat_epsilon=0.0,
+            neighbours=SAME_DIRECTION if self.monotone else WITHIN_SENSITIVITIES,
             theorem="noisy max over scores of bounded sensitivity plus public numbers is ε-DP",
             reference="Dwork and Roth 2014, section 3.3; Ding et al. 2021; for ρ, Cesar and Rogers 2021",
         )

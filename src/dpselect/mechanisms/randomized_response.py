@@ -8,7 +8,7 @@ import numpy as np
 import dpselect.parameters as check
 from dpselect import exact, kernels
 from dpselect.candidates import Numbers, read_batch
-from dpselect.guarantees import Guarantee
+from dpselect.guarantees import ANY_SCORES, Guarantee
 from dpselect.mechanisms.rows import pick_rows, weigh_rows
 from dpselect.parameters import store
 from dpselect.randomness import Randomness
@@ -53,8 +53,8 @@ class RandomizedResponse:
         """ε-DP for any change of the scores."""
         return Guarantee(
             epsilon=self.epsilon,
-            rho=self.epsilon**2 / 2,
-            neighbours="any two score vectors",
+            flat_epsilon=self.epsilon,
+            neighbours=ANY_SCORES,
             theorem="no output is more than e^ε times as likely for one best candidate as for another",
             reference="Warner 1965",
         )
@@ -111,8 +111,8 @@ class Uniform:
         """0-DP: the pick is independent of the data."""
         return Guarantee(
             epsilon=0.0,
-            rho=0.0,
-            neighbours="any two score vectors",
+            flat_epsilon=0.0,
+            neighbours=ANY_SCORES,
             theorem="the pick is independent of the scores",
             reference="by definition",
         )

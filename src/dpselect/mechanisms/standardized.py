@@ -75,7 +75,8 @@ class StandardizedNoisyMax:
         """ε-DP; with Gumbel noise the sharper zCDP bound of bounded range."""
         return Guarantee(
             epsilon=self.epsilon,
-            rho=self.epsilon**2 / (8 if self.noise == "gumbel" else 2),
+            bounded_range=self.epsilon if self.noise == "gumbel" else None,
+            flat_epsilon=0.0,
             theorem="each standardized score moves by at most ε/2 between neighbours; noisy max is then ε-DP",
             reference="docs/theory/standardized-noisy-max.md; for ρ, Cesar and Rogers 2021",
         )

@@ -1,4 +1,4 @@
-"""The sampler of :mod:`dpselect.kernels.stopping`, in exact arithmetic and with the same random bits."""
+"""The sampler of :mod:`dpselect.kernels.largest_draws`, in exact arithmetic and with the same random bits."""
 
 from collections.abc import Iterator
 from decimal import Decimal

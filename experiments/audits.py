@@ -1,0 +1,310 @@
+"""The privacy audit: the largest exact loss that a search finds for each mechanism, against what it claims."""
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+import dpselect as dps
+from experiments.drawing import grid
+from experiments.experiment import Effort, Experiment, Listing, Task
+from experiments.ledger import Claim, Finding, judge
+from experiments.tables import Tables, where
+
+__all__ = ["AUDITS"]
+
+EPSILON = 1.0
+GAMMA = 0.05
+SENSITIVITIES = ((1.0, 1.0, 1.0, 1.0), (0.1, 0.3, 1.0, 3.0), (0.0, 1.0, 1.0, 2.0))
+"""Equal ones, unequal ones, and some with a candidate whose score is public."""
+
+RATIOS = (1.0, 1.1, 1.5, 4.0)
+COUNTS = (2, 3, 4, 6, 8, 12, 16)
+RIVALS = (1, 2, 4, 8, 16, 32, 64, 128)
+
+MECHANISMS: dict[str, dps.Mechanism] = {
+    "RNM": dps.NoisyMax(epsilon=EPSILON),
+    "exponential mechanism": dps.NoisyMax(epsilon=EPSILON, noise="gumbel"),
+    "tilted RNM": dps.NoisyMax(epsilon=EPSILON, tilt=-1.0),
+    "standardized RNM": dps.StandardizedNoisyMax(epsilon=EPSILON),
+    "RSᵧ": dps.RandomStopping(epsilon=EPSILON, gamma=GAMMA),
+    "RSᵧ, γ = 0.5": dps.RandomStopping(epsilon=EPSILON, gamma=0.5),
+    "improved RSᵧ": dps.RandomStopping(epsilon=EPSILON, gamma=GAMMA, eta=0.0),
+    "GEM": dps.GEM(epsilon=EPSILON),
+    "mGEM": dps.ModifiedGEM(epsilon=EPSILON),
+    "GEM, tilt 0": dps.GEM(epsilon=EPSILON, tilt=0.0),
+    "GEM, tilt −8": dps.GEM(epsilon=EPSILON, tilt=-8.0),
+    "combined GEM": dps.CombinedGEM(epsilon=EPSILON),
+    "kRR": dps.RandomizedResponse(epsilon=EPSILON),
+    "RNMH, exponential": dps.unsafe.HeterogeneousNoisyMax(epsilon=EPSILON),
+    "RNMH, Laplace": dps.unsafe.HeterogeneousNoisyMax(epsilon=EPSILON, noise="laplace"),
+    "RSᵧ, exponential": dps.unsafe.ExponentialRandomStopping(epsilon=EPSILON, gamma=GAMMA),
+}
+"""The last three claim nothing; their loss is compared with the ε they are given."""
+
+SLOW = frozenset({"RSᵧ", "RSᵧ, γ = 0.5", "improved RSᵧ", "RNMH, exponential", "RNMH, Laplace", "RSᵧ, exponential"})
+"""Mechanisms whose exact law is a quadrature: their search is shorter."""
+
+LARGEST_SHOWN = 4.0
+"""Where the axis of losses ends."""
+
+KEPT, VIOLATED = "#0072b2", "#d55e00"
+
+
+def _plan(effort: Effort) -> list[Task]:
+    searches = [
+        Task(
+            label=f"{name}, sensitivities {_words(sensitivities)}",
+            table="losses",
+            compute=partial(_search, name, sensitivities, effort),
+        )
+        for name in MECHANISMS
+        for sensitivities in SENSITIVITIES
+    ]
+    tightness = [
+        Task(
+            label=f"GEM, sensitivities growing by {ratio:g}",
+            table="tightness",
+            compute=partial(_tightness, ratio, effort),
+        )
+        for ratio in RATIOS
+    ]
+    return [*searches, *tightness, Task(label="the paper's pairs", table="rivals", compute=_rivals)]
+
+
+def _search(name: str, sensitivities: Sequence[float], effort: Effort) -> pa.Table:
+    restarts = max(1, effort.audit_restarts // 3) if name in SLOW else effort.audit_restarts
+    found = _audit(MECHANISMS[name], sensitivities, restarts)
+    return pa.table(
+        {
+            "mechanism": [name],
+            "sensitivities": [_words(sensitivities)],
+            "claimed": [found.claimed],
+            "promised": [MECHANISMS[name].guarantee.is_private],
+            "loss": [found.loss],
+            "certain_loss": [found.certain],
+            "verdict": [found.verdict],
+            "candidate": [found.candidate + 1],
+            "scores": [_words(found.scores)],
+            "neighbour": [_words(found.neighbour)],
+            "probability": [found.probabilities[0]],
+            "neighbour_probability": [found.probabilities[1]],
+            "pairs": [found.pairs],
+        }
+    )
+
+
+def _tightness(ratio: float, effort: Effort) -> pa.Table:
+    losses = [_audit(dps.GEM(epsilon=EPSILON), ratio ** np.arange(k), effort.audit_restarts).loss for k in COUNTS]
+    return pa.table({"ratio": [ratio] * len(COUNTS), "candidates": COUNTS, "loss": losses})
+
+
+def _rivals() -> pa.Table:
+    """Return candidate 1's loss on the pairs of the paper's two counterexamples, for more and more rivals."""
+    columns: dict[str, list[float]] = {"rivals": [], "heterogeneous": [], "stopping": []}
+    for rivals in RIVALS:
+        sensitivities = np.r_[0.0, np.ones(rivals)]
+        level, above, below = (np.r_[0.0, np.full(rivals, move)] for move in (0.0, 1.0, -1.0))
+        columns["rivals"].append(rivals)
+        for column, mechanism, neighbour in (
+            ("heterogeneous", "RNMH, Laplace", above),
+            ("stopping", "RSᵧ, exponential", below),
+        ):
+            here, there = (MECHANISMS[mechanism].pmf(scores, sensitivities)[0] for scores in (level, neighbour))
+            columns[column].append(abs(math.log(here / there)))
+    return pa.table(columns)
+
+
+def _audit(mechanism: dps.Mechanism, sensitivities: ArrayLike, restarts: int) -> dps.auditing.Audit:
+    return dps.auditing.audit(mechanism, sensitivities, restarts=restarts, sweeps=restarts, progress=False)
+
+
+def _words(numbers: Iterable[float]) -> str:
+    return " ".join(f"{number:.4g}" for number in numbers)
+
+
+def _number(value: float, digits: int) -> str:
+    return "∞" if math.isinf(value) else f"{value:.{digits}f}"
+
+
+def _worst(data: Tables, mechanism: str) -> dict[str, Any]:
+    """Return the row with the largest loss of a mechanism."""
+    rows = where(data["losses"], mechanism=mechanism)
+    worst: dict[str, Any] = rows.slice(int(np.argmax(rows["loss"].to_numpy())), 1).to_pylist()[0]
+    return worst
+
+
+def _draw(data: Tables) -> Figure:
+    figure, (panels,) = grid(rows=1, columns=3, heights=(3.2,), aligned=False)
+    figure.set_figwidth(13)
+    _draw_losses(panels[0], data)
+    _draw_tightness(panels[1], data["tightness"])
+    _draw_rivals(panels[2], data["rivals"])
+    return figure
+
+
+def _draw_losses(panel: Axes, data: Tables) -> None:
+    for place, name in enumerate(reversed(MECHANISMS)):
+        worst = _worst(data, name)
+        loss = worst["loss"]
+        panel.barh(place, min(loss, LARGEST_SHOWN), color=VIOLATED if worst["verdict"] == "violated" else KEPT)
+        inside = loss > LARGEST_SHOWN / 2
+        panel.annotate(
+            _number(loss, 2),
+            (min(loss, LARGEST_SHOWN), place),
+            (-4 if inside else 4, 0),
+            textcoords="offset points",
+            ha="right" if inside else "left",
+            va="center",
+            color="white" if inside else "black",
+            fontsize=8,
+            bbox=None if inside else {"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+        )
+    panel.set_yticks(range(len(MECHANISMS)), list(reversed(MECHANISMS)))
+    panel.set(title="Largest loss found", xlabel=f"privacy loss at ε = {EPSILON:g}", xlim=(0, LARGEST_SHOWN))
+    panel.axvline(EPSILON, color="#222222", linewidth=1, linestyle="--", zorder=1.5)
+    panel.grid(visible=False, axis="y")
+
+
+def _draw_tightness(panel: Axes, table: pa.Table) -> None:
+    colors = ("#000000", "#0072b2", "#009e73", "#cc79a7")
+    for ratio, color, marker in zip(RATIOS, colors, "osv^", strict=True):
+        rows = table.filter(pc.field("ratio") == ratio)
+        label = "equal sensitivities" if ratio == 1 else f"growing by {ratio:g}"
+        panel.plot(rows["candidates"].to_numpy(), rows["loss"].to_numpy(), color=color, marker=marker, label=label)
+    panel.axhline(EPSILON, color="#222222", linewidth=1, linestyle="--")
+    panel.set_xticks(COUNTS)
+    panel.set(title="How tight GEM’s ε is", xlabel="candidates", ylabel="largest loss found", ylim=(0, 1.08))
+    panel.legend(loc="lower right")
+
+
+def _draw_rivals(panel: Axes, table: pa.Table) -> None:
+    rivals = table["rivals"].to_numpy()
+    for name, label, color, marker in (
+        ("heterogeneous", "RNMH, Laplace noise", VIOLATED, "X"),
+        ("stopping", "RSᵧ, exponential noise", KEPT, "s"),
+    ):
+        panel.plot(rivals, table[name].to_numpy(), color=color, marker=marker, label=label)
+    panel.axhline(EPSILON, color="#222222", linewidth=1, linestyle="--")
+    panel.set(
+        title="The paper’s counterexamples",
+        xlabel="candidates that move",
+        ylabel="loss of the one that does not",
+        xscale="log",
+        yscale="log",
+    )
+    panel.xaxis.set_major_formatter("{x:g}")
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.set_ylim(0.1, 3000)
+    panel.legend(loc="upper left")
+
+
+def _witness(row: dict[str, Any]) -> str:
+    return (
+        f"candidate {row['candidate']}: {row['probability']:.3g} on ({row['scores']}), "
+        f"{row['neighbour_probability']:.3g} on ({row['neighbour']}), Δ = ({row['sensitivities']})"
+    )
+
+
+def _list(data: Tables) -> Listing:
+    rows = []
+    for name in MECHANISMS:
+        worst = _worst(data, name)
+        claimed = f"{worst['claimed']:g}" if worst["promised"] else "nothing"
+        rows.append(
+            (
+                name,
+                claimed,
+                _number(worst["loss"], 4),
+                str(worst["verdict"]) if worst["promised"] else f"{worst['verdict']} (of ε = {worst['claimed']:g})",
+                _witness(worst),
+            )
+        )
+    return Listing(
+        caption="The worst neighbours found for each mechanism. “No violation found” is evidence, not a proof.",
+        columns=("mechanism", "claimed ε", "largest loss", "verdict", "witness"),
+        rows=rows,
+    )
+
+
+def _within(*names: str, reaches: float = 0.0, comment: str = "") -> partial[Finding]:
+    return partial(_judge_within, names, reaches, comment)
+
+
+def _judge_within(names: Sequence[str], reaches: float, comment: str, data: Tables) -> Finding:
+    """Judge that mechanisms lose at most what they claim, and that the search is strong enough to tell."""
+    worst = {name: _worst(data, name) for name in names}
+    parts = {f"{name} within its ε": row["verdict"] == "no violation found" for name, row in worst.items()}
+    measured = "; ".join(
+        f"{name}: largest loss found {row['loss']:.3f} of {row['claimed']:g}" for name, row in worst.items()
+    )
+    if reaches:
+        parts["the search comes near the claim"] = all(row["loss"] >= reaches for row in worst.values())
+    pairs = sum(pc.sum(where(data["losses"], mechanism=name)["pairs"]).as_py() for name in names)
+    evidence = f"The largest of {pairs:,} pairs tried; the proof is the theorem’s. {comment}"
+    return judge(parts, measured, evidence.strip())
+
+
+AUDITS = Experiment(
+    name="privacy-audit",
+    title="Privacy audit: the largest losses found",
+    caption=(
+        "Left: the largest exact privacy loss that a search over neighbouring scores finds; the dashed line is ε. "
+        "Middle: how near GEM comes to its ε. Right: the two published counterexamples; one of them holds."
+    ),
+    description=(
+        "Left: a bar for each mechanism, its largest loss; all private mechanisms end at or before the dashed "
+        "line, heterogeneous noisy max goes beyond it. Middle: GEM's largest loss against the number of "
+        "candidates: one half with equal sensitivities, rising towards one with unequal ones. Right: loss against"
+        " the number of rivals; a straight rise for heterogeneous noisy max with Laplace noise, a level line well"
+        " below ε for random stopping with exponential noise."
+    ),
+    choices={
+        "search": "corners of the box |q_a − q'_a| ≤ Δ_a, then coordinate ascent over scores and neighbours",
+        "sensitivities": "; ".join(f"({_words(values)})" for values in SENSITIVITIES) + "; middle: 1, r, r², …",
+        "budget": f"ε = {EPSILON:g}, γ = {GAMMA:g}, β = 0.05",
+        "loss": "max over candidates of |log Pr[a | q] − log Pr[a | q']|, from exact probabilities",
+    },
+    discussion=(
+        (
+            "Noisy max, its tilted and standardized forms and randomised response use up their ε to the last "
+            "digit, so where the search finds less it is not for being weak. GEM leaves half of its ε unused if "
+            "all sensitivities are equal: it is then noisy max at half the budget, which is why it trails noisy "
+            "max in scenario 3. As soon as sensitivities differ, three candidates lose 0.68 ε, and more "
+            "candidates approach ε; the worst pairs have candidates far behind, whose closest rival changes."
+        ),
+        (
+            "Random stopping with exponential noise was published as a second counterexample, with a loss "
+            "unbounded in the number of candidates. By exact probabilities it is not one: the printed sum also "
+            "counts the draws in which the candidate never appears. The search finds no violation, and "
+            "docs/theory/counterexamples.md proves that there is none."
+        ),
+    ),
+    plan=_plan,
+    draw=_draw,
+    list=_list,
+    claims=(
+        Claim(
+            id="P1",
+            text="RNM (exponential noise, mean 2Δ/ε) is ε-DP.",
+            check=_within("RNM", reaches=0.99 * EPSILON),
+        ),
+        Claim(
+            id="P4", text="RS_γ (Laplace, scale 3Δ_a/ε) is ε-DP for every γ.", check=_within("RSᵧ", "RSᵧ, γ = 0.5")
+        ),
+        Claim(
+            id="P7",
+            text="The GEM score has sensitivity at most 1 for every t, so GEM and mGEM are ε-DP.",
+            check=_within("GEM", "mGEM", "GEM, tilt 0", "GEM, tilt −8"),
+        ),
+        Claim(id="P8", text="Combined GEM is (ε_c + ε_g)-DP.", check=_within("combined GEM")),
+        Claim(id="P9", text="kRR is ε-DP.", check=_within("kRR", reaches=0.99 * EPSILON)),
+    ),
+)

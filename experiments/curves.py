@@ -1,0 +1,114 @@
+"""Error curves as claims read them: who is below whom, and for which ε."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from experiments.experiment import Numbers
+from experiments.mechanisms import STYLES
+from experiments.tables import where
+
+__all__ = ["Curves", "number", "span"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+NEGLIGIBLE = 1e-6
+"""Below this, relative to the largest error of the scenario, nobody is behind anybody."""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A table of errors by scenario, mechanism and ε."""
+
+    table: pa.Table
+
+    @property
+    def scenarios(self) -> list[str]:
+        """The scenarios' titles, in the order of the table."""
+        return list(self.table["scenario"].unique().to_pylist())
+
+    @property
+    def mechanisms(self) -> list[str]:
+        """The mechanisms of the table, in the order of the styles."""
+        present = set(self.table["mechanism"].unique().to_pylist())
+        return [name for name in STYLES if name in present]
+
+    @property
+    def epsilons(self) -> FloatArray:
+        """The values of ε."""
+        return np.asarray(self.table["epsilon"].unique().to_numpy())
+
+    def of(self, scenario: str, mechanism: str, column: str = "mean_squared_error") -> FloatArray:
+        """Return one curve."""
+        return np.asarray(where(self.table, scenario=scenario, mechanism=mechanism)[column].to_numpy())
+
+    def at(self, scenario: str, mechanism: str, epsilon: float) -> float:
+        """Return the error at one ε of the grid."""
+        return float(self.of(scenario, mechanism)[np.argmin(np.abs(self.epsilons - epsilon))])
+
+    def below(self, scenario: str, better: str, worse: str) -> BoolArray:
+        """Return for which ε one mechanism's error is below another's; where both are negligible, it is."""
+        first, second = self.of(scenario, better), self.of(scenario, worse)
+        negligible = NEGLIGIBLE * self.of(scenario, "uniform").max()
+        return np.asarray((first < second) | (np.maximum(first, second) < negligible))
+
+    def always(self, scenario: str, better: str, worse: str, *, low: float = 0.0, high: float = np.inf) -> bool:
+        """Return whether one mechanism is below another for all ε in a range."""
+        inside = (self.epsilons >= low * (1 - 1e-9)) & (self.epsilons <= high * (1 + 1e-9))
+        return bool(self.below(scenario, better, worse)[inside].all())
+
+    def span(self, scenario: str, better: str, worse: str) -> str:
+        """Say for which ε one mechanism is below another."""
+        return span(self.epsilons, self.below(scenario, better, worse))
+
+    def values(self, scenario: str, epsilon: float, mechanisms: Iterable[str]) -> str:
+        """Write the errors of some mechanisms at one ε: ``RNM 1.45, GEM 3.45``."""
+        return ", ".join(f"{STYLES[name].label} {number(self.at(scenario, name, epsilon))}" for name in mechanisms)
+
+    def numbers(self, epsilons: Sequence[float], caption: str) -> Numbers:
+        """Return the small table below a figure."""
+        return Numbers(
+            caption=caption,
+            groups=self.scenarios,
+            columns=[f"ε = {epsilon:g}" for epsilon in epsilons],
+            values={
+                name: [self.at(scenario, name, epsilon) for scenario in self.scenarios for epsilon in epsilons]
+                for name in self.mechanisms
+            },
+        )
+
+
+def span(epsilons: FloatArray, mask: BoolArray) -> str:
+    """Say where a condition holds.
+
+    Example:
+        >>> span(np.array([0.01, 0.1, 1.0, 10.0]), np.array([True, True, False, True]))
+        'for ε = 0.01 to 0.1 and ε = 10'
+        >>> span(np.array([0.01, 0.1]), np.array([True, True]))
+        'for all ε'
+    """
+    if mask.all():
+        return "for all ε"
+    if not mask.any():
+        return "for no ε"
+    starts = np.flatnonzero(mask & ~np.r_[False, mask[:-1]])
+    ends = np.flatnonzero(mask & ~np.r_[mask[1:], False])
+    return "for " + " and ".join(
+        f"ε = {epsilons[start]:.3g}" + (f" to {epsilons[end]:.3g}" if end > start else "")
+        for start, end in zip(starts, ends, strict=True)
+    )
+
+
+def number(value: float) -> str:
+    """Write a number with three significant digits.
+
+    Example:
+        >>> number(0.2908), number(1234.5), number(3.2e-7)
+        ('0.291', '1234', '3.2e-07')
+    """
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"

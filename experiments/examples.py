@@ -1,0 +1,47 @@
+"""The explorer's scenarios: the first score set of each of the paper's. ``python -m experiments.examples FILE``."""
+
+import json
+import sys
+from pathlib import Path
+
+from experiments.files import replacing
+from experiments.scenarios import SCENARIOS
+
+__all__ = ["examples"]
+
+DIGITS = 4
+
+ABOUT = {
+    1: "Good candidates are sensitive: 50 of score 1 and sensitivity 1.8, 50 of score −1 and sensitivity 1.",
+    2: "Good candidates are steady: 50 of score 1 and sensitivity 1, 50 of score −1 and sensitivity 1.8.",
+    3: "Each group is half sensitive, half steady: no correlation.",
+    4: "One user of 5000. Mean scores grow like log a; later candidates vary more.",
+    5: "One user of 5000. Mean scores grow like 0.1 a; later candidates vary less.",
+    6: "One user of 5000. Means and standard deviations have nothing to do with each other.",
+    7: "One user of 5000. Half the users like what the other half dislikes.",
+    8: "One user of 5000. As scenario 7, in more noise.",
+}
+
+
+def examples() -> str:
+    """Return the file's text: a title, a sentence, scores and sensitivities for each scenario."""
+    found = []
+    for number, build in SCENARIOS.items():
+        scenario = build()
+        found.append(
+            {
+                "id": str(number),
+                "title": scenario.title,
+                "about": ABOUT[number],
+                "scores": scenario.scores[0].round(DIGITS).tolist(),
+                "sensitivities": scenario.sensitivities.round(DIGITS).tolist(),
+            }
+        )
+    return (
+        json.dumps(found, ensure_ascii=False, indent=None, separators=(",", ":")).replace('{"id"', '\n{"id"') + "\n"
+    )
+
+
+if __name__ == "__main__":
+    with replacing(Path(sys.argv[1])) as temporary:
+        temporary.write_text(examples(), encoding="utf-8")

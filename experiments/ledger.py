@@ -1,0 +1,148 @@
+"""The claims ledger: each claim of the paper is a check that reads tables and returns numbers and a verdict.
+
+An experiment lists its claims; :func:`assess` runs them on the experiment's tables as they were written, so a
+verdict rests on nothing that is not in the files. To add a claim, give its experiment one more :class:`Claim`.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+import pyarrow as pa
+
+from experiments.tables import Tables
+
+__all__ = ["Claim", "Entry", "Finding", "Verdict", "assess", "in_order", "judge", "markdown", "table", "totals"]
+
+FAMILIES = "PTSARBU"
+"""In this order: privacy, two candidates, scenarios, adaptive choice, real data, bandits, utility bounds."""
+
+
+class Verdict(StrEnum):
+    """What became of a claim."""
+
+    HOLDS = "holds"
+    IN_PART = "holds in part"
+    FAILS = "does not hold"
+
+
+WORDS = MappingProxyType({Verdict.HOLDS: "hold", Verdict.IN_PART: "hold in part", Verdict.FAILS: "do not hold"})
+"""What is said of several claims."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What a check found."""
+
+    verdict: Verdict
+    measured: str
+    """The numbers that the verdict rests on, in one or two sentences."""
+    comment: str = ""
+    """What fails and why, or how the claim was read where the paper leaves room."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One sentence of the paper, and how to check it."""
+
+    id: str
+    text: str
+    check: Callable[[Tables], Finding]
+    """Given the experiment's tables by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A line of the ledger."""
+
+    claim: Claim
+    finding: Finding
+    experiment: str
+    """The name of the experiment whose figure shows it."""
+
+
+def judge(parts: Mapping[str, bool], measured: str, comment: str = "") -> Finding:
+    """Return the finding on a claim of several parts: it holds in part if some do, and those that do not are named.
+
+    Example:
+        >>> judge({"grows": True, "without bound": False}, "1.2 at most").verdict
+        <Verdict.IN_PART: 'holds in part'>
+    """
+    failed = [name for name, holds in parts.items() if not holds]
+    if not failed:
+        return Finding(verdict=Verdict.HOLDS, measured=measured, comment=comment)
+    verdict = Verdict.IN_PART if len(failed) < len(parts) else Verdict.FAILS
+    return Finding(verdict=verdict, measured=measured, comment=f"Not so: {'; '.join(failed)}. {comment}".strip())
+
+
+def assess(name: str, claims: Sequence[Claim], tables: Tables) -> list[Entry]:
+    """Check an experiment's claims on its tables."""
+    return [Entry(claim=claim, finding=claim.check(tables), experiment=name) for claim in claims]
+
+
+def in_order(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries in the paper's order; a claim that appears twice is an error."""
+    ids = [entry.claim.id for entry in entries]
+    twice = sorted({id_ for id_ in ids if ids.count(id_) > 1})
+    if twice:
+        raise ValueError(f"claims must be checked by one experiment each; more than one checks {', '.join(twice)}")
+    return sorted(entries, key=lambda entry: _place(entry.claim.id))
+
+
+def totals(entries: Sequence[Entry]) -> dict[Verdict, int]:
+    """Return how many claims have each verdict."""
+    return {verdict: sum(entry.finding.verdict is verdict for entry in entries) for verdict in Verdict}
+
+
+def table(entries: Sequence[Entry]) -> pa.Table:
+    """Return the ledger as a table."""
+    return pa.table(
+        {
+            "id": [entry.claim.id for entry in entries],
+            "claim": [entry.claim.text for entry in entries],
+            "measured": [entry.finding.measured for entry in entries],
+            "verdict": [str(entry.finding.verdict) for entry in entries],
+            "comment": [entry.finding.comment for entry in entries],
+            "figure": [entry.experiment for entry in entries],
+        }
+    )
+
+
+def markdown(entries: Sequence[Entry], effort: str) -> str:
+    """Return the ledger as a Markdown page."""
+    lines = [
+        "# The paper's claims",
+        "",
+        f"Written by `make paper` ({effort}), which also puts the figures behind it into `output/report.html`.",
+        "A claim of several parts holds in part if some of them do; those that do not are named.",
+        "",
+        f"{', '.join(f'**{count}** {WORDS[verdict]}' for verdict, count in totals(entries).items())}.",
+        "",
+        "| id | claim | measured | verdict | figure |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for entry in entries:
+        comment = f" *{_escaped(entry.finding.comment)}*" if entry.finding.comment else ""
+        cells = (
+            entry.claim.id,
+            _escaped(entry.claim.text),
+            _escaped(entry.finding.measured) + comment,
+            f"**{entry.finding.verdict}**",
+            f"`{entry.experiment}`",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _escaped(text: str) -> str:
+    """Return text without meaning to Markdown: a bar would end the cell, an underscore start emphasis."""
+    return re.sub(r"([\\|*_<\[`])", r"\\\1", text)
+
+
+def _place(id_: str) -> tuple[int, int]:
+    found = re.fullmatch(rf"([{FAMILIES}])(\d+)", id_)
+    if found is None:
+        raise ValueError(f"a claim's id must be one of the letters {FAMILIES} and a number; got {id_!r}")
+    return FAMILIES.index(found[1]), int(found[2])

@@ -1,0 +1,141 @@
+"""Results that are kept: what a run has computed, a later one need not, and an interrupted one resumes.
+
+A task's result is kept under a hash of its label and effort, in a folder named by a hash of all code it can reach:
+dpselect, and those modules of the experiments that the task's module imports, directly or not. Change any of
+them and the result is computed again; what only draws or reports does not count.
+"""
+
+import ast
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+import dpselect
+from experiments.experiment import Effort, Experiment, Task
+from experiments.files import replacing
+
+__all__ = ["Parts"]
+
+PRESENTATION = frozenset(f"experiments.{name}" for name in ("drawing", "experiment", "ledger"))
+"""Modules that tasks import but that compute nothing."""
+
+
+@dataclass
+class Parts:
+    """The kept results of one experiment at one effort."""
+
+    directory: Path
+    effort: Effort
+    drawing: str
+    """A hash of the code that draws."""
+    reused: int = 0
+
+    @classmethod
+    def of(cls, experiment: Experiment, effort: Effort, output: Path) -> "Parts":
+        """Return the experiment's kept results; those of older code are removed."""
+        home = output / "parts" / experiment.name
+        module = getattr(experiment.plan, "func", experiment.plan).__module__
+        directory = home / _code_hash(module)
+        for old in home.glob("*/"):
+            if old != directory:
+                shutil.rmtree(old)
+        return cls(directory, effort, _code_hash(module, drawing=True))
+
+    def table(self, task: Task) -> pa.Table:
+        """Return a task's result, from an earlier run where there is one."""
+        key = repr((task.table, task.label, task.inputs, self.effort))
+        path = self.directory / f"{sha256(key.encode()).hexdigest()[:24]}.parquet"
+        if path.exists():
+            self.reused += 1
+            return parquet.read_table(path)
+        table = task.compute()
+        with replacing(path) as temporary:
+            parquet.write_table(table, temporary)
+        return table
+
+    def figure(self, tables: Iterable[Path], pictures: Iterable[Path]) -> "KeptFigure":
+        """Return what is known of the experiment's figure, once its tables are written."""
+        digest = sha256(self.drawing.encode())
+        for table in tables:
+            digest.update(table.read_bytes())
+        return KeptFigure(self.directory.parent / "figure.txt", digest.hexdigest(), tuple(pictures))
+
+
+@dataclass(frozen=True)
+class KeptFigure:
+    """Whether a figure is drawn already: from the same tables, by the same code."""
+
+    mark: Path
+    digest: str
+    pictures: Sequence[Path]
+
+    def is_current(self) -> bool:
+        """Return whether the pictures are there and nothing they depend on has changed."""
+        known = self.mark.exists() and self.mark.read_text(encoding="utf-8") == self.digest
+        return known and all(picture.exists() for picture in self.pictures)
+
+    def remember(self) -> None:
+        """Note that the pictures were drawn."""
+        with replacing(self.mark) as temporary:
+            temporary.write_text(self.digest, encoding="utf-8")
+
+
+@cache
+def _code_hash(module: str, *, drawing: bool = False) -> str:
+    library = Path(dpselect.__file__).parent
+    packages = ("matplotlib",) if drawing else ("numpy", "numba")
+    digest = sha256(repr([version(package) for package in packages]).encode())
+    modules = [_file(name) for name in _reachable(module) | (PRESENTATION if drawing else set())]
+    for file in sorted([*modules, *(() if drawing else library.rglob("*.py"))]):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:24]
+
+
+def _reachable(module: str) -> set[str]:
+    """Return the module and all modules of the experiments that it imports, directly or not."""
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting.extend(_imports(name))
+    return found
+
+
+def _imports(module: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(_file(module).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "experiments":
+            # What is imported may be a module or a name inside one.
+            candidates = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            yield from (name for name in candidates if _is_computing(name))
+
+
+def _is_computing(name: str) -> bool:
+    parent = name.rpartition(".")[0]
+    return (
+        name not in PRESENTATION
+        and name != "experiments"
+        and (parent == "experiments" or _is_package(parent))
+        and find_spec(name) is not None
+    )
+
+
+def _is_package(name: str) -> bool:
+    spec = find_spec(name)
+    return spec is not None and spec.submodule_search_locations is not None
+
+
+def _file(module: str) -> Path:
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ValueError(f"module {module} has no source file")
+    return Path(spec.origin)

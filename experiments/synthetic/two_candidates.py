@@ -1,0 +1,354 @@
+"""Two candidates: is noisy max likelier to pick the worse one than a mechanism that knows both sensitivities?
+
+HG(M, M') = Pr[M picks the worse] − Pr[M' picks the worse], so it is positive where M' is better.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+import dpselect as dps
+from experiments import drawing
+from experiments.experiment import Effort, Experiment, Task
+from experiments.ledger import Claim, Finding, judge
+from experiments.scenarios import FloatArray
+from experiments.tables import Tables, where
+
+__all__ = ["GAMMA_ABLATION", "HETEROGENEITY_GAIN", "RNMH_PANELS", "STOPPING_PANELS"]
+
+EPSILON = 0.1
+GAMMA = 0.01
+BETA = 0.05
+GAMMAS = (0.5, 0.2, 0.05, 0.01, 0.001)
+EPSILONS = (0.1, 1.0, 3.0)
+GAPS = (0.1, 1.0, 2.0, 5.0)
+SENSITIVITIES = (0.1, 4.0)
+"""The range of both axes, which the paper does not print."""
+
+ROUNDING = 1e-12
+
+
+def rnmh(epsilon: float) -> dps.Mechanism:
+    """Return the naive heterogeneous noisy max."""
+    return dps.unsafe.HeterogeneousNoisyMax(epsilon=epsilon)
+
+
+def stopping(epsilon: float, gamma: float = GAMMA) -> dps.Mechanism:
+    """Return random stopping."""
+    return dps.RandomStopping(epsilon=epsilon, gamma=gamma)
+
+
+def _gain(name: str, mechanism: dps.Mechanism, epsilon: float, gap: float, effort: Effort) -> pa.Table:
+    """Return HG(RNM, mechanism) on a grid of both sensitivities, for scores 0 and ``gap``."""
+    sides = np.linspace(*SENSITIVITIES, effort.resolution)
+    sensitivities = np.stack(np.meshgrid(sides, sides), axis=-1).reshape(-1, 2)
+    scores = [0.0, gap]
+    homogeneous = dps.NoisyMax(epsilon=epsilon).pmf(scores, sensitivities)[:, 0]
+    heterogeneous = mechanism.pmf(scores, sensitivities)[:, 0]
+    rows = len(sensitivities)
+    return pa.table(
+        {
+            "panel": [name] * rows,
+            "epsilon": [epsilon] * rows,
+            "gap": [gap] * rows,
+            "sensitivity_1": sensitivities[:, 0],
+            "sensitivity_2": sensitivities[:, 1],
+            "rnm_picks_worse": homogeneous,
+            "picks_worse": heterogeneous,
+            "gain": homogeneous - heterogeneous,
+        }
+    )
+
+
+def _task(name: str, mechanism: dps.Mechanism, epsilon: float, gap: float, effort: Effort) -> Task:
+    return Task(label=name, table="gains", compute=partial(_gain, name, mechanism, epsilon, gap, effort))
+
+
+def _plan_overview(effort: Effort) -> list[Task]:
+    contestants = {
+        "RNMH (not private)": rnmh(EPSILON),
+        "RSᵧ": stopping(EPSILON),
+        "GEM": dps.GEM(epsilon=EPSILON, beta=BETA),
+        "mGEM": dps.ModifiedGEM(epsilon=EPSILON, beta=BETA),
+    }
+    return [
+        *(_task(name, mechanism, EPSILON, 1.0, effort) for name, mechanism in contestants.items()),
+        Task(label="where HG = 0", table="boundary", compute=partial(_boundary, effort)),
+    ]
+
+
+def _boundary(effort: Effort) -> pa.Table:
+    """Return, for each Δ₁, the ratio Δ₂/Δ₁ at which HG(RNM, RS_γ) is 0, found by bisection between 1 and 4."""
+    worse = np.linspace(*SENSITIVITIES, effort.resolution)
+    low, high = np.ones_like(worse), np.full_like(worse, 4.0)
+    for _ in range(40):
+        middle = (low + high) / 2
+        sensitivities = np.stack([worse, middle * worse], axis=-1)
+        homogeneous = dps.NoisyMax(epsilon=EPSILON).pmf([0.0, 1.0], sensitivities)[:, 0]
+        gains = homogeneous - stopping(EPSILON).pmf([0.0, 1.0], sensitivities)[:, 0]
+        low, high = np.where(gains < 0, middle, low), np.where(gains < 0, high, middle)
+    return pa.table({"sensitivity_1": worse, "ratio": high})
+
+
+def _plan_gammas(effort: Effort) -> list[Task]:
+    return [_task(f"γ = {gamma:g}", stopping(EPSILON, gamma), EPSILON, 1.0, effort) for gamma in GAMMAS]
+
+
+def _plan_panels(build: Callable[[float], dps.Mechanism], effort: Effort) -> list[Task]:
+    return [
+        _task(f"ε = {epsilon:g}, gap {gap:g}", build(epsilon), epsilon, gap, effort)
+        for epsilon in EPSILONS
+        for gap in GAPS
+    ]
+
+
+def _draw(columns: int, data: Tables) -> Figure:
+    table = data["gains"]
+    names = table["panel"].unique().to_pylist()
+    rows = -(-len(names) // columns)
+    figure, panels = drawing.grid(rows=rows, columns=columns, heights=(2.3,) * rows, width=2.7)
+    limit = float(np.abs(table["gain"].to_numpy()).max())
+    for position, (name, panel) in enumerate(zip(names, panels.flat, strict=True)):
+        image = drawing.heat_map(
+            panel, where(table, panel=name), x="sensitivity_1", y="sensitivity_2", value="gain", limit=limit
+        )
+        panel.set_title(name)
+        if position >= len(names) - columns:
+            panel.set_xlabel("Δ₁, of the worse")
+        if position % columns == 0:
+            panel.set_ylabel("Δ₂, of the better")
+    bar = figure.colorbar(image, ax=panels, shrink=0.9, aspect=15 * rows, pad=0.02)
+    bar.set_label("HG: blue where RNM is better")
+    return figure
+
+
+def _sides(table: pa.Table) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return Δ₁, Δ₂ and the gain."""
+    first, second, gain = (
+        np.asarray(table[name].to_numpy()) for name in ("sensitivity_1", "sensitivity_2", "gain")
+    )
+    return first, second, gain
+
+
+def _sign_shares(table: pa.Table) -> tuple[float, float]:
+    """Return in which shares of the cells with Δ₁ < Δ₂, and with Δ₁ > Δ₂, the gain has the predicted sign."""
+    first, second, gain = _sides(table)
+    above, below = second > first + ROUNDING, second < first - ROUNDING
+    return float((gain[above] > 0).mean()), float((gain[below] < 0).mean())
+
+
+def _check_closed_forms(data: Tables) -> Finding:
+    table = data["gains"]
+    first, second, _ = _sides(table)
+    epsilons, gaps = table["epsilon"].to_numpy(), table["gap"].to_numpy()
+    largest = np.maximum(first, second)
+    homogeneous = 0.5 * np.exp(-epsilons * gaps / (2 * largest))
+    heterogeneous = first / (first + second) * np.exp(-epsilons * gaps / (2 * first))
+    misses = (
+        float(np.abs(table["rnm_picks_worse"].to_numpy() - homogeneous).max()),
+        float(np.abs(table["picks_worse"].to_numpy() - heterogeneous).max()),
+    )
+    return judge(
+        {"RNM": misses[0] < 1e-10, "RNMH": misses[1] < 1e-10},
+        f"Largest difference between formula and exact law over {table.num_rows} settings: "
+        f"RNM {misses[0]:.0e}, RNMH {misses[1]:.0e}.",
+    )
+
+
+def _check_rnmh_sign(data: Tables) -> Finding:
+    above, below = _sign_shares(data["gains"])
+    return judge(
+        {"positive where Δ₁ < Δ₂": above == 1, "negative where Δ₁ > Δ₂": below == 1},
+        f"HG > 0 in {above:.1%} of the cells with Δ₁ < Δ₂, HG < 0 in {below:.1%} of those with Δ₁ > Δ₂, over all "
+        f"{len(EPSILONS) * len(GAPS)} panels; |HG| on the diagonal at most {_on_diagonal(data['gains']):.0e}.",
+    )
+
+
+def _on_diagonal(table: pa.Table) -> float:
+    first, second, gain = _sides(table)
+    return float(np.abs(gain[np.abs(first - second) < ROUNDING]).max())
+
+
+def _check_stopping_sign(data: Tables) -> Finding:
+    above, below = _sign_shares(where(data["gains"], panel="RSᵧ"))
+    ratios = data["boundary"]["ratio"].to_numpy()
+    return judge(
+        {"positive wherever Δ₁ < Δ₂": ratios.max() < 1 + 1e-6, "negative wherever Δ₁ > Δ₂": below == 1},
+        f"On the map’s cells HG > 0 in {above:.1%} of those with Δ₁ < Δ₂, HG < 0 in {below:.1%} of those with "
+        f"Δ₁ > Δ₂. By bisection, HG = 0 lies at Δ₂ = {ratios.min():.3f} Δ₁ (Δ₁ = {SENSITIVITIES[1]}) to "
+        f"{ratios.max():.3f} Δ₁ (Δ₁ = {SENSITIVITIES[0]}).",
+        "With nearly equal sensitivities RSᵧ only pays for its noise, which has a larger scale.",
+    )
+
+
+def _check_gammas(data: Tables) -> Finding:
+    table = data["gains"]
+    sizes = np.stack([np.abs(where(table, panel=f"γ = {gamma:g}")["gain"].to_numpy()) for gamma in GAMMAS])
+    first, second, _ = _sides(where(table, panel=f"γ = {GAMMAS[0]:g}"))
+    apart = np.maximum(first / second, second / first) >= 1.5
+    grows = np.asarray(np.diff(sizes, axis=0) > 0)
+    everywhere = np.asarray(grows.all(axis=0))
+    means = ", ".join(
+        f"{size:.4f} at γ = {gamma:g}" for gamma, size in zip(GAMMAS, sizes.mean(axis=1), strict=True)
+    )
+    return judge(
+        {
+            "the mean of |HG| grows at each step": bool((np.diff(sizes.mean(axis=1)) > 0).all()),
+            "in every cell |HG| grows at each step": bool(grows.all()),
+        },
+        f"Mean |HG|: {means}. |HG| grows at every step in {everywhere.mean():.1%} of the cells, and in "
+        f"{everywhere[apart].mean():.1%} of those where one sensitivity is at least 1.5 times the other.",
+        "The exceptions lie near the line HG = 0, which moves with γ: |HG| falls there before it grows again.",
+    )
+
+
+def _check_panels(name: str, data: Tables) -> Finding:
+    table = data["gains"]
+    panels = table["panel"].unique().to_pylist()
+    shares = {panel: _sign_shares(where(table, panel=panel)) for panel in panels}
+    largest = {panel: float(np.abs(where(table, panel=panel)["gain"].to_numpy()).max()) for panel in panels}
+    top = max(largest, key=lambda panel: largest[panel])
+    ahead = {panel: round(above, 3) for panel, (above, _) in shares.items()}
+    lowest = min(ahead, key=lambda panel: ahead[panel])
+    return judge(
+        {
+            f"{name} is ahead somewhere above the diagonal in all panels": all(a > 0 for a, _ in shares.values()),
+            "RNM is ahead everywhere below the diagonal": all(b == 1 for _, b in shares.values()),
+            f"{name} is ahead everywhere above the diagonal": all(a == 1 for a, _ in shares.values()),
+        },
+        f"|HG| up to {largest[top]:.3f} ({top}). {name} is ahead in {ahead[lowest]:.1%} (at {lowest}) to "
+        f"{max(ahead.values()):.1%} of the cells with Δ₁ < Δ₂.",
+    )
+
+
+def _check_stopping_panels(data: Tables) -> Finding:
+    finding = _check_panels("RSᵧ", data)
+    return Finding(
+        verdict=finding.verdict,
+        measured=finding.measured,
+        comment=(
+            f"{finding.comment} Read as: the sign pattern of the first heat map persists over ε and gap. For RNMH "
+            "it does in all twelve panels (T2). For RSᵧ the region in which it loses to RNM grows with ε · gap."
+        ),
+    )
+
+
+def _check_gem(data: Tables) -> Finding:
+    t = 2 * np.log(2 / BETA) / EPSILON
+    correct = {}
+    for name, sign in (("GEM", 1.0), ("mGEM", -1.0)):
+        table = where(data["gains"], panel=name)
+        first, second, _ = _sides(table)
+        lead = sign * t * (second - first) - table["gap"].to_numpy()
+        clear = np.abs(lead) > ROUNDING
+        favours_worse = table["picks_worse"].to_numpy() > 0.5
+        correct[name] = float((favours_worse == (lead > 0))[clear].mean())
+    worst = {name: float(where(data["gains"], panel=name)["picks_worse"].to_numpy().max()) for name in correct}
+    return judge(
+        {name: share == 1 for name, share in correct.items()},
+        f"GEM favours the worse candidate exactly where t(Δ₂ − Δ₁) > q₂ − q₁, mGEM where t(Δ₁ − Δ₂) > q₂ − q₁ "
+        f"(t = {t:.0f}): {correct['GEM']:.1%} and {correct['mGEM']:.1%} of the cells. The worse one is picked with "
+        f"probability up to {worst['GEM']:.3f} and {worst['mGEM']:.3f}.",
+    )
+
+
+_AXES = {
+    "axes": f"Δ₁ and Δ₂ from {SENSITIVITIES[0]} to {SENSITIVITIES[1]}; the paper does not print its range",
+    "numbers": "exact probabilities, not sampled; the thin line is HG = 0",
+}
+
+
+def _experiment(
+    name: str,
+    title: str,
+    caption: str,
+    choices: dict[str, str],
+    plan: Callable[[Effort], Sequence[Task]],
+    columns: int,
+    claims: Sequence[Claim],
+) -> Experiment:
+    return Experiment(
+        name=name,
+        title=title,
+        caption=caption,
+        description=(
+            "Heat maps over the sensitivity of the worse candidate (across) and of the better one (up). Red above "
+            "the diagonal, where the better candidate is the more sensitive one, and blue below."
+        ),
+        choices=choices | _AXES,
+        plan=plan,
+        draw=partial(_draw, columns),
+        claims=claims,
+    )
+
+
+HETEROGENEITY_GAIN = _experiment(
+    "two-candidates",
+    "Two candidates: RNM against RNMH, RSᵧ, GEM and mGEM",
+    "RNMH and RSᵧ beat RNM where the better candidate is the more sensitive one; so does mGEM, and GEM mirrors it.",
+    {
+        "scores": "q₁ = 0, q₂ = 1",
+        "mechanisms": f"ε = {EPSILON}, γ = {GAMMA}, β = {BETA}; GEM and mGEM are not in the paper’s figure",
+    },
+    _plan_overview,
+    4,
+    [
+        Claim(
+            id="T3",
+            text="HG(RNM, RSᵧ) has the same sign pattern (γ = 0.01, ε = 0.1, q = (0, 1)).",
+            check=_check_stopping_sign,
+        ),
+        Claim(
+            id="T7",
+            text=(
+                "With two candidates, GEM favours the wrong one when Δ₁ < Δ₂ and t is large; mGEM the mirror image."
+            ),
+            check=_check_gem,
+        ),
+    ],
+)
+
+GAMMA_ABLATION = _experiment(
+    "two-candidates-gamma",
+    "Two candidates: RSᵧ for various γ",
+    "The fewer draws RSᵧ takes, the less it knows of either candidate; small γ shows both its strength and its "
+    "weakness.",
+    {"scores": "q₁ = 0, q₂ = 1", "mechanisms": f"ε = {EPSILON}; γ = {', '.join(f'{gamma:g}' for gamma in GAMMAS)}"},
+    _plan_gammas,
+    len(GAMMAS),
+    [Claim(id="T4", text="The smaller γ, the larger |HG(RNM, RSᵧ)| (ablation over γ).", check=_check_gammas)],
+)
+
+RNMH_PANELS = _experiment(
+    "two-candidates-rnmh",
+    "Two candidates: RNMH over ε and gap",
+    "The sign pattern of RNMH is the same everywhere; its size depends on ε and on the gap between the scores.",
+    {"rows": "ε = 0.1, 1, 3", "columns": "q₂ − q₁ = 0.1, 1, 2, 5"},
+    partial(_plan_panels, rnmh),
+    len(GAPS),
+    [
+        Claim(
+            id="T1", text="Closed forms of the wrong-pick probability of RNM and RNMH.", check=_check_closed_forms
+        ),
+        Claim(id="T2", text="HG(RNM, RNMH) > 0 iff Δ₁ < Δ₂, < 0 iff Δ₁ > Δ₂.", check=_check_rnmh_sign),
+    ],
+)
+
+STOPPING_PANELS = _experiment(
+    "two-candidates-stopping",
+    "Two candidates: RSᵧ over ε and gap",
+    "RSᵧ follows RNMH at small ε; with more budget its noise of three times the scale costs more than it gains.",
+    {"rows": "ε = 0.1, 1, 3", "columns": "q₂ − q₁ = 0.1, 1, 2, 5", "mechanisms": f"γ = {GAMMA}"},
+    partial(_plan_panels, stopping),
+    len(GAPS),
+    [
+        Claim(
+            id="T5",
+            text="HG panels over ε ∈ {0.1, 1, 3} × q₂−q₁ ∈ {0.1, 1, 2, 5}, for RNMH and for RSᵧ (γ = 0.01).",
+            check=_check_stopping_panels,
+        )
+    ],
+)

@@ -1,0 +1,25 @@
+"""What many picks cost together, by other libraries' accountants.
+
+A guarantee is for one pick. :meth:`dpselect.Guarantee.compose` adds guarantees up; :func:`total_guarantee` finds
+a smaller ε for many of them, at a small δ, through dp_accounting; :func:`epsilon_per_pick` turns that round, and
+:func:`compare_noises` uses it to tell which noise to take. :func:`to_event` and :func:`to_pld` export single
+guarantees to dp_accounting, :func:`to_measurement` wraps a mechanism for OpenDP. What each conversion rests on is
+in docs/theory/accounting.md; those that would be wrong are refused.
+
+Needs the extras ``accounting`` (dp_accounting) and ``opendp``, each only where it is used.
+"""
+
+from dpselect.accounting.events import to_event, to_pld
+from dpselect.accounting.measurements import to_measurement
+from dpselect.accounting.noises import NoiseComparison, compare_noises
+from dpselect.accounting.totals import epsilon_per_pick, total_guarantee
+
+__all__ = [
+    "NoiseComparison",
+    "compare_noises",
+    "epsilon_per_pick",
+    "to_event",
+    "to_measurement",
+    "to_pld",
+    "total_guarantee",
+]

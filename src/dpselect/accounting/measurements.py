@@ -1,0 +1,104 @@
+"""Mechanisms as measurements of OpenDP."""
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpselect.accounting.events import check_exportable
+from dpselect.candidates import Numbers, read_batch
+from dpselect.guarantees import SAME_DIRECTION, Guarantee
+from dpselect.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opendp.mod import Measurement
+
+__all__ = ["to_measurement"]
+
+MeasureKind: TypeAlias = Literal["pure", "zcdp"]
+
+
+def to_measurement(
+    mechanism: Mechanism, sensitivities: Numbers, kind: MeasureKind = "pure", **public: Numbers
+) -> "Measurement":
+    """Return a private mechanism as a measurement of OpenDP, for its compositors and its ``>>``.
+
+    The measurement takes a list of scores, one for each sensitivity, and returns the index of the pick.
+
+    *Distances* are in units of the sensitivities: d(q, q') = max_a |q_a − q'_a|/Δ_a, a metric of our own
+    (``user_distance``) that names the sensitivities, so that OpenDP refuses to compose measurements that measure
+    distances differently. For monotone noisy max it is max_a (q_a − q'_a)⁺/Δ_a + max_a (q'_a − q_a)⁺/Δ_a, the same
+    where all scores move in the same direction. A transformation from data to scores has
+    ``measurement.input_domain`` and ``measurement.input_metric`` as its output space and, if the sensitivities are
+    for one person, a stability map of d people to distance d.
+
+    *The privacy map* is ``mechanism.guarantee.at_distance(d)``, ε for max-divergence and ρ for zero-concentrated
+    divergence, for every real d ≥ 0.
+
+    OpenDP cannot check any of this, and wants to be told that you know: ``dp.enable_features("contrib",
+    "honest-but-curious")``. Each invocation draws fresh randomness.
+
+    Args:
+        mechanism: Any private mechanism.
+        sensitivities: One number for each candidate.
+        kind: ``"pure"`` for ``max_divergence``, ``"zcdp"`` for ``zero_concentrated_divergence``.
+        **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
+
+    Raises:
+        ValueError: If the mechanism is not private, or ``kind`` does not fit its guarantee.
+
+    Example:
+        >>> import opendp.prelude as dp, dpselect as dps
+        >>> from dpselect import accounting
+        >>> dp.enable_features("contrib", "honest-but-curious")
+        >>> measurement = accounting.to_measurement(dps.GEM(epsilon=1.0), [1.0, 0.1, 0.3])
+        >>> twice = dp.c.make_composition([measurement, measurement])
+        >>> len(twice([0.2, 0.9, 0.5])), twice.map(1.0)
+        (2, 2.0)
+
+    References:
+        docs/theory/accounting.md (the privacy map).
+    """
+    guarantee = mechanism.guarantee
+    check_exportable(guarantee)
+    if kind not in {"pure", "zcdp"}:
+        raise ValueError(f"kind must be 'pure' or 'zcdp', not {kind!r}")
+    if kind == "pure" and guarantee.delta > 0:
+        raise ValueError("kind must be 'zcdp' where δ > 0: max-divergence has no room for a δ")
+    if kind == "zcdp" and guarantee.rho is None:
+        raise ValueError("kind must be 'pure': no ρ is proven, and none follows from ε where δ > 0")
+    if "randomness" in public:
+        raise ValueError("randomness must not be set: each invocation is a release of its own, and draws its own")
+    pick: Callable[..., Any] = mechanism.select
+    widths = np.asarray(sensitivities, dtype=np.float64)
+    if widths.ndim != 1:
+        raise ValueError("sensitivities must be one number for each candidate")
+    read_batch(np.zeros(widths.size), widths)  # refuses bad sensitivities now, not at the first release
+    import opendp.prelude as dp  # noqa: PLC0415 - an extra, and a second to import
+
+    def loss(distance: float) -> float:
+        scaled = guarantee.at_distance(distance)
+        if kind == "pure" or scaled.rho is None:
+            return scaled.epsilon
+        return scaled.rho
+
+    return dp.m.make_user_measurement(
+        input_domain=dp.vector_domain(dp.atom_domain(T=float, nan=False), size=widths.size),
+        input_metric=dp.user_distance(_metric_name(guarantee, widths)),
+        output_measure=dp.max_divergence() if kind == "pure" else dp.zero_concentrated_divergence(),
+        function=lambda scores: int(pick(scores, widths, **public)),
+        privacy_map=loss,
+        TO="usize",
+    )
+
+
+def _metric_name(guarantee: Guarantee, widths: NDArray[np.float64]) -> str:
+    """Return a name that two measurements share only if they measure distances alike."""
+    digest = hashlib.blake2b(widths.astype("<f8").tobytes(), digest_size=16).hexdigest()
+    formula = "max |q_a − q'_a|/Δ_a"
+    if guarantee.neighbours == SAME_DIRECTION:
+        formula = "max (q_a − q'_a)⁺/Δ_a + max (q'_a − q_a)⁺/Δ_a"
+    return f"{formula} over {widths.size} candidates, sensitivities {digest}"

@@ -1,0 +1,21 @@
+"""Is it really private? Exact privacy losses, a search for the worst neighbours, and audits of samplers.
+
+Exact probabilities make privacy a deterministic test. :func:`privacy_loss` and :func:`privacy_profile` compare a
+mechanism's laws on two neighbouring sets of scores; :func:`audit` searches for the neighbours on which they
+differ most; :func:`audit_sampler` puts draws to the test, also those of other libraries.
+"""
+
+from dpselect.auditing.losses import PrivacyLoss, privacy_loss, privacy_profile
+from dpselect.auditing.samplers import Sampler, SamplerAudit, audit_sampler
+from dpselect.auditing.search import Audit, audit
+
+__all__ = [
+    "Audit",
+    "PrivacyLoss",
+    "Sampler",
+    "SamplerAudit",
+    "audit",
+    "audit_sampler",
+    "privacy_loss",
+    "privacy_profile",
+]

@@ -1,0 +1,376 @@
+"""How good a pick is at least, but for a chance of β: bounds that need no probabilities, only formulas.
+
+All come from one fact about noisy max over k levels: :func:`reach`. docs/theory/utility-bounds.md has the proofs,
+and says where published bounds hold and how loose they are. Where scores are at hand,
+:func:`dpselect.error_quantile` gives the exact number in place of a bound.
+
+**Not private**: whatever takes scores reveals them. :func:`reach` takes none, so neither does noisy max's bound
+on the error, 2 · max Δ/ε · reach: it can be known, and published, beforehand.
+"""
+
+import math
+from functools import singledispatch
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from dpselect import parameters as check
+from dpselect.candidates import MOST_CANDIDATES, Batch, Numbers, read_batch
+from dpselect.kernels.arrays import FloatArray
+from dpselect.mechanisms import GEM, CombinedGEM, Mechanism, ModifiedGEM, NoisyMax, StandardizedNoisyMax
+from dpselect.mechanisms.composition import tilts
+from dpselect.parameters import Noise
+
+__all__ = [
+    "gem_floors",
+    "gem_worse_than_noisy_max",
+    "gem_worse_than_uniform",
+    "guaranteed_score",
+    "published_gem_worse_than_noisy_max",
+    "published_gem_worse_than_uniform",
+    "reach",
+]
+
+
+def reach(candidates: int, *, beta: float = 0.05, noise: Noise = "exponential") -> float:
+    """Return how far the pick of a noisy max trails the best level, in scales of the noise, but for a chance of β.
+
+    Noisy max over k levels with independent noise of scale one picks a level at least max − L with probability at
+    least 1 − β, whatever the levels:
+
+        exponential   L = log((k − 1)/(2β))
+        Gumbel        L = log((k − 1)(1 − β)/β)
+        Laplace       L solves (k − 1)(2 + L) e^−L / 4 = β
+
+    and 0 where that is negative. The worst case is one best level and k − 1 that trail it by L. Gumbel's L is exact
+    there, the exponential's too large by less than β (for β ≤ ½). The textbook's log(k/β) is larger than both. For
+    Laplace noise it is too small.
+
+    Privacy:
+        Public numbers only.
+
+    Cost:
+        O(1).
+
+    Args:
+        candidates: How many there are, k.
+        beta: The chance that the bound fails.
+        noise: ``"exponential"``, ``"laplace"`` or ``"gumbel"``.
+
+    Example:
+        >>> import dpselect as dps
+        >>> round(dps.bounds.reach(100), 2)  # noisy max errs by at most 2 · max Δ/ε times as much
+        6.9
+
+    References:
+        docs/theory/utility-bounds.md; R. McKenna, D. Sheldon, Permute-and-Flip, 2020, for the worst case.
+    """
+    size = check.count("candidates", candidates, most=MOST_CANDIDATES)
+    return _reach(size, check.inside_unit_interval("beta", beta), check.noise("noise", noise))
+
+
+def guaranteed_score(
+    mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, *, beta: float = 0.05, **public: Numbers
+) -> Any:  # noqa: ANN401 - a float, or an array with one for each row
+    """Return a score that the pick has at least, with probability 1 − β or more, one for each row.
+
+    With L = :func:`reach`, ρ = 2L/ε, y = q + o − tΔ, and t the mechanism's:
+
+        noisy max       max y − ρ · max Δ − max_a {o_a − tΔ_a}         (ρ = L/ε if monotone)
+        GEM             max_j {y_j − ρΔ_j} − max_a {o_a + (ρ − t)Δ_a}  (modified GEM: its own t, which is negative)
+        combined GEM    the lesser of both GEMs at the pick's budget
+        standardized    min_a {c_a + Δ_a (max_j {(q_j − c_j)/Δ_j + 2b_j/ε} − 2b_a/ε − ρ)}, all Δ > 0
+
+    A number below the lowest score says nothing. It is never below what is published for GEM (:func:`gem_floors`).
+
+    Privacy:
+        **Not private**: it reveals scores.
+
+    Cost:
+        O(k).
+
+    Args:
+        mechanism: One of the above, with any tilt and any noise.
+        scores: The scores, in any form that ``mechanism.pmf`` accepts.
+        sensitivities: The sensitivities.
+        beta: The chance that the bound fails; it need not be the mechanism's own β, which sets t.
+        **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
+
+    Raises:
+        ValueError: For other mechanisms: no such bound is known for them.
+
+    Example:
+        >>> import dpselect as dps
+        >>> scores, sensitivities = [1.0, 0.9, 0.0], [1.0, 0.01, 0.01]
+        >>> float(dps.bounds.guaranteed_score(dps.GEM(epsilon=1.0), scores, sensitivities).round(3))
+        0.78
+        >>> float(dps.error_quantile(dps.GEM(epsilon=1.0), scores, sensitivities, 0.95).round(3))  # exactly: 0.9
+        0.1
+
+    References:
+        docs/theory/utility-bounds.md. S. Raskhodnikova, A. Smith, Efficient Lipschitz extensions, 2015 (GEM).
+    """
+    chance = check.inside_unit_interval("beta", beta)
+    taken = signature(mechanism.pmf).bind(scores, sensitivities, **public)  # refuses what it does not take
+    batch = read_batch(scores, sensitivities, **taken.kwargs)
+    return batch.restore_rows(_guarantee(mechanism, batch, chance))
+
+
+def gem_floors(
+    scores: Numbers, sensitivities: Numbers, *, epsilon: float, tilt: float = 1.0, beta: float = 0.05
+) -> Any:  # noqa: ANN401 - the form of the scores
+    """Return, for each candidate a, the score that GEM's pick is published to have at least if it is a.
+
+        floor_a = max_j {q_j − Δ_a (ρ − t) − Δ_j (ρ + t)},   ρ = 2 log(k/β)/ε,   t = tilt · ρ
+
+    With probability at least 1 − β the pick's score is at least its own floor. GEM proper (tilt = 1) has the same
+    floor for all, max_j {q_j − 4Δ_j log(k/β)/ε}; modified GEM's is q_* − 4Δ_a log(k/β)/ε, so its error is bounded
+    by the sensitivity of what it picks. The bound is right for exponential and Gumbel noise, if loose, and wrong
+    for Laplace noise: see :func:`reach`.
+
+    Privacy:
+        **Not private**: it reveals scores.
+
+    Cost:
+        O(k).
+
+    Args:
+        scores: An array (last axis candidates), ragged rows ``(values, offsets)``, or an Arrow list array.
+        sensitivities: The sensitivities, which broadcast against scores.
+        epsilon: GEM's budget.
+        tilt: GEM's tilt.
+        beta: The chance that the bound fails, which is also GEM's β.
+
+    Example:
+        >>> import dpselect as dps
+        >>> dps.bounds.gem_floors([1.0, 0.9, 0.0], [1.0, 0.01, 0.01], epsilon=1.0).round(3)
+        array([0.736, 0.736, 0.736])
+
+    References:
+        S. Raskhodnikova, A. Smith, Efficient Lipschitz extensions, 2015.
+        D. Antonova et al., Private selection with heterogeneous sensitivities, 2025 (any t).
+    """
+    slope = check.real("tilt", tilt)
+    batch = read_batch(scores, sensitivities)
+    rho = _rho(batch, epsilon, beta)
+    q, deltas = batch.spread(batch.table.scores), batch.spread(batch.table.sensitivities)
+    t = slope * rho
+    best = batch.largest(q - deltas * np.repeat(rho + t, batch.sizes))
+    return batch.restore_candidates(np.repeat(best, batch.sizes) - deltas * np.repeat(rho - t, batch.sizes))
+
+
+def gem_worse_than_noisy_max(scores: Numbers, sensitivities: Numbers, *, epsilon: float, beta: float = 0.05) -> Any:  # noqa: ANN401 - a truth value, or an array with one for each row
+    """Tell whether GEM's published bound is below noisy max's, for each row.
+
+        max_j {q_j − 4Δ_j λ} < q_* − 2 max Δ λ,   λ = log(k/β)/ε
+
+    that is, Δ_j > max Δ/2 − (q_* − q_j)/(4λ) for *every* j. The published condition looks at the best candidate
+    only (:func:`published_gem_worse_than_noisy_max`): necessary, but not sufficient.
+
+    Privacy:
+        **Not private**: it reveals something about scores.
+
+    Cost:
+        O(k).
+
+    Example:
+        >>> import dpselect as dps
+        >>> bool(dps.bounds.gem_worse_than_noisy_max([1.0, 0.9], [1.0, 0.01], epsilon=1.0))  # the second saves it
+        False
+        >>> bool(dps.bounds.published_gem_worse_than_noisy_max([1.0, 0.9], [1.0, 0.01]))
+        True
+
+    References:
+        D. Antonova et al., Private selection with heterogeneous sensitivities, 2025, appendix; corrected in
+        docs/theory/utility-bounds.md.
+    """
+    batch = read_batch(scores, sensitivities)
+    rho = _rho(batch, epsilon, beta)
+    q, deltas = batch.spread(batch.table.scores), batch.spread(batch.table.sensitivities)
+    shortfalls = np.repeat(batch.largest(q), batch.sizes) - q
+    least_loss = -batch.largest(-(shortfalls + 2 * deltas * np.repeat(rho, batch.sizes)))
+    return batch.restore_rows(least_loss > rho * batch.largest(deltas))
+
+
+def gem_worse_than_uniform(scores: Numbers, sensitivities: Numbers, *, epsilon: float, beta: float = 0.05) -> Any:  # noqa: ANN401 - a truth value, or an array with one for each row
+    """Tell whether GEM's published bound is below the lowest score, the worst that any pick can do, for each row.
+
+        max_j {q_j − 4Δ_j λ} < q_−,   λ = log(k/β)/ε
+
+    that is, Δ_j > (q_j − q_−)/(4λ) for *every* j. Then the bound says nothing. The published condition looks at the
+    best candidate only (:func:`published_gem_worse_than_uniform`): necessary, but not sufficient.
+
+    Privacy:
+        **Not private**: it reveals something about scores.
+
+    Cost:
+        O(k).
+
+    Example:
+        >>> import dpselect as dps
+        >>> bool(dps.bounds.gem_worse_than_uniform([1.0, 0.9, 0.0], [1.0, 0.01, 1.0], epsilon=1.0))
+        False
+        >>> bool(dps.bounds.published_gem_worse_than_uniform([1.0, 0.9, 0.0], [1.0, 0.01, 1.0], epsilon=1.0))
+        True
+
+    References:
+        D. Antonova et al., Private selection with heterogeneous sensitivities, 2025, appendix; corrected in
+        docs/theory/utility-bounds.md.
+    """
+    batch = read_batch(scores, sensitivities)
+    rho = _rho(batch, epsilon, beta)
+    q, deltas = batch.spread(batch.table.scores), batch.spread(batch.table.sensitivities)
+    lowest = -batch.largest(-q)
+    rises = q - np.repeat(lowest, batch.sizes)
+    return batch.restore_rows(batch.largest(rises - 2 * deltas * np.repeat(rho, batch.sizes)) < 0)
+
+
+def published_gem_worse_than_noisy_max(scores: Numbers, sensitivities: Numbers) -> Any:  # noqa: ANN401
+    """Tell whether the best candidate's sensitivity exceeds half of the largest: Δ_* > max Δ/2, for each row.
+
+    Published as the condition for GEM's bound to be worse than noisy max's. It is necessary, but not sufficient:
+    see :func:`gem_worse_than_noisy_max`. Where several candidates are best, Δ_* is the least of theirs.
+
+    Privacy:
+        **Not private**: it tells something about which candidate is best.
+
+    Cost:
+        O(k).
+
+    Example:
+        >>> import dpselect as dps
+        >>> dps.bounds.published_gem_worse_than_noisy_max([[1.0, 0.0], [0.0, 1.0]], [0.2, 1.0])
+        array([False,  True])
+
+    References:
+        D. Antonova et al., Private selection with heterogeneous sensitivities, 2025, appendix.
+    """
+    batch = read_batch(scores, sensitivities)
+    largest = batch.largest(batch.spread(batch.table.sensitivities))
+    return batch.restore_rows(2 * _sensitivity_of_best(batch) > largest)
+
+
+def published_gem_worse_than_uniform(
+    scores: Numbers, sensitivities: Numbers, *, epsilon: float, beta: float = 0.05
+) -> Any:  # noqa: ANN401 - a truth value, or an array with one for each row
+    """Tell whether Δ_* > (q_* − q_−) ε/(4 log(k/β)), q_− being the lowest score, for each row.
+
+    Published as the condition for GEM's bound to be worse than a random pick at its worst. It is necessary, but not
+    sufficient: see :func:`gem_worse_than_uniform`. Where several candidates are best, Δ_* is the least of theirs.
+
+    Privacy:
+        **Not private**: it reveals something about scores.
+
+    Cost:
+        O(k).
+
+    Example:
+        >>> import dpselect as dps
+        >>> bool(dps.bounds.published_gem_worse_than_uniform([1.0, 0.0], [0.01, 1.0], epsilon=1.0))
+        False
+
+    References:
+        D. Antonova et al., Private selection with heterogeneous sensitivities, 2025, appendix.
+    """
+    batch = read_batch(scores, sensitivities)
+    rho = _rho(batch, epsilon, beta)
+    q = batch.spread(batch.table.scores)
+    return batch.restore_rows(2 * rho * _sensitivity_of_best(batch) > batch.largest(q) + batch.largest(-q))
+
+
+# --- Formulas ---------------------------------------------------------------------------------------------
+
+
+def _reach(size: int, beta: float, noise: Noise) -> float:
+    rivals = size - 1
+    if noise == "exponential":
+        return math.log(max(1.0, rivals / (2 * beta)))
+    if noise == "gumbel":
+        return math.log(max(1.0, rivals * (1 - beta) / beta))
+    distance = 0.0
+    for _ in range(STEPS):  # L = log((k − 1)(2 + L)/(4β)): each step halves the error at least
+        distance = math.log(max(1.0, rivals * (2 + distance) / (4 * beta)))
+    return distance
+
+
+STEPS = 64
+
+
+def _reaches(batch: Batch, beta: float, noise: Noise) -> FloatArray:
+    sizes, places = np.unique(batch.sizes, return_inverse=True)
+    return np.array([_reach(size, beta, noise) for size in sizes.tolist()], dtype=np.float64)[places]
+
+
+def _rho(batch: Batch, epsilon: float, beta: float) -> FloatArray:
+    """Return the published ρ = 2 log(k/β)/ε of each row."""
+    budget = check.positive("epsilon", epsilon)
+    return 2 * np.log(batch.sizes / check.inside_unit_interval("beta", beta)) / budget
+
+
+def _sensitivity_of_best(batch: Batch) -> FloatArray:
+    """Return Δ_* of each row; where several candidates are best, the least of theirs."""
+    q, deltas = batch.spread(batch.table.scores), batch.spread(batch.table.sensitivities)
+    best = q == np.repeat(batch.largest(q), batch.sizes)
+    return -batch.largest(np.where(best, -deltas, -np.inf))
+
+
+@singledispatch
+def _guarantee(mechanism: object, batch: Batch, beta: float) -> FloatArray:  # noqa: ARG001
+    raise ValueError(
+        f"mechanism must be a noisy max or a GEM, since no bound is known for {type(mechanism).__name__}: "
+        "dpselect.error_quantile gives the exact number"
+    )
+
+
+@_guarantee.register
+def _(mechanism: NoisyMax, batch: Batch, beta: float) -> FloatArray:
+    q, deltas, offsets = _columns(batch)
+    t = np.repeat(tilts(batch, mechanism.tilt * 2 / mechanism.epsilon, mechanism.beta), batch.sizes)
+    free = offsets - t * deltas
+    budget = mechanism.epsilon if mechanism.monotone else mechanism.epsilon / 2
+    rho = _reaches(batch, beta, mechanism.noise) / budget
+    return batch.largest(q + free) - rho * batch.largest(deltas) - batch.largest(free)
+
+
+@_guarantee.register
+def _(mechanism: GEM, batch: Batch, beta: float) -> FloatArray:
+    q, deltas, offsets = _columns(batch)
+    t = np.repeat(tilts(batch, mechanism.tilt * 2 / mechanism.epsilon, mechanism.beta), batch.sizes)
+    rho = np.repeat(2 * _reaches(batch, beta, mechanism.noise) / mechanism.epsilon, batch.sizes)
+    return batch.largest(q + offsets - (rho + t) * deltas) - batch.largest(offsets + (rho - t) * deltas)
+
+
+@_guarantee.register
+def _(mechanism: ModifiedGEM, batch: Batch, beta: float) -> FloatArray:
+    return _guarantee(GEM(epsilon=mechanism.epsilon, beta=mechanism.beta, tilt=-1), batch, beta)
+
+
+@_guarantee.register
+def _(mechanism: CombinedGEM, batch: Batch, beta: float) -> FloatArray:
+    both = (GEM(epsilon=mechanism.pick_epsilon, beta=mechanism.beta, tilt=tilt) for tilt in (-1, 1))
+    modified, original = (_guarantee(gem, batch, beta) for gem in both)
+    return np.minimum(modified, original)
+
+
+@_guarantee.register
+def _(mechanism: StandardizedNoisyMax, batch: Batch, beta: float) -> FloatArray:
+    q, deltas, anchors = _columns(batch)
+    if not (deltas > 0).all():
+        raise ValueError("sensitivities must be positive for the bound of standardized noisy max")
+    if mechanism.anchor_weight != 0 and not batch.has_public:
+        raise ValueError("anchors must be given where anchor_weight is not 0")
+    sizes, unit = batch.sizes, 2 / mechanism.epsilon
+    widest = np.repeat(batch.largest(deltas), sizes)
+    farthest = np.maximum(np.repeat(batch.largest(np.abs(anchors)), sizes), 1 / check.LARGEST)
+    tilt = np.repeat(tilts(batch, mechanism.tilt, mechanism.beta), sizes)
+    weight = np.repeat(tilts(batch, mechanism.anchor_weight, mechanism.beta), sizes)
+    free = unit * (weight * anchors / farthest - tilt * deltas / widest)
+    level = batch.largest((q - anchors) / deltas + free) - unit * _reaches(batch, beta, mechanism.noise)
+    return -batch.largest(-(anchors + deltas * (np.repeat(level, sizes) - free)))
+
+
+def _columns(batch: Batch) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return scores, sensitivities and public numbers, flat."""
+    scores, sensitivities, public, _ = batch.table
+    return batch.spread(scores), batch.spread(sensitivities), batch.spread(public)

@@ -1,0 +1,165 @@
+"""One SQL layer over two databases: SQLite, which needs nothing, and PostgreSQL for teams.
+
+The statements are the same for both, with ``?`` for parameters. What differs is here: how to connect, how a charger
+keeps others waiting, and how errors are told.
+"""
+
+import os
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+__all__ = ["Database", "DatabaseError", "open_postgres", "open_sqlite"]
+
+APPLICATION = 0x64707365
+"""What SQLite files of this library carry in their header: "dpse"."""
+
+PATIENCE = 60.0
+"""Seconds that a charger waits for others."""
+
+
+class DatabaseError(ValueError):
+    """The database cannot be used; the message says why, in words for whoever runs it."""
+
+    exit_code = 5
+
+
+class Database(Protocol):
+    """A connection."""
+
+    lock_rows: str
+    """What makes a ``SELECT`` keep other transactions from the rows it returns, where ``transaction`` does not."""
+
+    def execute(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows."""
+
+    def transaction(self) -> Any:  # noqa: ANN401 - a context manager
+        """Run a block as one transaction: committed at its end, undone if it raises."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class SQLite:
+    """A SQLite file. Its transactions take turns: ``BEGIN IMMEDIATE`` waits until nobody else writes."""
+
+    lock_rows = ""
+
+    def __init__(self, path: Path) -> None:
+        self._name = path.name
+        with self._errors():
+            self._connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+            self._connection.execute("PRAGMA synchronous = EXTRA")  # on the disk before a charge counts as made
+            self._connection.execute("PRAGMA foreign_keys = ON")
+
+    def execute(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows."""
+        with self._errors():
+            return self._connection.execute(statement, parameters).fetchall()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Run a block as one transaction."""
+        self.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.rollback()
+            raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise DatabaseError(f"the budget {self._name!r} cannot be used: {error}") from None
+
+
+def open_sqlite(path: Path, *, create: bool) -> SQLite:
+    """Open a ledger's file, or make one that only its owner can read.
+
+    Raises:
+        ValueError: If it is not there (or is, and was to be created), is damaged, or belongs to something else.
+    """
+    if create:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    elif not path.is_file():
+        raise DatabaseError(f"there is no budget {str(path)!r}: make one with `dpselect budget create`")
+    database = SQLite(path)
+    try:
+        _check_sqlite(database, path.name, create=create)
+        if create:
+            database.execute(f"PRAGMA application_id = {APPLICATION}")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _check_sqlite(database: SQLite, name: str, *, create: bool) -> None:
+    [[application]] = database.execute("PRAGMA application_id")
+    [[tables]] = database.execute("SELECT count(*) FROM sqlite_master")
+    if tables and application != APPLICATION:
+        raise DatabaseError(f"{name!r} is a database of something else, not a budget")
+    if not tables and not create:
+        raise DatabaseError(f"{name!r} is empty, and not a budget: make one with `dpselect budget create`")
+    [[sound], *_] = database.execute("PRAGMA quick_check(1)")
+    if sound != "ok":
+        raise DatabaseError(f"the budget {name!r} is damaged ({sound}): restore it from a copy")
+
+
+class Postgres:
+    """A PostgreSQL database. Chargers of one population wait for each other at its row."""
+
+    lock_rows = " FOR UPDATE"
+
+    def __init__(self, url: str) -> None:
+        try:
+            import psycopg  # noqa: PLC0415 - an extra
+        except ModuleNotFoundError:
+            raise DatabaseError("a budget in PostgreSQL needs psycopg: pip install 'dpselect[postgres]'") from None
+        self._failed = psycopg.Error
+        self._name = re.sub(r"//[^@/]*@", "//", url)  # never a password in a message
+        with self._errors():
+            self._connection = psycopg.connect(url, autocommit=True, connect_timeout=int(PATIENCE))
+            self._connection.execute(f"SET lock_timeout = '{int(PATIENCE)}s'")
+            self._connection.execute("SET synchronous_commit = on")
+
+    def execute(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows."""
+        with self._errors():
+            cursor = self._connection.execute(statement.replace("?", "%s"), parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Run a block as one transaction."""
+        with self._errors(), self._connection.transaction():
+            yield
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except self._failed as error:
+            [line, *_] = str(error).strip().splitlines() or [type(error).__name__]
+            raise DatabaseError(f"the budget at {self._name!r} cannot be used: {line}") from None
+
+
+def open_postgres(url: str) -> Postgres:
+    """Connect to a PostgreSQL database."""
+    return Postgres(url)

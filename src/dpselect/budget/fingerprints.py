@@ -1,0 +1,33 @@
+"""What a release was computed from, as a short text."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+__all__ = ["fingerprint_files"]
+
+CHUNK = 1 << 22
+
+
+def fingerprint_files(files: Iterable[Path], settings: Mapping[str, object]) -> str:
+    """Return a fingerprint of the contents of files and of settings: 32 hexadecimal digits.
+
+    Names and places of files do not count, their order does. Two inputs with one fingerprint are the same inputs
+    but for a chance of about 2⁻¹²⁸. It is a hash of private data: of little use to who does not have them, but able
+    to confirm a guess of *all* of them, so keep the ledger as you would keep any internal record.
+
+    Example:
+        >>> first = fingerprint_files([], {"mechanism": "GEM(epsilon=1.0)"})
+        >>> len(first), first == fingerprint_files([], {"mechanism": "GEM(epsilon=2.0)"})
+        (32, False)
+    """
+    digest = hashlib.blake2b(digest_size=16, person=b"dpselect inputs")
+    digest.update(json.dumps(settings, sort_keys=True).encode())
+    for path in files:
+        content = hashlib.blake2b(digest_size=32)
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                content.update(chunk)
+        digest.update(content.digest())
+    return digest.hexdigest()

@@ -1,0 +1,417 @@
+"""The ledger: populations with a cap, and what was released about them."""
+
+import dataclasses
+import getpass
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import dpselect.parameters as check
+from dpselect.budget.databases import Database, DatabaseError, open_postgres, open_sqlite
+from dpselect.budget.keys import KeyStore
+from dpselect.guarantees import Guarantee, compose_counted
+
+__all__ = [
+    "BudgetError",
+    "BudgetExhaustedError",
+    "Ledger",
+    "LedgerError",
+    "Release",
+    "ReleaseConflictError",
+    "Statement",
+]
+
+FORMAT = "dpselect budget 1"
+
+SLACK = 1e-12
+"""How far, in proportion, a sum may exceed a cap: ten releases of the float 0.1 cost more than 1, by 10⁻¹⁶."""
+
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS ledger (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    """CREATE TABLE IF NOT EXISTS populations (
+        name TEXT PRIMARY KEY, epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
+        made TEXT NOT NULL, releases INTEGER NOT NULL, head TEXT NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS releases (
+        population TEXT NOT NULL REFERENCES populations (name), number INTEGER NOT NULL, name TEXT NOT NULL,
+        fingerprint TEXT NOT NULL, mechanism TEXT NOT NULL, guarantee TEXT NOT NULL,
+        units_per_person INTEGER NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL, made TEXT NOT NULL,
+        key_id TEXT NOT NULL, head TEXT NOT NULL,
+        PRIMARY KEY (population, number), UNIQUE (population, name))""",
+)
+COLUMNS = "name, fingerprint, mechanism, guarantee, units_per_person, who, what, made, key_id"
+
+
+class BudgetError(ValueError):
+    """A release is refused."""
+
+    exit_code = 4
+
+
+class BudgetExhaustedError(BudgetError):
+    """There is not enough left."""
+
+
+class ReleaseConflictError(BudgetError):
+    """The name belongs to a release of other inputs."""
+
+
+class LedgerError(DatabaseError):
+    """The ledger is damaged, foreign, or of another version."""
+
+
+class Guaranteed(Protocol):
+    """Anything with a guarantee: a mechanism."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """One release: what, of which inputs, at which price, by whom and when."""
+
+    name: str
+    fingerprint: str
+    mechanism: str
+    guarantee: Guarantee
+    units_per_person: int
+    who: str
+    what: str
+    made: str
+    key_id: str
+    key: bytes | None = field(default=None, repr=False)
+    """The key of its randomness; only in what :meth:`Ledger.charge` returns."""
+    charged: bool = False
+    """Whether this very call has paid for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """The state of a population's budget."""
+
+    population: str
+    epsilon_cap: float
+    delta_cap: float
+    spent: Guarantee | None
+    """All releases together; ``None`` if there are none."""
+    releases: tuple[Release, ...]
+
+    @property
+    def epsilon_spent(self) -> float:
+        """The ε of all releases together."""
+        return 0.0 if self.spent is None else self.spent.epsilon
+
+
+class Ledger:
+    """Budgets of populations, in a SQLite file or a PostgreSQL database.
+
+    ε, δ and ρ of all releases about one population are composed by :meth:`dpselect.Guarantee.compose`, or, if the
+    cap allows a δ, by :func:`dpselect.accounting.total_guarantee`. A release is one pick for each unit, charged
+    once: right if a person's data move the scores of one unit only. If of several, say of how many
+    (``units_per_person``).
+
+    Privacy:
+        At no time does the ledger hold a release that would exceed the cap, whatever crashes and whoever races;
+        nothing stops somebody who does not ask it.
+
+    Cost:
+        A charge is one transaction; milliseconds. It reads all releases of the population and checks their chain
+        of checksums, so that a damaged ledger is noticed before it is relied on.
+
+    Example:
+        See :mod:`dpselect.budget`.
+
+    References:
+        docs/decisions/0008-charge-before-release.md
+    """
+
+    def __init__(self, database: Database, keys: KeyStore) -> None:
+        self._database = database
+        self.keys = keys
+
+    @classmethod
+    def create(cls, location: str | Path, *, keys: Path | None = None) -> Self:
+        """Make a ledger, or open one that is there: a file, or a URL like ``postgresql://host/name``.
+
+        Keys are kept in ``keys``; for a file by default beside it, in a directory ending in ``.keys``.
+        """
+        return cls._open(location, keys, create=True)
+
+    @classmethod
+    def open(cls, location: str | Path, *, keys: Path | None = None) -> Self:
+        """Open a ledger that was created before: a typing error must not start an empty one."""
+        return cls._open(location, keys, create=False)
+
+    @classmethod
+    def _open(cls, location: str | Path, keys: Path | None, *, create: bool) -> Self:
+        if str(location).startswith(("postgresql://", "postgres://")):
+            if keys is None:
+                raise LedgerError("keys must name a directory for a budget in PostgreSQL")
+            database: Database = open_postgres(str(location))
+        else:
+            path = Path(location)
+            keys = keys or path.with_name(path.name + ".keys")
+            database = open_sqlite(path, create=create)
+        ledger = cls(database, KeyStore(keys))
+        try:
+            ledger._prepare(create=create)
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger
+
+    def _prepare(self, *, create: bool) -> None:
+        if create:
+            with self._database.transaction():
+                for statement in TABLES:
+                    self._database.execute(statement)
+                self._database.execute(
+                    "INSERT INTO ledger (name, value) VALUES ('format', ?) ON CONFLICT (name) DO NOTHING", FORMAT
+                )
+        try:
+            rows = self._database.execute("SELECT value FROM ledger WHERE name = 'format'")
+        except DatabaseError:
+            raise LedgerError(
+                "this is not a budget, or not a whole one: make one with `dpselect budget create`"
+            ) from None
+        if rows != [(FORMAT,)]:
+            raise LedgerError("this budget was made by another version of dpselect")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- Populations ---------------------------------------------------------------------------------------
+
+    def add_population(self, name: str, *, epsilon: float, delta: float = 0.0) -> None:
+        """Add a population with a cap. Adding it again with the same cap changes nothing."""
+        if not isinstance(name, str) or not name:
+            raise ValueError("name must be a text that is not empty")
+        cap = check.positive("epsilon", epsilon)
+        share = check.share("delta", delta)
+        if share == 1:
+            raise ValueError("delta must be below 1: at 1 nothing is promised")
+        head = _head("", [name, cap, share])
+        with self._database.transaction():
+            self._database.execute(
+                "INSERT INTO populations (name, epsilon, delta, made, releases, head) VALUES (?, ?, ?, ?, 0, ?) "
+                "ON CONFLICT (name) DO NOTHING",
+                *(name, cap, share, _now(), head),
+            )
+            [stored] = self._database.execute("SELECT epsilon, delta FROM populations WHERE name = ?", name)
+        if stored != (cap, share):
+            raise BudgetError(f"{name!r} is there already, with a cap of ε = {stored[0]:g}, δ = {stored[1]:g}")
+
+    def populations(self) -> list[str]:
+        """Return the names of all populations."""
+        return [name for (name,) in self._database.execute("SELECT name FROM populations ORDER BY name")]
+
+    def statement(self, population: str) -> Statement:
+        """Return what was released about a population, what it cost, and the cap."""
+        with self._database.transaction():
+            return self._read(population, "")
+
+    # --- Releases ------------------------------------------------------------------------------------------
+
+    def charge(
+        self,
+        population: str,
+        release: str,
+        mechanism: Guaranteed,
+        *,
+        fingerprint: str,
+        units_per_person: int = 1,
+        who: str | None = None,
+        what: str = "",
+        key_id: str | None = None,
+    ) -> Release:
+        """Pay for a release and return its key; pay nothing if it was paid for with the same inputs before.
+
+        Args:
+            population: Whose data are used.
+            release: The release's name, your own, such as a date. The same name stands for the same release.
+            mechanism: The mechanism, whose guarantee is charged.
+            fingerprint: Tells inputs apart, such as :func:`fingerprint_files` returns.
+            units_per_person: How many units' scores one person's data can move.
+            who: Who releases; by default the user of this process.
+            what: What it is for, in words.
+            key_id: A key stored before, for picks computed but not yet released; absent, a fresh one. If the
+                release was paid for before, what is returned is *its* key.
+
+        Raises:
+            BudgetExhaustedError: If it would exceed the cap.
+            ReleaseConflictError: If the name belongs to a release of other inputs or another mechanism.
+        """
+        asked = self._ask(release, mechanism, fingerprint, units_per_person, who, what)
+        fresh = key_id is None
+        stored_id = self.keys.new() if key_id is None else key_id  # on the disk before it is relied on
+        try:
+            with self._database.transaction():
+                statement = self._read(population, self._database.lock_rows)
+                paid = _find(statement, asked)
+                if paid is None:
+                    _refuse_excess(statement, asked)
+                    paid = dataclasses.replace(asked, key_id=stored_id, charged=True)
+                    self._write(statement, paid)
+        except BudgetError:
+            if fresh:
+                self.keys.forget(stored_id)
+            raise
+        if fresh and paid.key_id != stored_id:
+            self.keys.forget(stored_id)
+        return dataclasses.replace(paid, key=self.keys.get(paid.key_id))
+
+    def check(
+        self,
+        population: str,
+        release: str,
+        mechanism: Guaranteed,
+        *,
+        fingerprint: str,
+        units_per_person: int = 1,
+    ) -> Release | None:
+        """Raise if a release would be refused now; return it if it is paid for already. Charges nothing."""
+        asked = self._ask(release, mechanism, fingerprint, units_per_person, "", "")
+        statement = self.statement(population)
+        paid = _find(statement, asked)
+        if paid is None:
+            _refuse_excess(statement, asked)
+        return paid
+
+    @staticmethod
+    def _ask(
+        release: str, mechanism: Guaranteed, fingerprint: str, units_per_person: int, who: str | None, what: str
+    ) -> Release:
+        for name, value in (("release", release), ("fingerprint", fingerprint)):
+            if not isinstance(value, str) or not value:
+                raise ValueError(f"{name} must be a text that is not empty")
+        if not mechanism.guarantee.is_private:
+            raise BudgetError(f"{release!r} is refused: {type(mechanism).__name__} has no guarantee")
+        return Release(
+            name=release,
+            fingerprint=fingerprint,
+            mechanism=repr(mechanism),
+            guarantee=mechanism.guarantee,
+            units_per_person=check.count("units_per_person", units_per_person),
+            who=getpass.getuser() if who is None else who,
+            what=what,
+            made=_now(),
+            key_id="",
+        )
+
+    def _read(self, population: str, lock: str) -> Statement:
+        """Return the state of a population, checked; ``lock`` makes other chargers wait."""
+        query = f"SELECT epsilon, delta, releases, head FROM populations WHERE name = ?{lock}"  # noqa: S608 - ours
+        rows = self._database.execute(query, population)
+        if not rows:
+            raise BudgetError(f"there is no population {population!r} in this budget")
+        [(epsilon, delta, count, last)] = rows
+        query = f"SELECT {COLUMNS}, head FROM releases WHERE population = ? ORDER BY number"  # noqa: S608 - ours
+        head = _head("", [population, epsilon, delta])
+        releases = []
+        for *values, stored in self._database.execute(query, population):
+            head = _head(head, values)
+            if head != stored:
+                break
+            releases.append(_release(values))
+        if head != last or len(releases) != count:
+            raise LedgerError(
+                f"the records of {population!r} are damaged: they do not match their checksums; restore a copy"
+            )
+        return Statement(
+            population=population,
+            epsilon_cap=epsilon,
+            delta_cap=delta,
+            spent=_total(releases, delta),
+            releases=tuple(releases),
+        )
+
+    def _write(self, statement: Statement, release: Release) -> None:
+        values = _values(release)
+        number = len(statement.releases)
+        before = _head("", [statement.population, statement.epsilon_cap, statement.delta_cap])
+        for earlier in statement.releases:
+            before = _head(before, _values(earlier))
+        head = _head(before, values)
+        marks = ", ".join("?" * (len(values) + 3))
+        self._database.execute(
+            f"INSERT INTO releases (population, number, {COLUMNS}, head) VALUES ({marks})",  # noqa: S608 - ours
+            *(statement.population, number, *values, head),
+        )
+        self._database.execute(
+            "UPDATE populations SET releases = ?, head = ? WHERE name = ?", number + 1, head, statement.population
+        )
+
+
+def _find(statement: Statement, asked: Release) -> Release | None:
+    for release in statement.releases:
+        if release.name != asked.name:
+            continue
+        for name in ("fingerprint", "mechanism", "units_per_person"):
+            if getattr(release, name) != getattr(asked, name):
+                raise ReleaseConflictError(
+                    f"{asked.name!r} is refused: a release of that name about {statement.population!r} was made on "
+                    f"{release.made} with another {name.replace('_', ' ')}; a new release needs a new name"
+                )
+        return release
+    return None
+
+
+def _refuse_excess(statement: Statement, asked: Release) -> None:
+    total = _total([*statement.releases, asked], statement.delta_cap)
+    epsilon = math.inf if total is None else total.epsilon
+    if epsilon > statement.epsilon_cap * (1 + SLACK):
+        raise BudgetExhaustedError(
+            f"{asked.name!r} is refused: with it {statement.population!r} would have spent ε = {epsilon:.6g}, and "
+            f"its cap is {statement.epsilon_cap:.6g} (spent so far: {statement.epsilon_spent:.6g})"
+        )
+
+
+def _total(releases: Iterable[Release], delta: float) -> Guarantee | None:
+    counts: Counter[Guarantee] = Counter()
+    for release in releases:
+        counts[release.guarantee] += release.units_per_person
+    if not counts:
+        return None
+    if delta == 0:
+        return compose_counted(counts)
+    from dpselect.accounting import total_guarantee  # noqa: PLC0415 - an extra, and slow to import
+
+    return total_guarantee(counts.elements(), delta=delta)
+
+
+def _values(release: Release) -> list[Any]:
+    guarantee = json.dumps(dataclasses.asdict(release.guarantee), sort_keys=True, ensure_ascii=False)
+    return [guarantee if name == "guarantee" else getattr(release, name) for name in COLUMNS.split(", ")]
+
+
+def _release(values: list[Any]) -> Release:
+    fields = dict(zip(COLUMNS.split(", "), values, strict=True))
+    return Release(**fields | {"guarantee": Guarantee(**json.loads(fields["guarantee"]))})
+
+
+def _head(before: str, values: list[Any]) -> str:
+    """Return the checksum of a record and of all before it."""
+    content = json.dumps([before, *values], ensure_ascii=False).encode()
+    return hashlib.blake2b(content, digest_size=16, person=b"dpselect ledger").hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

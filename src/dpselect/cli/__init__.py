@@ -1,0 +1,54 @@
+"""The command line: ``dpselect select scores.csv --epsilon 1 --output picks.csv``.
+
+Exit codes: 0 done, 1 an audit found a violation, 2 wrong usage, 3 bad input, 4 refused by the budget, 5 the system
+failed (disk full, no permission), 130 interrupted. Picks are written to a temporary name and appear under their own
+when all are there.
+"""
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+from dpselect.cli.arguments import build_parser
+
+__all__ = ["main"]
+
+DONE, USAGE, BAD_INPUT, REFUSED, SYSTEM, INTERRUPTED = 0, 2, 3, 4, 5, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    parser = build_parser()
+    options = parser.parse_args(arguments)
+    if getattr(options, "threads", None):
+        os.environ["DPSELECT_THREADS"] = str(options.threads)
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    command = importlib.import_module(f"dpselect.cli.{options.command}")  # only now: --help needs no arrays
+    try:
+        code: int = command.run(options) or DONE
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _fail("interrupted: the same command goes on where it stopped", INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads what is left to flush
+        return SYSTEM
+    except OSError as error:
+        return _fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), SYSTEM)
+    except ValueError as error:
+        return _fail(str(error), getattr(error, "exit_code", BAD_INPUT))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return code
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"dpselect: {message}", file=sys.stderr)
+    return code

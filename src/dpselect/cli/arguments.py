@@ -1,0 +1,242 @@
+"""The options of every command. Nothing here loads arrays, so that ``--help`` answers at once."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from dpselect._version import __version__
+
+__all__ = ["build_parser"]
+
+EXAMPLES = """\
+examples:
+  dpselect select scores.csv --epsilon 1 --output picks.csv
+      a row for each user and candidate, with columns user, candidate, score, sensitivity
+  dpselect select scores.parquet --epsilon 1 --mechanism gem --sensitivity 0.5 --output picks.parquet
+      the same sensitivity for every candidate
+  dpselect select scores.parquet --epsilon 1 --candidates items.csv --sensitivity width --output picks.parquet
+      sensitivities from a second table, joined by candidate
+  dpselect select scores/ --epsilon 1 --budget budget.db --population readers --release spring -o picks.parquet
+      charged to a budget, once, however often it is run
+"""
+
+BUDGET_EXAMPLES = """\
+examples:
+  dpselect budget create budget.db --population readers --epsilon 10
+  dpselect select scores.csv --epsilon 1 --budget budget.db --population readers --release spring -o picks.csv
+  dpselect budget show budget.db
+"""
+
+AUDIT_EXAMPLES = """\
+examples:
+  dpselect audit --mechanism gem --epsilon 1 --sensitivities 1,0.5,0.1
+  dpselect audit --mechanism rnmh --epsilon 1 --sensitivities 1,0.5,0.1
+      the naive heterogeneous noisy max, which is not private: exit code 1, and a witness
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="dpselect",
+        description="One private pick per user from a table of scores, whatever its size.",
+        epilog="exit codes: 0 done, 1 an audit found a violation, 2 wrong usage, 3 bad input, 4 refused by the "
+        "budget, 5 system, 130 interrupted",
+    )
+    parser.add_argument("--version", action="version", version=f"dpselect {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_select(commands)
+    _add_pmf(commands)
+    _add_budget(commands)
+    _add_audit(commands)
+    _add_explore(commands)
+    return parser
+
+
+def _command(commands: Any, name: str, summary: str, **settings: Any) -> argparse.ArgumentParser:  # noqa: ANN401
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=summary,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **settings,
+    )
+    return parser
+
+
+def _add_select(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+    parser = _command(commands, "select", "Pick one candidate for each user, privately.", epilog=EXAMPLES)
+    _add_input(parser)
+    parser.add_argument(
+        "--one",
+        action="store_true",
+        help="one pick out of the whole table, a row for each candidate and no users; any size, in two passes",
+    )
+    _add_mechanism(parser)
+    _add_output(parser, "picks")
+    keys = parser.add_argument_group("randomness (by default a fresh key, forgotten when the job is done)")
+    keys.add_argument(
+        "--key-file", type=Path, metavar="FILE", help="a secret key of this release; made if there is none"
+    )
+    budget = parser.add_argument_group("budget (the release is paid for before it is written; see dpselect budget)")
+    budget.add_argument("--budget", metavar="LEDGER", help="a file, or a URL like postgresql://host/name")
+    budget.add_argument("--population", metavar="NAME", help="whose budget is charged")
+    budget.add_argument(
+        "--release", metavar="NAME", help="this release: run again with the same inputs, it costs nothing"
+    )
+    budget.add_argument(
+        "--units-per-person",
+        type=_positive_integer,
+        default=1,
+        metavar="N",
+        help="how many users' scores one person's data can move (default: 1)",
+    )
+    budget.add_argument("--what", default="", metavar="TEXT", help="what the release is for")
+    _add_keys(budget)
+
+
+def _add_keys(parser: Any) -> None:  # noqa: ANN401 - a parser or a group
+    parser.add_argument(
+        "--keys", type=Path, metavar="FOLDER", help="where keys are kept (default, for a file: LEDGER.keys)"
+    )
+
+
+def _add_budget(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+    summary = "Keep a budget of releases about a population that cannot be overspent."
+    parser = _command(commands, "budget", summary, epilog=BUDGET_EXAMPLES)
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    create = _command(actions, "create", "Add a population with a cap; make the ledger if there is none.")
+    create.add_argument("ledger", help="a file, or a URL like postgresql://host/name")
+    create.add_argument("--population", required=True, metavar="NAME")
+    create.add_argument("--epsilon", type=float, required=True, help="the cap of all releases together")
+    create.add_argument("--delta", type=float, default=0.0, help="the δ they may have together (default: 0)")
+    show = _command(actions, "show", "Show what was released, by whom, when, at which price, and what is left.")
+    show.add_argument("ledger", help="a file, or a URL like postgresql://host/name")
+    show.add_argument("--population", metavar="NAME", help="(default: all)")
+    for action in (create, show):
+        _add_keys(action)
+        _add_reporting(action)
+
+
+def _add_audit(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+    summary = "Search for the neighbouring scores on which a mechanism loses the most privacy. Reads no data."
+    parser = _command(commands, "audit", summary, epilog=AUDIT_EXAMPLES)
+    _add_mechanism(parser)
+    parser.add_argument(
+        "--sensitivities", required=True, metavar="LIST", help="of the candidates, with commas: 1,0.5,2"
+    )
+    parser.add_argument("--restarts", type=_positive_integer, default=32, metavar="N", help="(default: 32)")
+    parser.add_argument("--seed", type=int, default=0, help="of the search (default: 0)")
+    _add_reporting(parser)
+
+
+def _add_pmf(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+    summary = "Compute the exact probability of every candidate. NOT private: it reveals scores."
+    parser = _command(commands, "pmf", summary)
+    _add_input(parser)
+    _add_mechanism(parser)
+    _add_output(parser, "probabilities")
+
+
+def _add_input(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", type=Path, help="CSV, Parquet, a folder of Parquet files, or Arrow IPC")
+    parser.add_argument("--format", choices=["csv", "parquet", "arrow"], help="if the file's name does not tell")
+    columns = parser.add_argument_group("columns")
+    columns.add_argument("--unit", default="user", metavar="COLUMN", help="who gets a pick (default: user)")
+    columns.add_argument("--candidate", default="candidate", metavar="COLUMN", help="(default: candidate)")
+    columns.add_argument("--score", default="score", metavar="COLUMN", help="(default: score)")
+    columns.add_argument(
+        "--sensitivity",
+        default="sensitivity",
+        metavar="COLUMN|NUMBER",
+        help="a column of the table or of --candidates, or one number for all (default: sensitivity)",
+    )
+    columns.add_argument("--offset", metavar="COLUMN", help="public offsets, for mechanisms that take them")
+    columns.add_argument("--anchor", metavar="COLUMN", help="public anchors, for mechanisms that take them")
+    columns.add_argument(
+        "--candidates", type=Path, metavar="FILE", help="a second table with public numbers of each candidate"
+    )
+    columns.add_argument(
+        "--by-position",
+        action="store_true",
+        help="there is no column of candidates: the n-th score of a list is for the n-th row of --candidates",
+    )
+    columns.add_argument(
+        "--on-bad-unit",
+        choices=["raise", "skip"],
+        default="raise",
+        help="stop at the first user whose rows break a rule, or leave such users out and count them",
+    )
+    limits = parser.add_argument_group("limits")
+    limits.add_argument("--threads", type=_positive_integer, metavar="N", help="(default: all processors)")
+    limits.add_argument("--memory", default="1GB", metavar="SIZE", help="for sorting long tables (default: 1GB)")
+    limits.add_argument(
+        "--batch-candidates", type=_positive_integer, default=1 << 22, metavar="N", help=argparse.SUPPRESS
+    )
+
+
+def _add_mechanism(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("mechanism")
+    group.add_argument("--epsilon", type=float, required=True, help="the privacy budget of one pick")
+    group.add_argument(
+        "--mechanism",
+        default="rnm",
+        metavar="NAME",
+        help="rnm, em, tilted-rnm, standardized-rnm, gem, mgem, rs, rs-improved, combined-gem, krr, uniform "
+        "(default: rnm)",
+    )
+    group.add_argument(
+        "--parameter",
+        action="append",
+        default=[],
+        type=_parameter,
+        metavar="NAME=VALUE",
+        help="a further field of the mechanism, such as tilt=2; may be repeated",
+    )
+
+
+def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--output",
+        "-o",
+        type=Path,
+        metavar="FILE",
+        help=f"where {what} go: .parquet, .csv, .json, .jsonl or .arrow (default: CSV on the standard output)",
+    )
+    group.add_argument("--restart", action="store_true", help="give up an unfinished job for the same output")
+    _add_reporting(group)
+
+
+def _add_reporting(parser: Any) -> None:  # noqa: ANN401 - a parser or a group
+    parser.add_argument(
+        "--json", action="store_true", help="report as JSON (on the standard output, if that is free)"
+    )
+    parser.add_argument("--quiet", "-q", action="store_true", help="no progress, no report")
+
+
+def _positive_integer(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be positive")
+    return number
+
+
+def _parameter(text: str) -> tuple[str, object]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"must look like tilt=2, not {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _add_explore(commands: Any) -> None:  # noqa: ANN401
+    explore = _command(commands, "explore", "Open a page on this machine that shows what each mechanism would do.")
+    explore.add_argument(
+        "--host", default="127.0.0.1", help="the address to listen on (default: this machine only)"
+    )
+    explore.add_argument("--port", type=int, default=0, help="the port (default: a free one)")
+    explore.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")

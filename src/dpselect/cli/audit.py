@@ -1,0 +1,54 @@
+"""``dpselect audit``: search for the neighbours on which a mechanism loses the most privacy."""
+
+import argparse
+import math
+import sys
+
+from dpselect import unsafe
+from dpselect.auditing import audit
+from dpselect.cli.batches import report
+from dpselect.cli.tables import UsageError, make_mechanism
+from dpselect.mechanisms.protocol import Mechanism
+
+__all__ = ["run"]
+
+UNSAFE = {"rnmh": unsafe.HeterogeneousNoisyMax, "rs-exponential": unsafe.ExponentialRandomStopping}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Audit and report; return 1 if the mechanism does not keep its promise."""
+    try:
+        sensitivities = [float(part) for part in options.sensitivities.split(",")]
+    except ValueError:
+        raise UsageError("--sensitivities must be numbers with commas between them, such as 1,0.5,2") from None
+    found = audit(
+        _mechanism(options),
+        sensitivities,
+        restarts=options.restarts,
+        seed=options.seed,
+        progress=False if options.quiet or not sys.stderr.isatty() else None,
+    )
+    facts = {
+        "verdict": found.verdict,
+        "loss": found.loss if math.isfinite(found.loss) else "infinite",
+        "claimed": found.claimed,
+        "pairs": found.pairs,
+        "candidate": found.candidate,
+        "scores": found.scores.tolist(),
+        "neighbour": found.neighbour.tolist(),
+    }
+    if options.json:
+        report(options, facts, [])
+    else:
+        print(found)
+    return 1 if found.verdict == "violated" else 0
+
+
+def _mechanism(options: argparse.Namespace) -> Mechanism:
+    if options.mechanism not in UNSAFE:
+        return make_mechanism(options)
+    try:
+        mechanism: Mechanism = UNSAFE[options.mechanism](epsilon=options.epsilon, **dict(options.parameter))
+    except (TypeError, ValueError) as error:
+        raise UsageError(str(error)) from None
+    return mechanism

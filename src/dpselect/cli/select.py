@@ -1,0 +1,56 @@
+"""``dpselect select``: one private pick for each unit."""
+
+import argparse
+from contextlib import ExitStack
+
+from dpselect.cli import one
+from dpselect.cli.batches import Run, report
+from dpselect.cli.payment import Account, check_budget_options, read_key
+from dpselect.cli.tables import make_mechanism, open_tables
+from dpselect.engines.arrow import Selector
+from dpselect.engines.distinct import DistinctUnits
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace) -> None:
+    """Pick, pay, publish, report."""
+    mechanism = make_mechanism(options)
+    check_budget_options(options)
+    if options.one:
+        one.run(options, mechanism)
+        return
+    scratch = None if options.output is None else options.output.resolve().parent
+    with ExitStack() as stack:
+        source, layout = open_tables(options, scratch)
+        layout.check_schema(source.schema)
+        account = Account(options, source.files, mechanism, stack) if options.budget else None
+        job = Run(options, source, layout, stack)
+
+        def compute(key: bytes) -> Selector:
+            selector = Selector(mechanism, key, layout=layout)
+            if source.units_are_distinct:
+                job.compute(lambda batches: map(selector.select, batches))
+                return selector
+            with DistinctUnits() as seen:
+                job.compute(
+                    lambda batches: selector.over(batches, seen),
+                    lambda done: seen.add(selector.addresses(done.column(layout.unit))),
+                )
+            return selector
+
+        if account is not None:
+            selector = account.pay_for(job.job, compute)
+        else:
+            selector = compute(job.job.key() if options.key_file is None else read_key(options.key_file))
+        job.publish(selector.schema(source.schema))
+        facts = job.summary() | {"mechanism": repr(mechanism), "epsilon": mechanism.guarantee.epsilon}
+        if account is not None:
+            facts |= account.facts()
+    lines = [f"{facts['picked']:,} picks with ε = {facts['epsilon']:g} each, in {facts['seconds']:.1f} s"]
+    if facts["resumed"]:
+        lines.append(f"{facts['resumed']:,} of them were there from an earlier run")
+    lines += [f"skipped {count:,}: {problem}" for problem, count in facts["problems"].items()]
+    if account is not None:
+        lines.append(account.line())
+    report(options, facts, lines)

@@ -1,0 +1,114 @@
+"""From options to tables and mechanisms."""
+
+import argparse
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpselect.engines.grouping import LongSource, open_csv, read_table
+from dpselect.engines.layout import Layout, is_list
+from dpselect.engines.sources import ArrowSource, ParquetSource, Source, table_files, table_format
+from dpselect.mechanisms.protocol import Mechanism
+from dpselect.registry import MECHANISMS
+
+__all__ = ["UsageError", "make_layout", "make_mechanism", "open_tables", "parse_numbers"]
+
+
+class UsageError(ValueError):
+    """Options that do not fit together."""
+
+    exit_code = 2
+
+
+def make_mechanism(options: argparse.Namespace) -> Mechanism:
+    """Return the mechanism that the options describe."""
+    if options.mechanism not in MECHANISMS:
+        raise UsageError(f"--mechanism must be one of {', '.join(MECHANISMS)}, not {options.mechanism!r}")
+    make = MECHANISMS[options.mechanism]
+    fields = dict(options.parameter)
+    for name in fields:
+        if name == "epsilon" or name not in inspect.signature(make).parameters:
+            raise UsageError(f"--parameter: {options.mechanism} has no field {name!r}")
+    try:
+        return make(epsilon=options.epsilon, **fields)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from None
+
+
+def open_tables(options: argparse.Namespace, scratch: Path | None) -> tuple[Source, Layout]:
+    """Return the table of units and its layout; long tables are sorted in ``scratch``."""
+    kind = table_format(options.input, options.format)
+    files = table_files(options.input, kind)
+    layout = make_layout(options)
+    stored = _schema(files, kind)
+    for name in layout.columns:
+        if name not in stored.names:
+            raise UsageError(_unknown(name, stored, options))
+    if is_list(stored.field(options.score).type):
+        make: Any = ParquetSource if kind == "parquet" else lambda paths, **sizes: ArrowSource(paths[0], **sizes)
+        return make(files, batch_candidates=options.batch_candidates), layout
+    if options.by_position:
+        raise UsageError("--by-position needs a list column of scores: a long table has a candidate in each row")
+    numbers = [name for name in layout.columns if name not in {options.unit, options.candidate}]
+    long = LongSource(
+        files,
+        kind,
+        unit=options.unit,
+        candidate=options.candidate,
+        numbers=numbers,
+        scratch=scratch,
+        memory=options.memory,
+        batch_candidates=options.batch_candidates,
+    )
+    return long, layout
+
+
+def _unknown(name: str, schema: Any, options: argparse.Namespace) -> str:  # noqa: ANN401 - an Arrow schema
+    known = ", ".join(map(repr, schema.names))
+    hint = " (or give --sensitivity a number, or a table with --candidates)" if name == options.sensitivity else ""
+    return f"unknown column {name!r}: {options.input.name!r} has {known}{hint}"
+
+
+def _schema(files: list[Path], kind: str) -> Any:  # noqa: ANN401 - an Arrow schema
+    if kind == "csv":
+        with open_csv(files[0]) as reader:
+            return reader.schema
+    return (ParquetSource(files[:1]) if kind == "parquet" else ArrowSource(files[0])).schema
+
+
+def make_layout(options: argparse.Namespace) -> Layout:
+    """Return the layout that the options describe."""
+    try:
+        sensitivity: str | float = float(options.sensitivity)
+    except ValueError:
+        sensitivity = options.sensitivity
+    candidates = None
+    if options.candidates is not None:
+        kind = table_format(options.candidates)
+        candidates = read_table(table_files(options.candidates, kind)[0], kind)
+        for name in (sensitivity, options.offset, options.anchor):
+            if isinstance(name, str) and name in candidates.column_names:
+                column = parse_numbers(candidates[name])
+                candidates = candidates.set_column(candidates.column_names.index(name), name, column)
+    return Layout(
+        unit=options.unit,
+        candidate=None if options.by_position else options.candidate,
+        score=options.score,
+        sensitivity=sensitivity,
+        offset=options.offset,
+        anchor=options.anchor,
+        candidates=candidates,
+        on_bad_unit=options.on_bad_unit,
+    )
+
+
+def parse_numbers(column: Any) -> Any:  # noqa: ANN401 - Arrow arrays
+    """Return text as numbers, null where it is none."""
+    if not pa.types.is_string(column.type):
+        return column
+    pattern = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+    readable = pc.if_else(pc.match_substring_regex(column, pattern), column, None)
+    return pc.utf8_trim_whitespace(readable).cast(pa.float64())

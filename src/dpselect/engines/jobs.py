@@ -1,0 +1,156 @@
+"""Jobs that can be interrupted: finished parts are kept beside the output, and the next run goes on from there.
+
+A job has a directory, readable by its owner only, with what it is (inputs, mechanism, columns), its key unless that
+is kept elsewhere, and one file of results for each batch. Streams are addressed by unit, so the parts of two runs
+fit together. The output appears under its name when everything is there, and then the directory goes.
+"""
+
+import hashlib
+import io
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from dpselect.engines.outputs import output_format, write_rows
+from dpselect.files import write_atomically
+
+__all__ = ["Job", "JobConflictError"]
+
+
+class JobConflictError(ValueError):
+    """Another job is unfinished, or running, under the same output."""
+
+
+class Job:
+    """The state of one unfinished output."""
+
+    def __init__(self, output: Path, description: dict[str, Any], *, restart: bool = False) -> None:
+        self.output = output
+        self.directory = output.with_name(f".{output.name}.unfinished")
+        self.description = description
+        self._restart = restart
+        self._lock: int | None = None
+        self._parts: list[Path] = []
+        output_format(output)  # refuses an unknown one before any work
+
+    def __enter__(self) -> Self:
+        self.directory.mkdir(mode=0o700, exist_ok=True)
+        self._lock = os.open(self.directory / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        if not _lock(self._lock):
+            os.close(self._lock)
+            raise JobConflictError(f"another process is writing {self.output.name!r}")
+        stored = self.directory / "job.json"
+        if self._restart:
+            self.discard()
+        if stored.exists() and json.loads(stored.read_text("utf-8")) != self.description:
+            os.close(self._lock)
+            raise JobConflictError(
+                f"an unfinished job for {self.output.name!r} had other inputs or options: "
+                "run it with the same ones, or give it up with --restart"
+            )
+        with write_atomically(stored) as file:
+            file.write(json.dumps(self.description, indent=1).encode())
+        self._parts = self._find_parts()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+
+    def key(self) -> bytes:
+        """Return the job's own key: a fresh one, kept until the job is done so that it can be resumed."""
+        path = self.directory / "key"
+        if not path.exists():
+            with write_atomically(path) as file:
+                os.fchmod(file.fileno(), 0o600)
+                file.write(secrets.token_bytes(32))
+        return path.read_bytes()
+
+    def key_id(self, suggested: Callable[[], str], required: str | None) -> str:
+        """Return the identifier of a key kept elsewhere: the job's, a suggested one, or one that is required.
+
+        Parts computed with another key than the required one are forgotten.
+        """
+        path = self.directory / "key-id"
+        known = path.read_text("ascii") if path.exists() else None
+        wanted = required or known or suggested()
+        if wanted != known:
+            self.forget_parts()
+            with write_atomically(path) as file:
+                file.write(wanted.encode("ascii"))
+        return wanted
+
+    def _find_parts(self) -> list[Path]:
+        """Return the parts that an earlier run has finished, up to the first that is missing or damaged.
+
+        Parts are not forced to the disk, which would take longer than computing them. So a part's name ends in a
+        checksum, and what a power failure has spoilt is computed again.
+        """
+        found = sorted(self.directory.glob("part-*.arrow"))
+        sound = 0
+        while sound < len(found) and found[sound].name == _part_name(sound, found[sound].read_bytes()):
+            sound += 1
+        for path in found[sound:]:
+            path.unlink()
+        return found[:sound]
+
+    def results(self) -> Iterator[Any]:
+        """Yield the finished batches of results, in order."""
+        for path in self._parts:
+            with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
+                for number in range(reader.num_record_batches):
+                    yield reader.get_batch(number)
+
+    def add(self, batch: Any) -> None:  # noqa: ANN401 - an Arrow record batch
+        """Keep the results of the next batch."""
+        content = io.BytesIO()
+        write_rows([batch], batch.schema, "arrow", content)
+        path = self.directory / _part_name(len(self._parts), content.getvalue())
+        with write_atomically(path, durable=False) as file:
+            file.write(content.getbuffer())
+        self._parts.append(path)
+
+    def discard(self) -> None:
+        """Forget the job."""
+        for path in self.directory.iterdir():
+            if path.name != "lock":
+                path.unlink()
+        self._parts = []
+
+    def forget_parts(self) -> None:
+        """Forget what was computed."""
+        for path in self._parts:
+            path.unlink()
+        self._parts = []
+
+    def publish(self, schema: Any, shape: Callable[[Any], Any] = lambda batch: batch) -> None:  # noqa: ANN401 - Arrow
+        """Write the output from the parts, each shaped by a function, and remove the directory."""
+        with write_atomically(self.output) as file:
+            write_rows(map(shape, self.results()), schema, output_format(self.output), file)
+        shutil.rmtree(self.directory)
+
+
+def _part_name(number: int, content: bytes) -> str:
+    return f"part-{number:09}-{hashlib.blake2b(content, digest_size=8).hexdigest()}.arrow"
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file until it is closed or the process ends; tell whether nobody else has."""
+    try:
+        import fcntl  # noqa: PLC0415 - not on every system, and there is no other way
+    except ModuleNotFoundError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

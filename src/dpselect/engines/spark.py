@@ -1,0 +1,220 @@
+"""Picks for Spark data frames, the same as local ones for the same key.
+
+Spark may compute a row more than once: a task is retried, runs twice because the first was slow, or a second action
+evaluates the frame again. With fresh randomness each time would be another, independently noised answer, and
+together they reveal more than one pick may. Here randomness is addressed by (key, unit), so every computation
+gives the same pick: the frame that is returned is one release, however often and wherever it is computed.
+"""
+
+import hashlib
+import os
+import pickle
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dpselect.engines.arrow import PROBLEM, Selector
+from dpselect.engines.layout import Layout
+from dpselect.engines.single import contend_over, summarize_over
+from dpselect.engines.sources import Located
+from dpselect.mechanisms.partitioned import PartitionedSelection
+from dpselect.mechanisms.protocol import Mechanism
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["fingerprint", "select", "select_one"]
+
+
+def select(
+    frame: "DataFrame",
+    mechanism: Mechanism,
+    *,
+    key: bytes,
+    layout: Layout | None = None,
+    units_are_distinct: bool = False,
+) -> "DataFrame":
+    r"""Return a frame with one private pick for each unit.
+
+    ``frame`` has either list columns, a row for each unit, or a row for each candidate, in any order (then
+    candidates count in the order of their identifiers). A pick is drawn from the mechanism's law with the stream of
+    (key, unit).
+
+    Privacy:
+        That of the mechanism, for each unit; one key for one release. The key travels to the executors with the
+        tasks: what can read their memory or the connections between them can read the key, and the scores.
+
+    Cost:
+        That of the mechanism, on one thread for each task. A long frame is shuffled by unit. A frame of lists is
+        read once now to see that no unit has two rows, unless ``units_are_distinct`` says so.
+
+    Args:
+        frame: The table.
+        mechanism: Any mechanism.
+        key: 32 secret bytes, such as ``Ledger.charge(...).key``.
+        layout: Names of columns, and where public numbers come from.
+        units_are_distinct: Whether it is known that each unit has one row of lists. Two rows would share noise.
+
+    Example:
+        Given a session, ``spark``:
+
+        >>> import dpselect as dps
+        >>> from dpselect.engines.spark import select
+        >>> rows = [("ann", "tea", 9.0, 0.1), ("ann", "milk", 1.0, 0.1), ("bob", "rum", 2.0, 0.1)]
+        >>> frame = spark.createDataFrame(rows, ["user", "candidate", "score", "sensitivity"])
+        >>> select(frame, dps.NoisyMax(epsilon=5.0), key=bytes(32)).sort("user").collect()
+        [Row(user='ann', candidate='tea'), Row(user='bob', candidate='rum')]
+
+    References:
+        docs/decisions/0003-streams-addressed-by-unit.md
+    """
+    columns = layout or Layout()
+    selector = Selector(mechanism, key, layout=columns)
+    _check_columns(frame, columns)
+    if not _is_list(frame, columns.score):
+        units = _grouped(frame, columns)
+    else:
+        units = frame.select(*map(_quoted, columns.columns))
+        if not units_are_distinct:
+            _refuse_repeated_units(units, columns.unit)
+
+    def pick(batches: Iterable[Any]) -> Iterator[Any]:
+        os.environ.setdefault("DPSELECT_THREADS", "1")  # Spark gives a task one processor
+        return selector(batches)
+
+    return units.mapInArrow(pick, _schema(units, columns))
+
+
+def select_one(
+    frame: "DataFrame",
+    mechanism: Mechanism,
+    *,
+    key: bytes,
+    layout: Layout | None = None,
+    candidates_are_distinct: bool = False,
+) -> Any:  # noqa: ANN401 - an identifier
+    """Return one private pick out of all rows of a frame, a row for each candidate.
+
+    Two passes, with one small row of state from each task; see
+    :class:`~dpselect.mechanisms.partitioned.PartitionedSelection`, also for which mechanisms it is for. The same
+    key gives the same pick, however the frame is partitioned, and the one of ``dpselect select --one``.
+
+    Privacy:
+        That of the mechanism; one key for one release. The state of the first pass holds scores, and goes from the
+        executors to the driver.
+
+    Cost:
+        Two jobs, and a third to see that no candidate has two rows, unless ``candidates_are_distinct`` says so.
+
+    Example:
+        Given a session, ``spark``:
+
+        >>> import dpselect as dps
+        >>> from dpselect.engines.spark import select_one
+        >>> rows = [("tea", 9.0, 0.1), ("rum", 1.0, 0.1)]
+        >>> frame = spark.createDataFrame(rows, ["candidate", "score", "sensitivity"])
+        >>> select_one(frame, dps.GEM(epsilon=5.0), key=bytes(32))
+        'tea'
+
+    References:
+        docs/theory/partitioned-selection.md
+    """
+    columns = layout or Layout()
+    selection = PartitionedSelection(mechanism, key)
+    names = [name for name in columns.columns if name != columns.unit]
+    for name in names:
+        if name not in frame.columns:
+            raise ValueError(f"unknown column {name!r}: the frame has {', '.join(map(repr, frame.columns))}")
+    rows = frame.select(*map(_quoted, names))
+    if not candidates_are_distinct:
+        _refuse_repeated_units(rows, columns.pick_name)
+
+    def first_pass(batches: Iterable[Any]) -> Iterator[Any]:
+        os.environ.setdefault("DPSELECT_THREADS", "1")
+        yield _state(summarize_over(selection, map(_located, batches), columns))
+
+    summary = selection.merge(_collected(rows.mapInArrow(first_pass, "state binary")))
+
+    def second_pass(batches: Iterable[Any]) -> Iterator[Any]:
+        os.environ.setdefault("DPSELECT_THREADS", "1")
+        yield _state(contend_over(selection, summary, map(_located, batches), columns))
+
+    kept = _collected(rows.mapInArrow(second_pass, "state binary"))
+    return selection.decide(contender for part in kept for contender in part)
+
+
+def _located(batch: Any) -> Located:  # noqa: ANN401 - an Arrow batch
+    return Located(batch, "a partition of the frame", 0)
+
+
+def _state(state: object) -> Any:  # noqa: ANN401 - an Arrow batch
+    return pa.RecordBatch.from_pydict({"state": pa.array([pickle.dumps(state)], pa.binary())})
+
+
+def _collected(frame: "DataFrame") -> list[Any]:
+    return [pickle.loads(bytes(row["state"])) for row in frame.collect()]  # noqa: S301 - what our own tasks wrote
+
+
+def fingerprint(frame: "DataFrame") -> str:
+    """Return a fingerprint of a frame's rows, whatever their order and partitions: 32 hexadecimal digits.
+
+    For :meth:`dpselect.budget.Ledger.charge`. It reads the whole frame once: a sum of hashes of all rows.
+    """
+    from pyspark.sql import functions as f  # noqa: PLC0415 - an extra
+
+    row = f.sha2(f.to_json(f.struct("*"), {"ignoreNullFields": "false"}), 256)
+    halves = [f.conv(f.substring(row, start, 15), 16, 10).cast("decimal(20,0)") for start in (1, 16)]
+    [total] = frame.agg(f.count("*"), *map(f.sum, halves)).collect()
+    content = f"{frame.schema.json()} {tuple(map(str, total))}"
+    return hashlib.blake2b(content.encode(), digest_size=16, person=b"dpselect frame").hexdigest()
+
+
+def _is_list(frame: "DataFrame", name: str) -> bool:
+    return frame.schema[name].dataType.typeName() == "array"
+
+
+def _check_columns(frame: "DataFrame", layout: Layout) -> None:
+    for name in layout.columns:
+        if name not in frame.columns:
+            raise ValueError(f"unknown column {name!r}: the frame has {', '.join(map(repr, frame.columns))}")
+    if layout.candidate is None and not _is_list(frame, layout.score):
+        raise ValueError("candidate must name a column: a frame with a row for each candidate has no positions")
+
+
+def _grouped(frame: "DataFrame", layout: Layout) -> "DataFrame":
+    """Return a frame with a row for each unit, candidates in the order of their identifiers."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 - an extra
+
+    names = [layout.candidate, *(n for n in layout.columns if n not in {layout.unit, layout.candidate})]
+    fields = [f.col(_quoted(name)).alias(f"_{i}") for i, name in enumerate(names) if name is not None]
+    rows = f.array_sort(f.collect_list(f.struct(*fields)))
+    grouped = frame.groupBy(f.col(_quoted(layout.unit)).alias(layout.unit)).agg(rows.alias("_rows"))
+    lists = [f.col(f"_rows._{i}").alias(name) for i, name in enumerate(names) if name is not None]
+    return grouped.select(_quoted(layout.unit), *lists)
+
+
+def _refuse_repeated_units(frame: "DataFrame", unit: str) -> None:
+    if frame.groupBy(_quoted(unit)).count().where("count > 1").limit(1).count():
+        raise ValueError(f"column {unit!r} must name each unit once: some unit has two rows")
+
+
+def _schema(units: "DataFrame", layout: Layout) -> Any:  # noqa: ANN401 - a Spark type
+    from pyspark.sql import types as t  # noqa: PLC0415 - an extra
+    from pyspark.sql.pandas.types import from_arrow_type  # noqa: PLC0415
+
+    if layout.candidate is not None:
+        kind: Any = units.schema[layout.candidate].dataType
+        pick = kind.elementType
+    elif layout.candidates is not None:
+        pick = from_arrow_type(layout.candidates.schema.field(layout.pick_name).type)
+    else:
+        pick = t.LongType()
+    fields = [t.StructField(layout.unit, units.schema[layout.unit].dataType), t.StructField(layout.pick_name, pick)]
+    if layout.on_bad_unit == "skip":
+        fields.append(t.StructField(PROBLEM, t.StringType()))
+    return t.StructType(fields)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

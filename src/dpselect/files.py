@@ -1,0 +1,41 @@
+"""Writing files so that what has a name is complete: a temporary name first, renamed when all is there."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+__all__ = ["sync_directory", "write_atomically"]
+
+
+@contextmanager
+def write_atomically(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
+    """Give a file to write to, that gets its name only when it is complete and, if ``durable``, on the disk.
+
+    Whatever goes wrong, nothing under the final name changes, and nothing is left behind.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+    if durable:
+        sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make what was renamed in a directory survive a power failure."""
+    if os.name == "posix":
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,120 @@
+"""Correlations of scores and sensitivities: entry points for blocks of rows, and their arithmetic."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpselect.kernels.arrays import FloatArray, IndexArray, Table
+from dpselect.kernels.compilation import compiled
+from dpselect.kernels.ranks import centred_ranks, rank_correlation
+from dpselect.kernels.rows import row_of, widest_row
+
+
+class Ranks(NamedTuple):
+    """Centred ranks of sensitivities, and where the sensitivities start that they belong to."""
+
+    values: IndexArray
+    start: int
+
+
+@compiled
+def sensitivity_ranks(table: Table, row: int, known: Ranks) -> Ranks:
+    """Return the ranks of a row, which are the known ones if those belong to the same sensitivities."""
+    start = table.sensitivities.starts[row]
+    if known.start == start and known.values.size == table.bounds[row + 1] - table.bounds[row]:
+        return known
+    return Ranks(centred_ranks(row_of(table.sensitivities, table.bounds, row)), start)
+
+
+@compiled
+def spearman_rows(first: int, last: int, table: Table, correlations: FloatArray) -> None:
+    """Fill Spearman's correlation of every row."""
+    ranks = Ranks(np.empty(0, np.int64), -1)
+    for row in range(first, last):
+        ranks = sensitivity_ranks(table, row, ranks)
+        score_ranks = centred_ranks(row_of(table.scores, table.bounds, row))
+        correlations[row] = rank_correlation(score_ranks, ranks.values)
+
+
+@compiled
+def pearson_rows(first: int, last: int, table: Table, correlations: FloatArray) -> None:
+    """Fill Pearson's correlation of every row."""
+    weights = np.ones(widest_row(first, last, table.bounds))
+    for row in range(first, last):
+        scores = row_of(table.scores, table.bounds, row)
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        correlations[row] = correlate(scores, sensitivities, weights[: scores.size])
+
+
+@compiled
+def weighted_rows(first: int, last: int, table: Table, buckets: int, correlations: FloatArray) -> None:
+    """Fill the bucketed weighted correlation of every row."""
+    weights = np.empty(widest_row(first, last, table.bounds))
+    tops = np.empty(buckets)
+    for row in range(first, last):
+        scores = row_of(table.scores, table.bounds, row)
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        fill_bucket_weights(scores, sensitivities, tops, weights[: scores.size])
+        correlations[row] = correlate(scores, sensitivities, weights[: scores.size])
+
+
+@compiled
+def fill_bucket_weights(
+    scores: FloatArray, sensitivities: FloatArray, tops: FloatArray, weights: FloatArray
+) -> None:
+    """Fill Δ_a / (the largest Δ in a's bucket), 1 if that is zero; as many buckets as ``tops`` has places."""
+    least = scores.min()
+    spread = scores.max() - least
+    tops[:] = 0.0
+    for a in range(scores.size):
+        bucket = bucket_of(scores[a] - least, spread, tops.size)
+        tops[bucket] = max(tops[bucket], sensitivities[a])
+    for a in range(scores.size):
+        top = tops[bucket_of(scores[a] - least, spread, tops.size)]
+        weights[a] = sensitivities[a] / top if top > 0.0 else 1.0
+
+
+@compiled
+def bucket_of(rise: float, spread: float, buckets: int) -> int:
+    """Return which of the equal parts of [0, spread] a score lies in; the last part is closed."""
+    return min(int(rise * buckets / spread), buckets - 1) if spread > 0.0 else 0
+
+
+@compiled
+def correlate(x: FloatArray, y: FloatArray, weights: FloatArray) -> float:
+    """Return the weighted Pearson correlation; NaN if all x, or all y, of positive weight are equal.
+
+    Numbers are measured from those of the heaviest candidate h: a difference of two floats has a relative error
+    of at most u, however far they lie from zero. Let S be the weighted sum of squares about h, V the one about
+    the mean, and W ≤ k w_h the total weight. Then w_h · mean² ≤ V, so S = V + W · mean² ≤ (1 + k) V: no
+    cancellation beyond a factor √k. Dividing by the largest difference first keeps squares in range.
+    """
+    heaviest = np.argmax(weights)
+    from_x, from_y = centre(x, x[heaviest], weights), centre(y, y[heaviest], weights)
+    total, x_sum, y_sum = 0.0, 0.0, 0.0
+    for a in range(x.size):
+        total += weights[a]
+        x_sum += weights[a] * from_x[a]
+        y_sum += weights[a] * from_y[a]
+    x_mean, y_mean = x_sum / total, y_sum / total
+    xx, xy, yy = 0.0, 0.0, 0.0
+    for a in range(x.size):
+        dx, dy = from_x[a] - x_mean, from_y[a] - y_mean
+        xx += weights[a] * dx * dx
+        xy += weights[a] * dx * dy
+        yy += weights[a] * dy * dy
+    if not (xx > 0.0 and yy > 0.0):
+        return math.nan
+    return min(1.0, max(-1.0, xy / (math.sqrt(xx) * math.sqrt(yy))))
+
+
+@compiled
+def centre(values: FloatArray, middle: float, weights: FloatArray) -> FloatArray:
+    """Return value − middle in units of the largest such difference of positive weight; NaN if that is zero."""
+    differences = np.empty(values.size)
+    widest = 0.0
+    for a in range(values.size):
+        differences[a] = values[a] - middle if weights[a] > 0.0 else 0.0
+        widest = max(widest, abs(differences[a]))
+    return differences / widest

@@ -1,0 +1,250 @@
+"""One selection over candidates that no single table holds: two passes, each with a state that merges."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpselect import exact, kernels
+from dpselect.candidates import MOST_CANDIDATES, Batch, Numbers, read_batch
+from dpselect.kernels.arrays import Column, FloatArray, Table, Units, WordArray
+from dpselect.mechanisms.composition import KINDS, Composition
+from dpselect.mechanisms.gem import GEM, ModifiedGEM
+from dpselect.mechanisms.noisy_max import NoisyMax
+from dpselect.mechanisms.protocol import Mechanism
+from dpselect.mechanisms.rows import FILTER_WIDTH
+from dpselect.parallel import over_rows
+from dpselect.randomness import Randomness
+
+__all__ = ["Contender", "PartitionedSelection", "Summary"]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the first pass keeps of a part: enough to know every candidate's gap. As private as the scores."""
+
+    count: int
+    widest: float
+    scores: FloatArray = field(repr=False)
+    """Scores of the candidates that may be vertices of the upper hull over sensitivities, from left to right."""
+    sensitivities: FloatArray = field(repr=False)
+
+
+class Contender(NamedTuple):
+    """What the second pass keeps of a part: the passer of the largest priority (several, if 64 bits tie)."""
+
+    priority: int
+    address: tuple[int, int, int]
+    candidate: Any
+
+
+class Standard(NamedTuple):
+    """What a candidate is measured against: derived from the summary of all, in exact arithmetic."""
+
+    composition: Composition
+    hull: list[tuple[Fraction, Fraction]]
+    """Vertices (Δ, q − tΔ)."""
+    vertex_scores: FloatArray
+    vertex_sensitivities: FloatArray
+    leader: int
+    widest: float
+
+
+@dataclass(frozen=True)
+class PartitionedSelection:
+    r"""One pick out of candidates in many parts, by noisy max or GEM with exponential noise.
+
+    Candidate a passes with probability exp(−x_a), x_a its gap in units of the noise, and one passer is chosen
+    uniformly: the law of the mechanism in memory, reached in two passes. The first pass keeps, of each part, the
+    points (Δ_b, q_b) that may be on the upper hull of all; hulls merge, and the hull of all gives every x_a. In the
+    second pass each candidate tosses its coin and draws a priority, both from its own stream, addressed by (key,
+    identifier); of each part the passer of the largest priority is kept, and of those the largest wins.
+
+    Privacy:
+        That of the mechanism, exactly: floats decide only what is certain, fractions the rest. Nothing but the
+        result of :meth:`decide` may be published: summaries hold scores, and contenders are passers.
+
+    Cost:
+        Two passes over the data; the first sorts each part, the second takes some 100 ns a candidate. The state is
+        a hull, usually some dozens of points, and one candidate.
+
+    Args:
+        mechanism: ``NoisyMax`` (any tilt), ``GEM`` or ``ModifiedGEM``, with exponential noise.
+        key: 32 secret bytes. The same key, candidates and scores give the same pick, however they are spread; it is
+            another one than the mechanism's own ``select`` gives for that key.
+
+    Example:
+        >>> import dpselect as dps
+        >>> from dpselect.mechanisms.partitioned import PartitionedSelection
+        >>> selection = PartitionedSelection(dps.GEM(epsilon=5.0), bytes(32))
+        >>> parts = [(["a", "b"], [0.0, 9.0], [1.0, 0.5]), (["c"], [1.0], [2.0])]
+        >>> summary = selection.merge(selection.summarize(q, d) for _, q, d in parts)
+        >>> kept = [selection.contend(summary, names, q, d) for names, q, d in parts]
+        >>> selection.decide(contender for part in kept for contender in part)
+        'b'
+
+    References:
+        docs/theory/partitioned-selection.md
+    """
+
+    mechanism: Mechanism
+    key: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        kind = self.mechanism
+        if (
+            not isinstance(kind, NoisyMax | GEM | ModifiedGEM)
+            or getattr(kind, "noise", "exponential") != "exponential"
+        ):
+            raise ValueError(
+                "mechanism must be NoisyMax, GEM or ModifiedGEM with exponential noise: others need all candidates "
+                "in one place"
+            )
+        Randomness.keyed(self.key, [0])  # refuses a bad key
+
+    def summarize(self, scores: Numbers, sensitivities: Numbers) -> Summary:
+        """Return the summary of one part: flat scores, and a sensitivity for each or one for all."""
+        values, widths = self._read(scores, sensitivities)
+        return _summary(values, widths, values.size)
+
+    def merge(self, summaries: Iterable[Summary]) -> Summary:
+        """Return the summary of several parts together."""
+        parts = list(summaries)
+        values = np.concatenate([part.scores for part in parts])
+        widths = np.concatenate([part.sensitivities for part in parts])
+        return _summary(values, widths, sum(part.count for part in parts))
+
+    def contend(
+        self, summary: Summary, candidates: Sequence[Any] | NDArray[Any], scores: Numbers, sensitivities: Numbers
+    ) -> list[Contender]:
+        """Return who of one part is still in the race, given the summary of all: nobody, one, or some who tie."""
+        values, widths = self._read(scores, sensitivities)
+        if not values.size:
+            return []
+        units = Randomness.keyed(self.key, candidates).units(values.size)
+        standard = self._standard(summary)
+        verdicts, priorities = np.empty(values.size, np.int8), np.empty(values.size, np.uint64)
+        size = standard.vertex_scores.size
+        all_values = np.concatenate([standard.vertex_scores, values])
+        all_widths = np.concatenate([standard.vertex_sensitivities, widths])
+        rule = standard.composition
+        over_rows(
+            np.arange(values.size + 1),
+            lambda first, last: kernels.parts.judge_part(
+                *(first, last, KINDS.index(rule.kind), all_values, all_widths, size, standard.leader),
+                *(standard.widest, float(rule.tilts[0]), rule.budget, units, self._width, verdicts, priorities),
+            ),
+            seconds=1e-7,
+        )
+        for i in np.flatnonzero(verdicts == kernels.draws.UNSURE).tolist():
+            passes = self._passes(standard, float(values[i]), float(widths[i]), exact.ExactStream(units, i))
+            verdicts[i] = kernels.draws.PASS if passes else kernels.draws.FAIL
+        passers = np.flatnonzero(verdicts == kernels.draws.PASS)
+        if not passers.size:
+            return []
+        best = priorities[passers].max()
+        kept = passers[priorities[passers] == best].tolist()
+        return [Contender(int(best), _address(units.nonces, i), _plain(candidates[i])) for i in kept]
+
+    def decide(self, contenders: Iterable[Contender]) -> Any:  # noqa: ANN401 - an identifier
+        """Return the pick, from the contenders of all parts."""
+        kept = list(contenders)
+        if not kept:
+            raise ValueError("contenders must be those of all parts: nobody has passed, and the leader always does")
+        best = max(contender.priority for contender in kept)
+        tied = [contender for contender in kept if contender.priority == best]
+        key = Randomness.keyed(self.key, [0]).units(1).key
+        units = Units(key, np.array([contender.address for contender in tied], dtype=np.uint32))
+        streams = [exact.ExactStream(units, i) for i in range(len(tied))]
+        for stream in streams:
+            stream.word()  # its coin
+        return tied[exact.largest_priority([(i, stream.uniform()) for i, stream in enumerate(streams)])].candidate
+
+    @property
+    def _width(self) -> float:
+        """The relative error that floats are allowed for; tests widen it."""
+        return FILTER_WIDTH
+
+    def _read(self, scores: Numbers, sensitivities: Numbers) -> tuple[FloatArray, FloatArray]:
+        values = np.asarray(scores)
+        if values.ndim != 1:
+            raise ValueError("scores must be flat: a part is a list of candidates")
+        if not values.size:
+            return np.empty(0), np.empty(0)
+        batch = read_batch(scores, sensitivities)
+        flat, widths, _ = batch.row(0)
+        if batch.rows != 1:
+            raise ValueError("sensitivities must be one number for each candidate, or one for all")
+        return flat, widths
+
+    def _standard(self, summary: Summary) -> Standard:
+        if not summary.count:
+            raise ValueError("summary must be that of all parts: it holds no candidates")
+        if summary.count > MOST_CANDIDATES:
+            raise ValueError("scores must hold at most 2^32 candidates in all parts together")
+        rule = _composition(self.mechanism, summary.count)
+        t = Fraction(float(rule.tilts[0]))
+        widths = [Fraction(float(width)) for width in summary.sensitivities]
+        heights = [Fraction(float(q)) - t * width for q, width in zip(summary.scores, widths, strict=True)]
+        hull = exact.upper_hull(widths, heights)
+        heights_on_hull = [height for _, height in hull]
+        return Standard(
+            composition=rule,
+            hull=hull,
+            vertex_scores=np.array(
+                [float(height + t * width) for width, height in hull]
+            ),  # exact: the scores again
+            vertex_sensitivities=np.array([float(width) for width, _ in hull]),
+            leader=heights_on_hull.index(max(heights_on_hull)),
+            widest=summary.widest,
+        )
+
+    def _passes(self, standard: Standard, score: float, width: float, stream: exact.ExactStream) -> bool:
+        """Toss a candidate's coin in exact arithmetic."""
+        rule = standard.composition
+        height = Fraction(score) - Fraction(float(rule.tilts[0])) * Fraction(width)
+        gap: Fraction | None
+        if rule.kind == "pairwise":
+            lost = width == 0 and height < standard.hull[0][1]
+            gap = None if lost else exact.pairwise_gap(height, Fraction(width), standard.hull)
+        else:
+            distance = standard.hull[standard.leader][1] - height
+            gap = (
+                distance / Fraction(standard.widest) if standard.widest else Fraction(0) if distance == 0 else None
+            )
+        return gap is not None and exact.is_below_exp(stream.uniform(), gap * Fraction(rule.budget))
+
+
+def _summary(values: FloatArray, widths: FloatArray, count: int) -> Summary:
+    if not values.size:
+        return Summary(0, 0.0, values, widths)
+    points = np.empty(values.size, dtype=np.int64)
+    columns = (values.view(), widths.view())
+    for column in columns:
+        column.flags.writeable = False  # all of one kind, so that the kernel is compiled once
+    size = kernels.parts.hull_points(*columns, np.argsort(widths), points)
+    kept = points[:size]
+    return Summary(count, float(widths.max()), values[kept], widths[kept])
+
+
+def _composition(mechanism: Mechanism, count: int) -> Composition:
+    """Return what the mechanism computes for a row of so many candidates: offsets, normalisation, noise."""
+    family: Any = mechanism
+    if isinstance(mechanism, ModifiedGEM):
+        family = GEM(epsilon=mechanism.epsilon, beta=mechanism.beta, tilt=-1)
+    nothing = Column(np.empty(0), np.zeros(1, dtype=np.int64))
+    row = Batch(Table(nothing, nothing, nothing, np.array([0, count])), (), arrow=False, has_public=False)
+    composition: Composition = family._composition(row)  # noqa: SLF001 - of the same package
+    return composition
+
+
+def _address(nonces: WordArray, row: int) -> tuple[int, int, int]:
+    first, second, third = nonces[row].tolist()
+    return first, second, third
+
+
+def _plain(identifier: Any) -> Any:  # noqa: ANN401 - an identifier
+    return identifier.item() if isinstance(identifier, np.generic) else identifier

@@ -1,0 +1,87 @@
+import pyarrow as pa
+import pytest
+
+from experiments import ledger
+from experiments.curves import Curves, span
+from experiments.ledger import Claim, Entry, Finding, Verdict, judge
+from experiments.synthetic import EXPERIMENTS
+
+CLAIMED = {
+    *("P2", "P3", "P5", "P6"),
+    *(f"T{number}" for number in range(1, 8)),
+    *(f"S{number}" for number in range(1, 14)),
+    *("A1", "A2", "U1", "U2", "U3"),
+}
+
+
+def entry(id_, verdict=Verdict.HOLDS):
+    finding = Finding(verdict=verdict, measured="1")
+    return Entry(claim=Claim(id=id_, text="so", check=lambda _: finding), finding=finding, experiment="figure")
+
+
+def test_every_claim_on_synthetic_data_is_checked_once():
+    ids = [claim.id for experiment in EXPERIMENTS for claim in experiment.claims]
+    assert len(ids) == len(set(ids))
+    assert set(ids) == CLAIMED
+
+
+@pytest.mark.parametrize(
+    ("parts", "verdict"),
+    [
+        ({"one": True, "two": True}, Verdict.HOLDS),
+        ({"one": True, "two": False}, Verdict.IN_PART),
+        ({"one": False, "two": False}, Verdict.FAILS),
+        ({"one": False}, Verdict.FAILS),
+    ],
+)
+def test_a_claim_holds_in_part_if_some_of_it_does_and_what_does_not_is_named(parts, verdict):
+    finding = judge(parts, "numbers", "why")
+    assert finding.verdict is verdict
+    assert all((name in finding.comment) == (not holds) for name, holds in parts.items())
+    assert finding.comment.endswith("why")
+
+
+def test_the_ledger_is_in_the_order_of_the_paper():
+    ids = [
+        line.claim.id
+        for line in ledger.in_order([entry(id_) for id_ in ("U1", "S10", "S2", "P1", "T7", "A3", "R1")])
+    ]
+    assert ids == ["P1", "T7", "S2", "S10", "A3", "R1", "U1"]
+
+
+@pytest.mark.parametrize(("ids", "named"), [(["S1", "S1"], "S1"), (["Q1"], "Q1"), (["S"], "'S'")])
+def test_a_claim_checked_twice_or_without_a_proper_id_is_refused(ids, named):
+    with pytest.raises(ValueError, match=named):
+        ledger.in_order([entry(id_) for id_ in ids])
+
+
+def test_totals_count_each_verdict():
+    entries = [entry("S1"), entry("S2", Verdict.FAILS), entry("S3")]
+    assert ledger.totals(entries) == {Verdict.HOLDS: 2, Verdict.IN_PART: 0, Verdict.FAILS: 1}
+
+
+def errors(**curves):
+    return Curves(
+        pa.table(
+            {
+                "scenario": ["s"] * 3 * len(curves),
+                "mechanism": [name for name in curves for _ in range(3)],
+                "epsilon": [0.1, 1.0, 10.0] * len(curves),
+                "mean_squared_error": [value for values in curves.values() for value in values],
+            }
+        )
+    )
+
+
+def test_curves_tell_who_is_below_whom_and_where():
+    curves = errors(rnm=[3.0, 2.0, 1e-9], gem=[1.0, 3.0, 2e-9], uniform=[4.0, 4.0, 4.0])
+    assert curves.below("s", "gem", "rnm").tolist() == [True, False, True]  # the last: both are negligible
+    assert curves.always("s", "gem", "rnm", high=0.1)
+    assert not curves.always("s", "gem", "rnm", low=1.0, high=1.0)
+    assert curves.span("s", "gem", "rnm") == "for ε = 0.1 and ε = 10"
+    assert curves.at("s", "gem", 1.0) == 3.0
+
+
+def test_a_condition_that_never_holds_is_said_so():
+    curves = errors(rnm=[1.0, 1.0, 1.0], gem=[2.0, 2.0, 2.0], uniform=[4.0, 4.0, 4.0])
+    assert span(curves.epsilons, curves.below("s", "gem", "rnm")) == "for no ε"

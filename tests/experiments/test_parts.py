@@ -1,0 +1,148 @@
+import pyarrow as pa
+import pytest
+from matplotlib.figure import Figure
+
+from experiments import parts, runner
+from experiments.experiment import FAST, FULL, Experiment, Task
+from experiments.parts import Parts
+from experiments.synthetic import EXPERIMENTS
+from experiments.synthetic.layout_search import LAYOUTS, correlations, file, search
+from experiments.tables import read
+
+
+def draw(data):
+    figure = Figure()
+    figure.subplots().plot(data["numbers"]["number"])
+    return figure
+
+
+class Lab:
+    """An experiment of three steps that counts what it computes, and may be interrupted."""
+
+    def __init__(self, interrupted_at=None):
+        self.computed, self.interrupted_at = [], interrupted_at
+
+    def step(self, number):
+        if number == self.interrupted_at:
+            raise KeyboardInterrupt
+        self.computed.append(number)
+        return pa.table({"number": [number]})
+
+    def plan(self, _effort):
+        return [
+            Task(label=str(number), table="numbers", compute=lambda number=number: self.step(number))
+            for number in range(3)
+        ]
+
+    def experiment(self):
+        return Experiment(
+            name="lab", title="Lab", caption="", description="", choices={}, plan=self.plan, draw=draw
+        )
+
+
+def numbers(directory):
+    return read(directory / "tables" / "lab-numbers.csv")["number"].to_pylist()
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
+    first, second = Lab(interrupted_at=2), Lab()
+    with pytest.raises(KeyboardInterrupt):
+        runner.run([first.experiment()], FAST, tmp_path)
+    assert not (tmp_path / "report.html").exists()
+    assert not (tmp_path / "tables").exists()
+    runner.run([second.experiment()], FAST, tmp_path)
+    assert (first.computed, second.computed) == ([0, 1], [2])
+    assert numbers(tmp_path) == [0, 1, 2]
+    assert "2 of 3 steps from earlier runs" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_second_run_computes_and_draws_nothing(tmp_path):
+    runner.run([Lab().experiment()], FAST, tmp_path)
+    drawn = (tmp_path / "figures" / "lab.png").stat().st_mtime_ns
+    again = Lab()
+    runner.run([again.experiment()], FAST, tmp_path)
+    assert again.computed == []
+    assert (tmp_path / "figures" / "lab.png").stat().st_mtime_ns == drawn
+
+
+def test_a_missing_picture_is_drawn_again(tmp_path):
+    runner.run([Lab().experiment()], FAST, tmp_path)
+    (tmp_path / "figures" / "lab.pdf").unlink()
+    runner.run([Lab().experiment()], FAST, tmp_path)
+    assert (tmp_path / "figures" / "lab.pdf").exists()
+
+
+def test_another_effort_is_another_result_and_both_are_kept(tmp_path):
+    labs = [Lab() for _ in range(3)]
+    for lab, effort in zip(labs, (FAST, FULL, FAST), strict=True):
+        runner.run([lab.experiment()], effort, tmp_path)
+    assert [len(lab.computed) for lab in labs] == [3, 3, 0]
+
+
+def test_changed_code_computes_again_and_forgets_what_the_old_code_found(tmp_path, monkeypatch):
+    runner.run([Lab().experiment()], FAST, tmp_path)
+    monkeypatch.setattr(parts, "_code_hash", lambda *_, **__: "other")
+    again = Lab()
+    runner.run([again.experiment()], FAST, tmp_path)
+    assert again.computed == [0, 1, 2]
+    assert [path.name for path in (tmp_path / "parts" / "lab").glob("*/")] == ["other"]
+
+
+def test_tasks_that_would_share_a_result_are_refused(tmp_path):
+    lab = Lab()
+    experiment = lab.experiment()
+    task = Task(label="same", table="numbers", compute=lambda: pa.table({"number": [1]}))
+    object.__setattr__(experiment, "plan", lambda _: [task, task])
+    with pytest.raises(ValueError, match="must differ in table or label"):
+        runner.run([experiment], FAST, tmp_path)
+
+
+def test_a_task_depends_on_its_own_module_and_on_what_that_imports_but_not_on_how_it_is_drawn():
+    reached = parts._reachable("experiments.synthetic.layouts")
+    assert {
+        "experiments.synthetic.layouts",
+        "experiments.synthetic.layout_search",
+        "experiments.scenarios",
+        "experiments.mechanisms",
+        "experiments.trials",
+    } <= reached
+    assert not reached & {"experiments.drawing", "experiments.report", "experiments.synthetic.tilts"}
+
+
+def test_what_a_task_depends_on_besides_code_is_part_of_its_name(tmp_path):
+    kept = Parts(tmp_path, FAST, "drawing")
+    for inputs, expected in (("a", 1), ("b", 2), ("a", 1)):
+        task = Task(label="t", table="t", compute=lambda n=expected: pa.table({"n": [n]}), inputs=inputs)
+        assert kept.table(task)["n"].to_pylist() == [expected]
+    assert kept.reused == 1
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
+def test_labels_are_unique_and_texts_are_there(experiment):
+    plan = experiment.plan(FAST)
+    assert len({(task.table, task.label) for task in plan}) == len(plan)
+    assert experiment.caption.endswith((".", "!"))
+    assert experiment.description
+    assert experiment.choices
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_kept_layouts_match_the_printed_correlations(name):
+    table = read(file(name))
+    scores, sensitivities = table["score"].to_numpy(), table["sensitivity"].to_numpy()
+    found = correlations(scores, sensitivities)
+    for measure, printed in LAYOUTS[name].printed.items():
+        assert found[measure] == pytest.approx(printed, abs=0.02), measure
+    assert scores.size == 100
+
+
+def test_eighteen_candidates_lie_on_one_point_on_the_left():
+    table = read(file("layout-left")).to_pylist()
+    assert sum(row == {"score": 1.0, "sensitivity": 0.1} for row in table) == 18
+
+
+def test_the_search_finds_the_layouts_that_are_kept():
+    for name, layout in LAYOUTS.items():
+        scores, sensitivities = search(layout)
+        assert scores.tolist() == read(file(name))["score"].to_pylist()
+        assert sensitivities.tolist() == read(file(name))["sensitivity"].to_pylist()

@@ -1,0 +1,157 @@
+"""What the page shows must be what the library computes."""
+
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import dpselect as dps
+from dpselect.explorer.server import PAGES, _file
+from dpselect.explorer.views import MECHANISMS, MOST_CANDIDATES, read_setting, view
+from experiments.examples import examples
+
+REQUEST = {
+    "names": ["ann", "bob", "cäcilie"],
+    "scores": [0.0, 1.0, 2.5],
+    "sensitivities": [0.5, 1.0, 2.0],
+    "neighbour": [0.5, 0.5, 1.0],
+    "epsilon": 2.0,
+    "tilt": -3.0,
+    "beta": 0.1,
+    "gamma": 0.2,
+}
+
+
+@pytest.fixture(scope="module")
+def shown():
+    return view(read_setting(REQUEST))
+
+
+def mechanism(name, epsilon=2.0, tilt=-3.0):
+    return {
+        "rnm": dps.NoisyMax(epsilon=epsilon),
+        "tilted-rnm": dps.NoisyMax(epsilon=epsilon, tilt=tilt, beta=0.1),
+        "standardized-rnm": dps.StandardizedNoisyMax(epsilon=epsilon, tilt=tilt, beta=0.1),
+        "gem": dps.GEM(epsilon=epsilon, beta=0.1),
+        "mgem": dps.ModifiedGEM(epsilon=epsilon, beta=0.1),
+        "tilted-gem": dps.GEM(epsilon=epsilon, tilt=tilt, beta=0.1),
+        "combined-gem": dps.CombinedGEM(epsilon=epsilon, beta=0.1),
+        "rs": dps.RandomStopping(epsilon=epsilon, gamma=0.2),
+        "krr": dps.RandomizedResponse(epsilon=epsilon),
+        "uniform": dps.Uniform(),
+        "rnmh": dps.unsafe.HeterogeneousNoisyMax(epsilon=epsilon),
+    }[name]
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_probabilities_errors_and_losses_are_the_library_s(shown, name):
+    scores, sensitivities = REQUEST["scores"], REQUEST["sensitivities"]
+    made = mechanism(name)
+    np.testing.assert_allclose(shown["probabilities"][name], made.pmf(scores, sensitivities), rtol=1e-12)
+    assert shown["errors"][name] == pytest.approx(dps.expected_error(made, scores, sensitivities), rel=1e-12)
+    loss = dps.auditing.privacy_loss(made, scores, REQUEST["neighbour"], sensitivities).epsilon
+    assert shown["losses"][name] == pytest.approx(loss, rel=1e-12)
+    assert shown["mechanisms"][name]["private"] is made.guarantee.is_private
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_curves_against_the_budget_are_the_library_s(shown, name):
+    curve = shown["curves"][name]
+    place = len(curve["epsilons"]) // 3
+    made = mechanism(name, epsilon=curve["epsilons"][place])
+    truth = dps.expected_error(made, REQUEST["scores"], REQUEST["sensitivities"])
+    assert curve["errors"][place] == pytest.approx(truth, rel=1e-12)
+    assert (curve["epsilons"][0], curve["epsilons"][-1]) == (0.01, 100.0)
+
+
+@pytest.mark.parametrize("name", ["tilted-rnm", "standardized-rnm", "tilted-gem"])
+def test_curves_against_the_tilt_are_the_library_s(shown, name):
+    curve = shown["tilts"][name]
+    assert {-8, -1, 0, 1, 8} <= set(curve["tilts"])
+    for place in (0, 20):
+        made = mechanism(name, tilt=curve["tilts"][place])
+        truth = dps.expected_error(made, REQUEST["scores"], REQUEST["sensitivities"])
+        assert curve["errors"][place] == pytest.approx(truth, rel=1e-12)
+
+
+def test_correlations_are_the_library_s_and_may_be_undefined(shown):
+    assert shown["correlations"]["Spearman"] == pytest.approx(1.0)
+    level = view(read_setting({"scores": [1.0, 1.0], "sensitivities": [1.0, 2.0]}))
+    assert level["correlations"]["Pearson"] is None
+
+
+def test_an_infinite_loss_is_sent_as_nothing_since_json_has_no_infinity():
+    shown = view(read_setting({"scores": [0.0, 0.5], "sensitivities": [0.0, 1.0], "neighbour": [0.0, -0.5]}))
+    assert shown["losses"]["rnmh"] is None
+    assert all(math.isfinite(loss) for name, loss in shown["losses"].items() if name != "rnmh")
+    json.dumps(shown, allow_nan=False)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_snippets_run_as_they_stand(shown, name, capsys):
+    text = shown["snippets"][name]
+    assert ("NOT private" in text) == (name == "rnmh")
+    exec(compile(text, "snippet", "exec"), {})  # noqa: S102 - our own text
+    printed = capsys.readouterr().out
+    assert "picked: " in printed
+    error = float(printed.rsplit(" ", 1)[1])
+    assert error == pytest.approx(shown["errors"][name], rel=1e-9)
+
+
+def test_the_snippet_of_many_candidates_is_still_readable():
+    request = {"scores": [0.123456789] * 200, "sensitivities": [1.0] * 200}
+    text = view(read_setting(request))["snippets"]["gem"]
+    assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"scores": [1.0]}, "at least 2"),
+        ({"scores": [0.0] * (MOST_CANDIDATES + 1)}, "at most"),
+        ({"scores": "1,2,3"}, "scores must be a list of numbers"),
+        ({"scores": [0.0, None, 1.0]}, "scores must be a list of numbers"),
+        ({"scores": [0.0, True, 1.0]}, "scores must be a list of numbers"),
+        ({"scores": [0.0, float("nan"), 1.0]}, "scores must be finite"),
+        ({"sensitivities": [1.0, -1.0, 1.0]}, "sensitivities must not be negative"),
+        ({"sensitivities": [1.0, 1.0]}, "sensitivities must have one number"),
+        ({"neighbour": [9.0, 1.0, 2.5]}, "neighbour must be within the sensitivities"),
+        ({"names": ["a"]}, "names must be one text for each candidate"),
+        ({"names": [1, 2, 3]}, "names must be one text for each candidate"),
+        ({"epsilon": 0}, "epsilon must be between"),
+        ({"epsilon": "1"}, "epsilon must be a number"),
+        ({"tilt": 1e9}, "tilt must be between"),
+        ({"beta": 1.5}, "beta must lie strictly between"),
+        ({"gamma": 0}, "gamma must be positive"),
+    ],
+)
+def test_bad_requests_are_refused_without_showing_scores(change, rule):
+    with pytest.raises(ValueError, match=rule) as caught:
+        read_setting(REQUEST | change)
+    assert "2.5" not in str(caught.value)
+
+
+def test_requests_that_are_no_objects_are_refused():
+    with pytest.raises(ValueError, match="JSON object"):
+        read_setting([1, 2])
+
+
+def test_the_scenarios_are_the_paper_s():
+    assert _file("scenarios.json").decode() == examples()
+    for scenario in json.loads(_file("scenarios.json")):
+        read_setting(scenario)
+
+
+def test_every_file_of_the_page_is_there_and_loads_nothing_from_elsewhere():
+    for name, _ in PAGES.values():
+        text = _file(name).decode().replace("http://www.w3.org/", "")
+        assert "http://" not in text
+        assert "https://" not in text
+
+
+def test_the_library_does_not_load_the_page():
+    code = "import sys, dpselect; sys.exit('dpselect.explorer' in sys.modules or 'http.server' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603

@@ -1,0 +1,187 @@
+"""How good a mechanism is on given scores: means, quantiles and chances from exact probabilities."""
+
+import inspect
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dpselect as dps
+
+rng = np.random.default_rng(33)
+SCORES, WIDTHS, PUBLIC_NUMBERS = (
+    rng.normal(size=(5, 7)),
+    rng.uniform(0.1, 1.0, (5, 7)),
+    rng.normal(size=(5, 7)),
+)
+
+
+def direct(mechanism, scores, sensitivities, power, **public):
+    """Return the sum by its definition, row by row."""
+    probabilities = mechanism.pmf(scores, sensitivities, **public)
+    return sum(p * (max(scores) - q) ** power for p, q in zip(probabilities, scores, strict=True))
+
+
+@pytest.mark.parametrize("power", [2, 1, 0.5, 3.7])
+def test_expected_errors_are_sums_over_the_candidates(power):
+    mechanism = dps.NoisyMax(epsilon=2.0)
+    found = dps.expected_error(mechanism, SCORES, WIDTHS, power)
+    rows = [direct(mechanism, *row, power) for row in zip(SCORES, WIDTHS, strict=True)]
+    assert found.shape == (5,)
+    assert found == pytest.approx(rows, rel=1e-13)
+    assert dps.expected_error(mechanism, SCORES[0], WIDTHS[0], power=power) == pytest.approx(rows[0], rel=1e-13)
+
+
+def test_the_expected_error_of_a_random_pick_is_known():
+    assert dps.expected_error(dps.Uniform(), [0.0, 1.0, 3.0], 1.0) == pytest.approx((9 + 4 + 0) / 3, rel=1e-15)
+    assert dps.expected_error(dps.Uniform(), [0.0, 1.0, 3.0], 1.0, power=1) == pytest.approx(5 / 3, rel=1e-15)
+    assert dps.expected_error(dps.RandomizedResponse(epsilon=np.log(3)), [0.0, 2.0], 1.0, 1) == pytest.approx(0.5)
+
+
+def test_ragged_and_arrow_rows_have_the_same_expected_errors_as_dense_ones():
+    mechanism = dps.GEM(epsilon=2.0)
+    lengths = [3, 7, 1, 5, 2]
+    rows = [scores[:n] for scores, n in zip(SCORES, lengths, strict=True)]
+    widths = [numbers[:n] for numbers, n in zip(WIDTHS, lengths, strict=True)]
+    exact = [direct(mechanism, q, d, 2) for q, d in zip(rows, widths, strict=True)]
+    flat, bounds = np.concatenate(rows), np.r_[0, np.cumsum(lengths)]
+    assert dps.expected_error(mechanism, (flat, bounds), np.concatenate(widths)) == pytest.approx(exact, rel=1e-13)
+    for kind in (pa.list_(pa.float64()), pa.large_list(pa.float64())):
+        column = pa.array([row.tolist() for row in [rows[0], *rows]], kind).slice(1)
+        sensitivities = pa.array([row.tolist() for row in widths], kind)
+        assert dps.expected_error(mechanism, column, sensitivities) == pytest.approx(exact, rel=1e-13)
+    assert dps.expected_error(mechanism, (flat, bounds), 1.0, 1).shape == (5,)
+
+
+def test_errors_are_measured_on_the_scores_and_not_on_offsets_or_anchors():
+    for mechanism, name in (
+        (dps.NoisyMax(epsilon=3.0), "offsets"),
+        (dps.StandardizedNoisyMax(epsilon=3.0), "anchors"),
+    ):
+        found = dps.expected_error(mechanism, SCORES, WIDTHS, **{name: PUBLIC_NUMBERS})
+        rows = zip(SCORES, WIDTHS, PUBLIC_NUMBERS, strict=True)
+        exact = [direct(mechanism, q, d, 2, **{name: public}) for q, d, public in rows]
+        assert found == pytest.approx(exact, rel=1e-13)
+
+
+def test_expected_errors_broadcast_like_probabilities():
+    found = dps.expected_error(dps.GEM(epsilon=1.0), SCORES[:, None, :], WIDTHS[:2])
+    assert found.shape == (5, 2)
+    assert found[3, 1] == pytest.approx(direct(dps.GEM(epsilon=1.0), SCORES[3], WIDTHS[1], 2), rel=1e-13)
+    offsets = rng.normal(size=(4, 1, 7))
+    wide = dps.expected_error(dps.GEM(epsilon=1.0), SCORES, WIDTHS, offsets=offsets)
+    assert wide.shape == (4, 5)
+    assert wide[2, 3] == pytest.approx(
+        direct(dps.GEM(epsilon=1.0), SCORES[3], WIDTHS[3], 2, offsets=offsets[2, 0]), rel=1e-13
+    )
+
+
+def test_narrow_scores_have_the_errors_of_wide_ones():
+    narrow = SCORES.astype(np.float16)
+    wide = dps.expected_error(dps.GEM(epsilon=1.0), narrow.astype(float), WIDTHS)
+    assert (dps.expected_error(dps.GEM(epsilon=1.0), narrow, WIDTHS) == wide).all()
+
+
+# --- Regret, the best, quantiles --------------------------------------------------------------------------
+
+FUNCTIONS = {
+    "expected_error": dps.expected_error,
+    "expected_regret": dps.expected_regret,
+    "probability_of_best": dps.probability_of_best,
+    "error_quantile": lambda *arguments, **public: dps.error_quantile(*arguments, 0.9, **public),
+}
+every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+
+rows = st.lists(st.tuples(st.integers(-6, 6), st.integers(0, 8).map(lambda n: n / 4)), min_size=1, max_size=12)
+levels = st.one_of(st.floats(1e-9, 1.0), st.sampled_from([0.25, 0.5, 1.0, 1 - 1e-9, 1 - 2**-53]))
+
+
+def direct_quantile(mechanism, scores, sensitivities, level, **public):
+    """Return the smallest error whose exceedance has at most probability 1 − level, in fractions of the pmf."""
+    chances = [Fraction(float(p)) for p in mechanism.pmf(scores, sensitivities, **public)]
+    errors = [max(scores) - q for q in scores]
+    allowed = (1 - Fraction(level)) * (1 + Fraction(1, 10**12))
+    for x in sorted(set(errors)):
+        if sum(p for p, e in zip(chances, errors, strict=True) if e > x) <= allowed:
+            return x
+    raise AssertionError
+
+
+@given(row=rows, level=levels, epsilon=st.sampled_from([0.1, 1.0, 10.0]))
+def test_a_quantile_is_the_smallest_error_that_is_exceeded_rarely_enough(row, level, epsilon):
+    scores, sensitivities = (np.array(column, dtype=float) for column in zip(*row, strict=True))
+    for mechanism in (dps.NoisyMax(epsilon=epsilon), dps.GEM(epsilon=epsilon), dps.Uniform()):
+        found = dps.error_quantile(mechanism, scores, sensitivities, level)
+        assert found == direct_quantile(mechanism, scores, sensitivities, level)
+
+
+def test_quantiles_of_a_random_pick_are_known():
+    """Ten candidates with errors 0 … 9: level n/10 is reached by error n − 1, however 1 − level is rounded."""
+    scores = np.arange(10.0)
+    for n in range(1, 11):
+        assert dps.error_quantile(dps.Uniform(), scores, 1.0, n / 10) == n - 1
+        if n < 10:
+            assert dps.error_quantile(dps.Uniform(), scores, 1.0, n / 10 + 1e-9) == n
+    assert dps.error_quantile(dps.Uniform(), [1.0, 1.0, 0.0, 0.0], 1.0, 0.5) == 0
+    assert dps.error_quantile(dps.Uniform(), [1.0, 1.0, 0.0, 0.0], 1.0, 0.51) == 1
+
+
+def test_levels_next_to_one_see_errors_of_tiny_probability():
+    mechanism = dps.NoisyMax(epsilon=2.0)
+    scores = [0.0, -30.0]  # the second has probability e^−30/2 ≈ 5e-14
+    assert dps.error_quantile(mechanism, scores, 1.0, 1 - 1e-13) == 0
+    assert dps.error_quantile(mechanism, scores, 1.0, 1 - 1e-14) == 30
+    assert dps.error_quantile(mechanism, scores, 1.0, 1.0) == 30
+    never = dps.error_quantile(
+        dps.GEM(epsilon=1.0), [0.0, -1.0], 0.0, 1.0
+    )  # public scores: only the best is picked
+    assert never == 0
+
+
+@given(row=rows)
+def test_regret_is_the_error_of_power_one_and_the_best_are_who_have_the_best_score(row):
+    scores, sensitivities = (np.array(column, dtype=float) for column in zip(*row, strict=True))
+    mechanism = dps.GEM(epsilon=2.0)
+    regret = dps.expected_regret(mechanism, scores, sensitivities)
+    assert regret == dps.expected_error(mechanism, scores, sensitivities, power=1)
+    best = dps.probability_of_best(mechanism, scores, sensitivities)
+    chances = mechanism.pmf(scores, sensitivities)
+    assert best == pytest.approx(chances[scores == scores.max()].sum(), rel=1e-14)
+    quantile = dps.error_quantile(mechanism, scores, sensitivities, 0.9)
+    assert (quantile == 0) == (best >= 0.9 - 1e-13)
+
+
+@every_function
+def test_everything_broadcasts_and_takes_rows_of_every_form(function):
+    mechanism, lengths = dps.NoisyMax(epsilon=2.0), [3, 7, 1, 5, 2]
+    pairs = [(q[:n], d[:n]) for q, d, n in zip(SCORES, WIDTHS, lengths, strict=True)]
+    loop = [function(mechanism, q, d) for q, d in pairs]
+    flat, widths = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+    ragged = function(mechanism, (flat, np.r_[0, np.cumsum(lengths)]), widths)
+    assert ragged == pytest.approx(loop, rel=1e-14)
+    arrow = [pa.array([row.tolist() for row in column]) for column in zip(*pairs, strict=True)]
+    assert function(mechanism, *arrow) == pytest.approx(loop, rel=1e-14)
+    outer = function(mechanism, SCORES[:, None, :], WIDTHS[:2], offsets=PUBLIC_NUMBERS[0])
+    assert outer.shape == (5, 2)
+    alone = function(mechanism, SCORES[3], WIDTHS[1], offsets=PUBLIC_NUMBERS[0])
+    assert outer[3, 1] == pytest.approx(alone, rel=1e-14)
+    assert np.ndim(alone) == 0
+    wide = function(mechanism, SCORES[0], WIDTHS[0], offsets=PUBLIC_NUMBERS)
+    assert wide.shape == (5,)
+    assert wide[2] == pytest.approx(function(mechanism, SCORES[0], WIDTHS[0], offsets=PUBLIC_NUMBERS[2]), rel=1e-14)
+    assert function(mechanism, np.empty((0, 4)), 1.0).shape == (0,)
+    assert function(mechanism, (np.empty(0), np.zeros(1, dtype=int)), 1.0).shape == (0,)
+
+
+@pytest.mark.parametrize("level", [0.0, -0.1, 1.5, np.nan, "0.5", True])
+def test_levels_lie_above_zero_and_are_at_most_one(level):
+    with pytest.raises(ValueError, match=r"^level must"):
+        dps.error_quantile(dps.Uniform(), [0.0, 1.0], 1.0, level)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_documentation_says_that_evaluations_are_not_private(name):
+    assert "**Not private**" in inspect.getdoc(getattr(dps, name))

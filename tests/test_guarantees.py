@@ -1,0 +1,262 @@
+"""What guarantees say, how they add up, and that exact probabilities bear them out."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_contract import PRIVATE, UNSAFE, every_private_mechanism, neighbours, public_name
+
+import dpselect as dps
+from dpselect.guarantees import ANY_SCORES, SAME_DIRECTION, WITHIN_SENSITIVITIES
+
+PURE = dps.GEM(epsilon=0.3).guarantee
+GUMBEL = dps.NoisyMax(epsilon=0.5, noise="gumbel").guarantee
+ANYWAY = dps.RandomizedResponse(epsilon=0.7).guarantee
+MONOTONE = dps.NoisyMax(epsilon=0.2, monotone=True).guarantee
+APPROXIMATE = dps.Guarantee(epsilon=1.0, delta=1e-6, theorem="given", reference="none")
+
+
+def laws(mechanism, pair, sensitivities, seed):
+    name = public_name(mechanism)
+    public = {} if name is None else {name: np.random.default_rng(seed).integers(-9, 9, pair.shape[1]) / 8}
+    first, second = mechanism.pmf(pair, sensitivities, **public)
+    possible = (first > 0) | (second > 0)
+    return first[possible], second[possible]
+
+
+# --- Exact probabilities ----------------------------------------------------------------------------------
+
+
+@every_private_mechanism
+def test_losses_grow_with_the_distance_no_faster_than_promised(mechanism):
+    promise = mechanism.guarantee
+
+    @settings(max_examples=60)
+    @given(
+        neighbours(one_direction=promise.neighbours == SAME_DIRECTION), st.sampled_from([0.25, 0.75, 1.5, 2.0, 5.0])
+    )
+    def holds(drawn, distance):
+        pair, sensitivities, seed = drawn
+        further = np.stack([pair[0], pair[0] + distance * (pair[1] - pair[0])])
+        first, second = np.log(laws(mechanism, further, sensitivities, seed))
+        assert np.abs(first - second).max() <= promise.at_distance(distance).epsilon + 1e-9
+
+    holds()
+
+
+@every_private_mechanism
+def test_renyi_divergences_stay_within_the_concentrated_loss(mechanism):
+    promise = mechanism.guarantee
+
+    @settings(max_examples=60)
+    @given(
+        neighbours(one_direction=promise.neighbours == SAME_DIRECTION), st.sampled_from([1.01, 1.5, 2.0, 8.0, 64.0])
+    )
+    def holds(drawn, order):
+        first, second = np.log(laws(mechanism, *drawn))
+        terms = order * first + (1 - order) * second
+        divergence = (terms.max() + math.log(np.exp(terms - terms.max()).sum())) / (order - 1)
+        assert divergence <= order * promise.rho + 1e-9
+
+    holds()
+
+
+WITH_BOUNDED_RANGE = {name: m for name, m in PRIVATE.items() if m.guarantee.bounded_range is not None}
+
+
+@pytest.mark.parametrize("mechanism", WITH_BOUNDED_RANGE.values(), ids=WITH_BOUNDED_RANGE)
+def test_gumbel_noise_keeps_losses_within_an_interval_of_length_epsilon(mechanism):
+    assert mechanism.noise == "gumbel"
+    promise = mechanism.guarantee
+
+    @settings(max_examples=100)
+    @given(neighbours(one_direction=promise.neighbours == SAME_DIRECTION))
+    def holds(drawn):
+        first, second = np.log(laws(mechanism, *drawn))
+        losses = first - second
+        assert losses.max() - losses.min() <= promise.bounded_range + 1e-9
+
+    holds()
+
+
+@pytest.mark.parametrize(
+    ("noise", "scores", "moves"),
+    [("exponential", [0.0, 1.0], [1.0, -1.0]), ("laplace", [0.0, 1.0, 0.0, 1.0, 0.0], [1.0, -1.0, 1.0, -1.0, 1.0])],
+)
+def test_other_noises_do_not(noise, scores, moves):
+    mechanism = dps.NoisyMax(epsilon=1.0, noise=noise)
+    assert mechanism.guarantee.bounded_range is None
+    pair = np.stack([scores, np.add(scores, moves)])
+    first, second = mechanism.pmf(pair, 1.0)
+    losses = np.log(first) - np.log(second)
+    assert losses.max() - losses.min() > 1.1 * mechanism.epsilon
+    assert abs((first * losses).sum()) > mechanism.epsilon**2 / 8  # the limit of Rényi divergences at order 1
+
+
+def test_the_kinds_of_neighbours_are_those_the_mechanisms_need():
+    named = {name: mechanism.guarantee.neighbours for name, mechanism in PRIVATE.items()}
+    assert {name for name, relation in named.items() if relation == ANY_SCORES} == {"krr", "uniform"}
+    monotone = {name for name, mechanism in PRIVATE.items() if getattr(mechanism, "monotone", False)}
+    assert {name for name, relation in named.items() if relation == SAME_DIRECTION} == monotone
+    assert set(named.values()) == {ANY_SCORES, WITHIN_SENSITIVITIES, SAME_DIRECTION}
+
+
+# --- Sums -------------------------------------------------------------------------------------------------
+
+losses = st.floats(0, 1e3)
+
+
+@given(st.lists(st.tuples(losses, losses, st.booleans()), min_size=1, max_size=6))
+def test_losses_add_up_and_are_never_understated(drawn):
+    parts = [
+        dps.Guarantee(
+            epsilon=epsilon,
+            rho=rho,
+            flat_epsilon=epsilon / 3 if flat else None,
+            theorem="given",
+            reference="none",
+        )
+        for epsilon, rho, flat in drawn
+    ]
+    whole = dps.Guarantee.compose(*parts)
+    for name in ("epsilon", "rho"):
+        exact = sum(Fraction(getattr(part, name)) for part in parts)
+        assert exact <= Fraction(getattr(whole, name)) <= exact * (1 + Fraction(2) ** -52)
+    assert (whole.flat_epsilon is None) == any(part.flat_epsilon is None for part in parts)
+    assert whole.delta == 0
+    assert whole.bounded_range is None
+
+
+def test_a_sum_that_floats_round_down_is_rounded_up():
+    third = replace(PURE, epsilon=1 / 3, rho=None)
+    whole = dps.Guarantee.compose(third, third, third)
+    assert 1 / 3 + 1 / 3 + 1 / 3 == 1.0
+    assert Fraction(whole.epsilon) >= 3 * Fraction(1 / 3)
+    tenth = replace(PURE, epsilon=0.1, rho=None)
+    assert Fraction(tenth.rho) >= Fraction(0.1) ** 2 / 2
+    assert Fraction(dps.Guarantee.compose(*[tenth] * 10).epsilon) >= 10 * Fraction(0.1)
+
+
+def test_one_guarantee_alone_stays_as_it_is():
+    assert dps.Guarantee.compose(GUMBEL) is GUMBEL
+
+
+def test_deltas_add_up_and_leave_no_concentrated_loss():
+    whole = dps.Guarantee.compose(PURE, APPROXIMATE, APPROXIMATE)
+    assert whole.epsilon == pytest.approx(2.3)
+    assert whole.delta == pytest.approx(2e-6)
+    assert whole.rho is None
+    hopeless = replace(APPROXIMATE, delta=0.7)
+    assert dps.Guarantee.compose(hopeless, hopeless).delta == 1.0
+
+
+def test_a_guarantee_for_more_neighbours_covers_fewer():
+    assert dps.Guarantee.compose(ANYWAY, ANYWAY).neighbours == ANY_SCORES
+    assert dps.Guarantee.compose(ANYWAY, PURE).neighbours == WITHIN_SENSITIVITIES
+    assert dps.Guarantee.compose(MONOTONE, ANYWAY, GUMBEL).neighbours == SAME_DIRECTION
+
+
+def test_other_neighbours_are_refused():
+    user = PURE.restated(neighbours="one user more or less")
+    rating = PURE.restated(neighbours="one rating more or less")
+    for other in (rating, PURE, ANYWAY):
+        with pytest.raises(ValueError, match=r"same neighbours.*one user more or less.*restated"):
+            dps.Guarantee.compose(user, other)
+    assert dps.Guarantee.compose(user, user).neighbours == "one user more or less"
+    with pytest.raises(ValueError, match="neighbours must say"):
+        PURE.restated(neighbours="")
+
+
+@pytest.mark.parametrize("mechanism", UNSAFE.values(), ids=UNSAFE)
+def test_a_part_without_a_guarantee_leaves_the_whole_without_one(mechanism):
+    whole = dps.Guarantee.compose(PURE, mechanism.guarantee, GUMBEL)
+    assert not whole.is_private
+    assert whole.epsilon == math.inf
+    assert whole.rho is None
+    assert mechanism.guarantee.theorem in whole.theorem
+
+
+def test_only_guarantees_are_composed():
+    with pytest.raises(ValueError, match="at least one"):
+        dps.Guarantee.compose()
+    with pytest.raises(ValueError, match=r"mechanism\.guarantee, not GEM"):
+        dps.Guarantee.compose(PURE, dps.GEM(epsilon=1.0))
+
+
+# --- Distances --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "at_half", "at_two"),
+    [
+        (dps.NoisyMax(epsilon=1.0), 0.5, 2.0),
+        (dps.NoisyMax(epsilon=1.0, monotone=True), 0.5, 2.0),
+        (dps.GEM(epsilon=1.0), 0.5, 2.0),
+        (dps.StandardizedNoisyMax(epsilon=1.0), 0.5, 2.0),
+        (dps.RandomStopping(epsilon=1.0), 0.5, 2.0),
+        (dps.CombinedGEM(epsilon=1.0, correlation_share=0.25), 0.25 + 0.375, 0.25 + 1.5),
+        (dps.RandomizedResponse(epsilon=1.0), 1.0, 1.0),
+        (dps.Uniform(), 0.0, 0.0),
+    ],
+    ids=lambda value: type(value).__name__ if hasattr(value, "guarantee") else "",
+)
+def test_losses_at_other_distances(mechanism, at_half, at_two):
+    promise = mechanism.guarantee
+    for distance, epsilon in [(0, 0.0), (0.5, at_half), (1, promise.epsilon), (2, at_two)]:
+        scaled = promise.at_distance(distance)
+        assert scaled.epsilon == pytest.approx(epsilon)
+        assert scaled.rho == pytest.approx(epsilon**2 / 2)
+    assert promise.at_distance(1) is promise
+    composed = dps.Guarantee.compose(promise, PURE).at_distance(2)
+    assert composed.epsilon == pytest.approx(at_two + 0.6)
+
+
+def test_bounded_range_grows_in_proportion():
+    far = GUMBEL.at_distance(3)
+    assert far.bounded_range == pytest.approx(1.5)
+    assert far.rho == pytest.approx(1.5**2 / 8)
+    assert far.neighbours != GUMBEL.neighbours
+
+
+def test_without_knowing_how_losses_grow_only_whole_steps_count():
+    unknown = replace(PURE, flat_epsilon=None, rho=0.01)
+    assert unknown.at_distance(0.1).epsilon == PURE.epsilon
+    assert unknown.at_distance(1.1).epsilon == pytest.approx(0.6)
+    assert unknown.at_distance(1.1).rho == pytest.approx(0.04)
+    assert unknown.at_distance(0).epsilon == 0
+    assert APPROXIMATE.at_distance(0.5).delta == APPROXIMATE.delta
+    with pytest.raises(ValueError, match="distance must be at most 1 where δ > 0"):
+        APPROXIMATE.at_distance(2)
+    for distance in (-1.0, math.nan, math.inf, "1"):
+        with pytest.raises(ValueError, match="distance"):
+            PURE.at_distance(distance)
+
+
+def test_no_guarantee_is_none_at_any_distance():
+    nothing = UNSAFE["rs-exponential"].guarantee
+    assert nothing.at_distance(0.1) is nothing
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"epsilon": -1.0},
+        {"epsilon": math.nan},
+        {"delta": 1.5},
+        {"delta": -0.1},
+        {"rho": -1.0},
+        {"bounded_range": -1.0},
+        {"flat_epsilon": 1.5},
+        {"delta": 0.1, "flat_epsilon": 0.5},
+        {"delta": 0.1, "bounded_range": 1.0},
+        {"epsilon": math.inf, "rho": 1.0},
+    ],
+    ids=str,
+)
+def test_impossible_guarantees_are_refused(numbers):
+    with pytest.raises(ValueError, match=list(numbers)[-1]):
+        dps.Guarantee(**{"epsilon": 1.0, "theorem": "given", "reference": "none"} | numbers)

@@ -1,0 +1,81 @@
+"""The same budget in PostgreSQL: the same records, crashes and races."""
+
+import json
+
+import pytest
+from postgres import postgres_server
+from test_budget import GEM, run_chargers
+
+import dpselect as dps
+from dpselect.budget import BudgetExhaustedError, Ledger, LedgerError, ReleaseConflictError
+from dpselect.budget.databases import DatabaseError
+from dpselect.cli import main
+
+pytestmark = pytest.mark.services
+
+
+@pytest.fixture(scope="module")
+def server():
+    with postgres_server() as url:
+        yield url
+
+
+@pytest.fixture
+def database(server):
+    """Return the URL of a server without a ledger in it."""
+    import psycopg  # noqa: PLC0415 - an extra
+
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS releases, populations, ledger")
+    return server
+
+
+def test_a_release_is_charged_once_within_the_cap_and_bound_to_its_inputs(database, tmp_path):
+    with pytest.raises(LedgerError, match="not a budget"):
+        Ledger.open(database, keys=tmp_path)
+    with Ledger.create(database, keys=tmp_path / "keys") as ledger:
+        ledger.add_population("readers", epsilon=1.0)
+        first = ledger.charge("readers", "spring", GEM, fingerprint="inputs", what="ε ≤ 1 %s ?")
+    with Ledger.open(database, keys=tmp_path / "keys") as ledger:
+        again = ledger.charge("readers", "spring", GEM, fingerprint="inputs")
+        assert (first.charged, again.charged, first.key == again.key) == (True, False, True)
+        with pytest.raises(ReleaseConflictError):
+            ledger.charge("readers", "spring", GEM, fingerprint="others")
+        with pytest.raises(BudgetExhaustedError):
+            ledger.charge("readers", "summer", dps.GEM(epsilon=0.6), fingerprint="inputs")
+        [release] = ledger.statement("readers").releases
+        assert (release.name, release.what, release.guarantee) == ("spring", "ε ≤ 1 %s ?", GEM.guarantee)
+        ledger._database.execute("UPDATE releases SET name = 'x'")
+        with pytest.raises(LedgerError, match="checksums"):
+            ledger.statement("readers")
+
+
+def test_killed_chargers_leave_no_unpaid_release(database, tmp_path):
+    (tmp_path / "picks").mkdir()
+    happened = run_chargers("kill", database, tmp_path / "keys", tmp_path / "picks", 2, 60)
+    assert happened["unpaid"] > 3, happened
+    assert happened["paid"] + happened["published"] > 3, happened
+
+
+def test_exactly_one_of_four_wins_the_last_epsilon(database, tmp_path):
+    assert run_chargers("race", database, tmp_path / "keys", 10)["wins"] == [1] * 10
+
+
+def test_the_command_line_pays_from_it(database, tmp_path, capsys):
+    (tmp_path / "scores.csv").write_text("user,candidate,score\nann,a,0.5\nann,b,0.25\n")
+    place = ["--keys", str(tmp_path / "keys"), "--json"]
+    assert main(["budget", "create", database, "--population", "readers", "--epsilon", "1", *place]) == 0
+    command = ["select", str(tmp_path / "scores.csv"), "--epsilon", "0.75", "--sensitivity", "1", *place]
+    command += ["--budget", database, "--population", "readers", "-o", str(tmp_path / "picks.csv")]
+    capsys.readouterr()
+    for charged in (True, False):
+        assert main([*command, "--release", "spring"]) == 0
+        assert json.loads(capsys.readouterr().out)["charged"] is charged
+    assert main([*command, "--release", "summer"]) == 4
+
+
+def test_a_server_that_is_not_there_is_named_without_its_password(tmp_path):
+    url = f"postgresql://tester:secret@/postgres?host={tmp_path}"
+    with pytest.raises(DatabaseError, match="cannot be used") as caught:
+        Ledger.open(url, keys=tmp_path)
+    assert "secret" not in str(caught.value)

