@@ -6,13 +6,16 @@ OUTPUT ?= output
 PYTEST_WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help docs paper test test-statistics test-services bench bench-fleet check format clean
+.PHONY: help docs paper recommender suitesparse test test-statistics test-services bench bench-fleet check format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | sed -E "s/^([a-z-]+):.*## (.*)$$/make \1: \2/"
 
 paper: $(VENV)/.paper  ## Reproduce the paper into output/report.html (FAST=1 for a quick look, FIGURE=name for one alone)
-	$(BIN)/python -m experiments --output $(OUTPUT) $(if $(FAST),--fast) $(addprefix --only ,$(FIGURE))
+	DPSELECT_RESULTS=$(OUTPUT)/recommender $(BIN)/python -m experiments --output $(OUTPUT) $(if $(FAST),--fast) $(addprefix --only ,$(FIGURE))
+
+recommender: $(VENV)/.sansa  ## Run the paper's real-data section on the sets in DATA=directory; goes on where it was interrupted
+	$(BIN)/python -m experiments.recommender $(if $(DATA),--data $(DATA)) --output $(OUTPUT)
 
 test: $(VENV)/.test  ## Run all tests but the long statistical ones
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not statistics and not services"
@@ -21,7 +24,7 @@ test-statistics: $(VENV)/.test  ## Run the long goodness-of-fit tests
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m statistics
 
 docs: $(VENV)/.docs  ## Build the documentation site into output/site
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 test-services: $(VENV)/.test  ## Run the tests that need PostgreSQL, which they start themselves
 	$(BIN)/python -m pytest -m services
@@ -56,3 +59,12 @@ $(VENV)/.%: pyproject.toml | $(BIN)/python
 	@echo "Installing dpselect[$*] into $(VENV) ..."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
+
+# SANSA's extra is compiled against a system library.
+$(VENV)/.sansa: | suitesparse
+
+suitesparse:
+	@if [ -f /usr/include/suitesparse/cholmod.h ] || [ -n "$$SUITESPARSE_INCLUDE_DIR" ]; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then apt-get update -qq && apt-get install -qq libsuitesparse-dev; \
+	else echo "SANSA needs SuiteSparse: install libsuitesparse-dev (Debian, Ubuntu), or set SUITESPARSE_INCLUDE_DIR and" \
+	  "SUITESPARSE_LIBRARY_DIR to where it is" >&2; exit 1; fi

@@ -11,12 +11,14 @@ from experiments.audits import AUDITS
 from experiments.bandit import EXPERIMENTS as BANDIT
 from experiments.experiment import FAST, FULL
 from experiments.files import replacing
+from experiments.recommender.sections import EXPERIMENTS as RECOMMENDER
 from experiments.runner import run
 from experiments.synthetic import EXPERIMENTS as SYNTHETIC
+from experiments.tuning import TUNING
 
 __all__ = ["EXPERIMENTS", "main"]
 
-EXPERIMENTS = (*SYNTHETIC, AUDITS, *BANDIT)
+EXPERIMENTS = (*SYNTHETIC, AUDITS, TUNING, *RECOMMENDER, *BANDIT)
 """In the order of the report."""
 
 PICTURES = {"scenarios.png": "scenarios-1-to-3.png"}

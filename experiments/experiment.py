@@ -113,7 +113,7 @@ class Experiment:
     plan: Callable[[Effort], Sequence[Task]]
     draw: Callable[[Tables], Figure]
     count: Callable[[Tables], Numbers] | None = None
-    list: Callable[[Tables], Listing] | None = None
+    list: Callable[[Tables], Listing | Sequence[Listing]] | None = None
     discussion: Sequence[str] = ()
     """Paragraphs below the figure, where a caption is not enough."""
     claims: Sequence[Claim] = ()

@@ -18,7 +18,7 @@ from experiments.ledger import WORDS, Entry, totals
 from experiments.mechanisms import STYLES
 from experiments.scenarios import SEED
 
-__all__ = ["Section", "provenance", "write"]
+__all__ = ["Section", "commit", "provenance", "write"]
 
 HERE = Path(__file__).resolve().parent
 
@@ -31,7 +31,7 @@ class Section:
     image: bytes
     """The figure, as SVG."""
     numbers: Numbers | None
-    listing: Listing | None
+    listings: Sequence[Listing]
     entries: Sequence[Entry]
     """The claims that the experiment decides."""
     files: Sequence[str]
@@ -73,7 +73,7 @@ def provenance(effort: Effort, seconds: float, *, steps: int, reused: int) -> di
     """Return what made the report: enough to make it again, and nothing about this machine."""
     return {
         "dpselect": dps.__version__,
-        "commit": _commit(),
+        "commit": commit(),
         "Python": platform.python_version(),
         **{package: version(package) for package in ("numpy", "numba", "matplotlib")},
         "effort": effort.description,
@@ -88,14 +88,15 @@ def _number(value: float) -> str:
     return f"{value:.3f}" if value == 0 or abs(value) >= 5e-4 else f"{value:.0e}"
 
 
-def _commit() -> str:
+def commit() -> str:
+    """Return which commit this is, and whether anything was changed since."""
     # Without this, a copy unpacked inside another repository would claim that one's commit.
     if not (HERE.parent / ".git").exists():
         return "unknown (not a git checkout)"
     try:
-        commit = _git("rev-parse", "HEAD")
+        head = _git("rev-parse", "HEAD")
         # New files count as well: git describe --dirty would overlook them.
-        return f"{commit} with local changes" if _git("status", "--porcelain", "src", "experiments") else commit
+        return f"{head} with local changes" if _git("status", "--porcelain", "src", "experiments") else head
     except (OSError, subprocess.CalledProcessError):
         return "unknown (git did not answer)"
 

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from experiments import ledger, report, tables
 from experiments.drawing import look
-from experiments.experiment import Effort, Experiment, Task
+from experiments.experiment import Effort, Experiment, Listing, Task
 from experiments.files import replacing
 from experiments.parts import Parts
 from experiments.progress import Progress
@@ -127,9 +127,8 @@ def _draw(
         warnings.simplefilter("always")
         figure = draw(_read(files))
         # Lay the panels out once, not for each format.
-        if (layout := figure.get_layout_engine()) is not None:
-            layout.execute(figure)
-            figure.set_layout_engine("none")
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
         for suffix, path in pictures.items():
             with replacing(path) as temporary:
                 figure.savefig(temporary, format=suffix, metadata=FORMATS[suffix])
@@ -144,7 +143,7 @@ def _section(experiment: Experiment, files: Mapping[str, Path], output: Path) ->
         experiment=experiment,
         image=pictures["svg"].read_bytes(),
         numbers=experiment.count(data) if experiment.count else None,
-        listing=experiment.list(data) if experiment.list else None,
+        listings=_listings(experiment, data),
         entries=ledger.assess(experiment.name, experiment.claims, data),
         files=[path.relative_to(output).as_posix() for path in (*files.values(), *pictures.values())],
     )
@@ -152,3 +151,8 @@ def _section(experiment: Experiment, files: Mapping[str, Path], output: Path) ->
 
 def _read(files: Mapping[str, Path]) -> tables.Tables:
     return {name: tables.read(path) for name, path in files.items()}
+
+
+def _listings(experiment: Experiment, data: tables.Tables) -> Sequence[Listing]:
+    found = experiment.list(data) if experiment.list else ()
+    return [found] if isinstance(found, Listing) else found

@@ -14,6 +14,7 @@ PUBLIC = {
     *("RandomizedResponse", "Uniform", "unsafe", "MECHANISMS", "Mechanism", "Guarantee", "Randomness"),
     *("expected_error", "expected_regret", "error_quantile", "probability_of_best"),
     *("gem_scores", "accounting", "auditing", "bounds", "correlation", "__version__"),
+    *("advice", "pools", "tuning"),
 }
 
 

@@ -100,6 +100,7 @@ def _draw(data: Tables) -> Figure:
         for panel, mechanism in zip(column[2:], ("gem", "mgem"), strict=True):
             weights = table[f"{mechanism}_probability"].to_numpy()
             drawing.scatter(panel, scores, sensitivities, sizes=_areas(scores, sensitivities, weights))
+            panel.margins(0.12)
             panel.set_title(f"picked by {STYLES[mechanism].label} at ε = {EPSILON:g}", fontsize=9.5)
     overlaid = where(data["candidates"], scenario=LEFT, score=1.0)
     panels[0, 0].annotate(
@@ -114,7 +115,7 @@ def _areas(scores: FloatArray, sensitivities: FloatArray, weights: FloatArray) -
     """Return areas in proportion to probability; candidates on one point show their sum."""
     places = np.stack([scores, sensitivities], axis=1)
     _, place = np.unique(places, axis=0, return_inverse=True)
-    return np.asarray(1500 * np.bincount(place.ravel(), weights)[place.ravel()])
+    return np.asarray(900 * np.bincount(place.ravel(), weights)[place.ravel()])
 
 
 def _count(data: Tables) -> Numbers:

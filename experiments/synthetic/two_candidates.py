@@ -109,7 +109,7 @@ def _draw(columns: int, data: Tables) -> Figure:
     table = data["gains"]
     names = table["panel"].unique().to_pylist()
     rows = -(-len(names) // columns)
-    figure, panels = drawing.grid(rows=rows, columns=columns, heights=(2.1,) * rows, width=2.7)
+    figure, panels = drawing.grid(rows=rows, columns=columns, heights=(2.3,) * rows, width=2.7)
     limit = float(np.abs(table["gain"].to_numpy()).max())
     for position, (name, panel) in enumerate(zip(names, panels.flat, strict=True)):
         image = drawing.heat_map(

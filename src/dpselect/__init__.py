@@ -12,7 +12,7 @@ The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``, permute-
 
 from typing import NoReturn
 
-from dpselect import accounting, auditing, bounds, correlation, unsafe
+from dpselect import accounting, advice, auditing, bounds, correlation, pools, tuning, unsafe
 from dpselect._version import __version__
 from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
 from dpselect.guarantees import Guarantee
@@ -46,6 +46,7 @@ __all__ = [
     "Uniform",
     "__version__",
     "accounting",
+    "advice",
     "auditing",
     "bounds",
     "correlation",
@@ -53,7 +54,9 @@ __all__ = [
     "expected_error",
     "expected_regret",
     "gem_scores",
+    "pools",
     "probability_of_best",
+    "tuning",
     "unsafe",
 ]
 

@@ -50,6 +50,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_pmf(commands)
     _add_budget(commands)
     _add_audit(commands)
+    _add_explore(commands)
     return parser
 
 
@@ -230,3 +231,12 @@ def _parameter(text: str) -> tuple[str, object]:
         return name, json.loads(value)
     except ValueError:
         return name, value
+
+
+def _add_explore(commands: Any) -> None:  # noqa: ANN401
+    explore = _command(commands, "explore", "Open a page on this machine that shows what each mechanism would do.")
+    explore.add_argument(
+        "--host", default="127.0.0.1", help="the address to listen on (default: this machine only)"
+    )
+    explore.add_argument("--port", type=int, default=0, help="the port (default: a free one)")
+    explore.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")

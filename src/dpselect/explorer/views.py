@@ -176,7 +176,7 @@ def view(setting: Setting) -> dict[str, Any]:
         },
         "probabilities": {name: law.tolist() for name, law in laws.items()},
         "errors": errors,
-        "advice": _advice(errors),
+        "advice": _advice(setting.scores, setting.sensitivities, setting.epsilon),
         "curves": _curves(_without(setting, epsilon=1.0, neighbour=setting.scores)),
         "tilts": _tilts(_without(setting, tilt=0.0, neighbour=setting.scores)),
         "correlations": _correlations(scores, sensitivities),
@@ -249,6 +249,14 @@ def _correlations(scores: FloatArray, sensitivities: FloatArray) -> dict[str, fl
     return {name: None if math.isnan(value) else float(value) for name, value in found.items()}
 
 
+@lru_cache(maxsize=64)
+def _advice(scores: tuple[float, ...], sensitivities: tuple[float, ...], epsilon: float) -> dict[str, Any]:
+    """Return the best mechanisms for these scores, with the library's reasons and warnings."""
+    advice = dps.advice.advise(np.array(sensitivities), epsilon, prior=dps.advice.Public(np.array([scores])))
+    ranking = [{"text": dps.pools.describe(row.mechanism), "error": row.error} for row in advice.rows[:3]]
+    return {"ranking": ranking, "words": advice.reasons, "warnings": advice.warnings}
+
+
 def _finite(value: float) -> float | None:
     """Return a loss; ``None`` stands for infinity, which JSON has not."""
     return float(value) if math.isfinite(value) else None
@@ -287,12 +295,3 @@ def snippet(name: str, setting: Setting) -> str:
         'print("probabilities:", mechanism.pmf(scores, sensitivities).round(4))\n'
         'print("mean squared error:", dps.expected_error(mechanism, scores, sensitivities))\n'
     )
-
-
-def _advice(errors: Mapping[str, float]) -> dict[str, Any]:
-    ranked = sorted((error, name) for name, error in errors.items() if MECHANISMS[name].private)
-    return {
-        "ranking": [{"text": MECHANISMS[name].label, "error": error} for error, name in ranked[:3]],
-        "words": [],
-        "warnings": [],
-    }

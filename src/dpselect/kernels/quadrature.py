@@ -28,6 +28,7 @@ import numpy as np
 from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.compilation import compiled
 from dpselect.kernels.instructions import fused_multiply_add
+from dpselect.kernels.stopping import fill_stopping_pmf
 
 EXPONENTIAL, LAPLACE, GUMBEL = 0, 1, 2
 ONCE, STOPPING = False, True
@@ -228,6 +229,9 @@ def fill_largest_noisy_pmf(
 ) -> None:
     """Fill Pr[a] of the module's docstring: random stopping if ``stopping``, else noisy max."""
     k = scores.size
+    if stopping and noise == LAPLACE and scales.min() > 0.0:
+        fill_stopping_pmf(scores, scales, gamma, eta, mean_draws(gamma, eta), pmf)
+        return
     densities = np.empty(k)
     law = Law(noise, stopping, gamma, eta, mean_draws(gamma, eta) if stopping else 1.0)
     pmf[:] = 0.0

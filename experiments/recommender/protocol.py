@@ -1,0 +1,240 @@
+"""What is measured on the users' lists: errors over ε, correlations, ratios of mGEM to GEM, curves over the tilt.
+
+Exact selection probabilities wherever they take less than a millisecond. Random stopping and RNMH, whose laws are
+quadratures of 15 ms and more for 500 candidates, are drawn many times with their exact samplers, and combined GEM,
+whose law takes two of GEM's, is computed for some of the users where there are very many: the table says for how
+many, from how many draws, and with what standard error.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+import dpselect as dps
+from experiments.mechanisms import contenders
+from experiments.recommender.scoring import Candidates, Ranges
+
+__all__ = [
+    "BETA",
+    "EPSILONS",
+    "RATIO_EPSILON",
+    "TILTS",
+    "Lists",
+    "correlation_table",
+    "error_row",
+    "lists",
+    "ratio_table",
+    "tilt_rows",
+]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+Row: TypeAlias = dict[str, float | int | str]
+
+EPSILONS = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0)
+BETA = 0.05
+DRAWN = frozenset({"rnmh", "rs", "rs-improved", "rs-improved-matched"})
+"""Mechanisms whose error is estimated from draws."""
+SOME_USERS = {"combined-gem": 10_000}
+"""Mechanisms whose error is computed for so many users, drawn at random."""
+LEAST_DRAWS, TOTAL_DRAWS = 2, 30_000
+"""Draws for each user, and about how many in all."""
+ROWS = 2048
+"""Users at a time."""
+RATIO_EPSILON = 1.0
+"""Where GEM and mGEM are compared user by user; the paper does not say where it does."""
+RATIO_TRIALS = 50
+TILTS = (-32.0, -16.0, -12.0, -8.0, -6.0, -4.0, -3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+CORRELATION_BIN = 0.02
+RATIO_BIN = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lists:
+    """Each user's candidates: their scores, which are private, and their sensitivities."""
+
+    scores: FloatArray
+    sensitivities: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def sample(self, size: int, seed: int) -> "Lists":
+        """Return the lists of some users, drawn without replacement; of all, if there are no more."""
+        if size >= len(self):
+            return self
+        users = np.sort(np.random.default_rng(seed).choice(len(self), size, replace=False))
+        return Lists(scores=self.scores[users], sensitivities=self.sensitivities[users])
+
+    def batches(self, rows: int = ROWS) -> Iterator["Lists"]:
+        """Yield a few users at a time."""
+        for first in range(0, len(self), rows):
+            part = np.s_[first : first + rows]
+            yield Lists(scores=self.scores[part], sensitivities=self.sensitivities[part])
+
+
+def lists(candidates: Candidates, ranges: Ranges, *, clipped: bool) -> Lists:
+    """Return the scores and sensitivities that a mechanism gets.
+
+    Clipped to its item's range, a score cannot move by more than the range's width, whatever a user does: then the
+    widths *are* sensitivities. Unclipped, they are not, and no guarantee holds.
+    """
+    scores = candidates.scores.astype(np.float64)
+    if clipped:
+        scores = np.clip(scores, ranges.lower[candidates.items], ranges.upper[candidates.items])
+    return Lists(scores=scores, sensitivities=ranges.sensitivities[candidates.items])
+
+
+def error_row(
+    users: Lists, mechanism: str, epsilon: float, *, gamma: float, seed: int, total_draws: int = TOTAL_DRAWS
+) -> Row:
+    """Return the mean squared difference to each user's best score, for one mechanism at one ε.
+
+    The standard error is that of the draws and of the choice of users: 0 where all users' probabilities are exact.
+    """
+    contender = contenders(epsilon, beta=BETA, gamma=gamma)[mechanism]
+    some = users.sample(SOME_USERS.get(mechanism, len(users)), seed)
+    draws = max(LEAST_DRAWS, total_draws // len(some)) if mechanism in DRAWN else 0
+    source = dps.Randomness.seeded(seed).lane(f"{mechanism} {epsilon}")
+    means, variances = np.empty(len(some)), np.zeros(len(some))
+    # As many rows as in the exact case: each user's list is repeated for every draw.
+    size = max(1, 16 * ROWS // draws) if draws else ROWS
+    for number, batch in enumerate(some.batches(size)):
+        part = np.s_[number * size : number * size + len(batch)]
+        if draws:
+            losses = _drawn_losses(contender, batch, draws, source.lane(str(number)))
+            means[part], variances[part] = losses.mean(axis=1), losses.var(axis=1, ddof=1) / draws
+        else:
+            means[part] = dps.expected_error(contender, batch.scores, batch.sensitivities)
+    left_out = 1 - len(some) / len(users)
+    spread = float(means.var(ddof=1)) / len(some) * left_out if left_out else 0.0
+    return {
+        "mechanism": mechanism,
+        "epsilon": epsilon,
+        "mean_squared_error": float(means.mean()),
+        "standard_error": (float(variances.sum()) / len(some) ** 2 + spread) ** 0.5,
+        "users": len(some),
+        "draws": draws,
+    }
+
+
+def _drawn_losses(mechanism: dps.Mechanism, users: Lists, draws: int, source: dps.Randomness) -> FloatArray:
+    n, k = users.scores.shape
+    scores, sensitivities = (
+        np.broadcast_to(values[:, None, :], (n, draws, k)) for values in (users.scores, users.sensitivities)
+    )
+    picks = np.asarray(mechanism.select(scores, sensitivities, randomness=source))
+    return np.asarray(
+        (users.scores.max(axis=1, keepdims=True) - np.take_along_axis(users.scores, picks, axis=1)) ** 2
+    )
+
+
+def correlation_table(users: Lists) -> tuple[pa.Table, Row]:
+    """Return how many users have which Spearman correlation of scores and sensitivities, and a summary."""
+    found = np.concatenate([dps.correlation.spearman(b.scores, b.sensitivities) for b in users.batches()])
+    known = found[~np.isnan(found)]
+    bins, counts = np.unique(np.floor(known / CORRELATION_BIN), return_counts=True)
+    summary: Row = {
+        "users": found.size,
+        "undefined": int(np.isnan(found).sum()),
+        "negative_share": float(np.mean(known < 0)) if known.size else 0.0,
+        **{
+            f"quantile_{q:02d}": float(np.quantile(known, q / 100)) if known.size else 0.0
+            for q in (1, 25, 50, 75, 99)
+        },
+    }
+    return pa.table({"correlation": np.round((bins + 0.5) * CORRELATION_BIN, 4), "users": counts}), summary
+
+
+def ratio_table(users: Lists, *, seed: int) -> tuple[pa.Table, Row]:
+    """Return, for each user, log(mean score picked by mGEM / by GEM) against the user's correlation, in small bins.
+
+    Once from exact means and once, as in the paper, from the means of 50 draws. A ratio needs two positive means;
+    users without are counted.
+    """
+    correlations, exact, drawn = (np.concatenate(parts) for parts in zip(*_ratios(users, seed), strict=True))
+    tables, summary = [], dict[str, float | int | str](users=len(users), epsilon=RATIO_EPSILON)
+    for version, ratios in (("exact", exact), ("50 draws", drawn)):
+        known = ~np.isnan(ratios) & ~np.isnan(correlations)
+        tables.append(_binned(version, correlations[known], ratios[known]))
+        if version == "exact":
+            summary |= _trend(correlations[known], ratios[known]) | {"undefined": int((~known).sum())}
+    return pa.concat_tables(tables), summary
+
+
+def _ratios(users: Lists, seed: int) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    pair = (dps.ModifiedGEM(epsilon=RATIO_EPSILON, beta=BETA), dps.GEM(epsilon=RATIO_EPSILON, beta=BETA))
+    random = np.random.default_rng(seed)
+    for batch in users.batches(256):
+        chances = [mechanism.pmf(batch.scores, batch.sensitivities) for mechanism in pair]
+        exact = [(chance * batch.scores).sum(axis=1) for chance in chances]
+        drawn = [
+            np.take_along_axis(batch.scores, _trials(chance, random), axis=1).mean(axis=1) for chance in chances
+        ]
+        yield dps.correlation.spearman(batch.scores, batch.sensitivities), _log_ratio(*exact), _log_ratio(*drawn)
+
+
+def _trials(chances: FloatArray, random: np.random.Generator) -> NDArray[np.int64]:
+    """Draw from exact probabilities: the law of ``select``, at a hundredth of its cost once they are there."""
+    steps = np.cumsum(chances, axis=1)
+    places = random.random((len(chances), RATIO_TRIALS)) * steps[:, -1:]
+    return np.stack([np.searchsorted(row, place, side="right") for row, place in zip(steps, places, strict=True)])
+
+
+def _log_ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    positive = (above > 0) & (below > 0)
+    return np.log(np.where(positive, above, np.nan) / np.where(positive, below, 1.0))
+
+
+def _binned(version: str, correlations: FloatArray, ratios: FloatArray) -> pa.Table:
+    cells = np.floor(np.stack([correlations / CORRELATION_BIN, ratios / RATIO_BIN], axis=1))
+    cells, counts = np.unique(cells, axis=0, return_counts=True)
+    return pa.table(
+        {
+            "version": [version] * len(cells),
+            "correlation": np.round((cells[:, 0] + 0.5) * CORRELATION_BIN, 4),
+            "log_ratio": np.round((cells[:, 1] + 0.5) * RATIO_BIN, 4),
+            "users": counts,
+        }
+    )
+
+
+def _trend(correlations: FloatArray, ratios: FloatArray) -> dict[str, float | int]:
+    """Return whether the ratio grows with the correlation, and its sign where the correlation is negative."""
+    negative = correlations < 0
+    # Ratios in place of scores, correlations, made positive, in place of sensitivities.
+    trend = float(dps.correlation.spearman(ratios, correlations + 1)) if ratios.size else 0.0
+    return {
+        "trend": trend,
+        "negative_users": int(negative.sum()),
+        "negative_ratio_share_where_negative": float(np.mean(ratios[negative] < 0)) if negative.any() else 0.0,
+        "mean_ratio_where_negative": float(ratios[negative].mean()) if negative.any() else 0.0,
+        "mean_ratio_where_positive": float(ratios[~negative].mean()) if (~negative).any() else 0.0,
+    }
+
+
+def _exact_error(mechanism: dps.Mechanism, users: Lists) -> float:
+    parts = [dps.expected_error(mechanism, batch.scores, batch.sensitivities) for batch in users.batches()]
+    return float(np.concatenate(parts).mean())
+
+
+def tilt_rows(users: Lists, epsilon: float, tilts: Sequence[float] = TILTS) -> list[Row]:
+    """Return the error of GEM and of tilted noisy max at each tilt; tilt 1 of the first is GEM, −1 mGEM."""
+    families: Mapping[str, Callable[[float], dps.Mechanism]] = {
+        "gem": lambda tilt: dps.GEM(epsilon=epsilon, beta=BETA, tilt=tilt),
+        "tilted-rnm": lambda tilt: dps.NoisyMax(epsilon=epsilon, beta=BETA, tilt=tilt),
+    }
+    return [
+        {
+            "family": family,
+            "tilt": tilt,
+            "epsilon": epsilon,
+            "mean_squared_error": _exact_error(build(tilt), users),
+            "users": len(users),
+        }
+        for family, build in families.items()
+        for tilt in tilts
+    ]

@@ -1,0 +1,375 @@
+"""The law of random stopping with Laplace noise, in a few hundred evaluations of each candidate's noise.
+
+    Pr[a] = (1/k) ∫ f_a(x) h(S(x)) dx,   h(S) = φ'(1 − S) = E[K] · (1 + S(1−γ)/γ)^−(1+η),   S = (1/k) Σ (1 − F_b)
+
+as in :mod:`dpselect.kernels.quadrature`, which has the definitions, other noises and candidates without noise.
+There the line is cut at every score, because densities have kinks there; with k scores that is O(k²) work. Here a
+panel may hold any number of scores:
+
+- 1 − F_b is ½ exp(−z) right of its score and 1 − ½ exp(z) left of it, z = (x − q_b)/b_b. Either branch, continued
+  beyond the score, is smooth on the whole panel, and known to rounding from its values at 16 Gauss–Legendre nodes.
+- So is S on a cell between two neighbouring scores: a polynomial of degree 15, held by its Legendre coefficients.
+  Crossing a score exchanges one candidate's branch and updates 16 coefficients.
+- ∫ f_a h over the panel is Σ_n (coefficient n of f_a) · ∫ P_n h, and the moments ∫ P_n h are the same for all
+  candidates. They are added up cell by cell, with few nodes where a cell is short.
+
+A panel is chosen so that 16 nodes do: the Bernstein ellipse of parameter 3.2 holds no singularity, and 3.2^−32 is
+below 1e-16. At most FINE scales wide for a candidate whose score is near, since |Im z| < π/2 keeps the real part of
+its term in S positive. Wider where that term is too small to matter: left of the score as soon as ½ exp(z) stays
+below 1 on the ellipse (width −0.7 z), right of it from where (1+η) S(1−γ)/γ is below 1 (width 2(z − height)). But
+never so wide that 16 nodes do not integrate exp(z) itself: for a width w they err by about 2e-17 (w/14)^33,
+relative to the largest value on the panel, exp(−|z|): hence 14 + 0.4 z to the right, and 10 − 0.3 z to the left.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.kernels.compilation import compiled
+
+FINE = 2.0
+REACH = 38.0
+"""Scales from a score at which ½ exp(−z) is below the rounding of its integral."""
+WIDEST = 32.0
+"""Scales of a panel at most: :func:`fill_exponentials` is made for half of it."""
+CANCELLING = 64.0
+"""Scales of distance that may be formed as a difference of two larger numbers: costs 6 of 53 bits."""
+
+NODES = 16
+POINTS, WEIGHTS = np.polynomial.legendre.leggauss(NODES)
+TO_COEFFICIENTS = np.array(
+    [0.5 * (2 * n + 1) * WEIGHTS * np.polynomial.Legendre.basis(n)(POINTS) for n in range(NODES)]
+)
+"""Takes values at the nodes to Legendre coefficients."""
+FROM_VALUES = np.ascontiguousarray(TO_COEFFICIENTS.T)
+UPWARDS = np.array([(2 * n + 1) / (n + 1) for n in range(NODES)])
+DOWNWARDS = np.array([n / (n + 1) for n in range(NODES)])
+"""P_{n+1} = UPWARDS[n] x P_n − DOWNWARDS[n] P_{n−1}."""
+
+INVERSE_FACTORIALS = np.array([1.0 / math.factorial(n) for n in range(15)])
+
+# Cells of half-width up to this many scales need so many nodes: n = 2, 3, 4, 6, 8, 12 with (π/r)^−2n below 1e-16.
+CELL_NODES = np.array([2, 3, 4, 6, 8, 12, 16])
+CELL_WIDTHS = np.array([2e-4, 4e-3, 2.5e-2, 1e-1, 2.5e-1, 5e-1, np.inf])
+CELL_POINTS, CELL_WEIGHTS = np.zeros((2, CELL_NODES.size, NODES))
+for _row, _count in enumerate(CELL_NODES):
+    CELL_POINTS[_row, :_count], CELL_WEIGHTS[_row, :_count] = np.polynomial.legendre.leggauss(int(_count))
+
+
+@compiled
+def exponential_series(y: float) -> float:
+    """Return exp(y) for |y| ≤ ½, to rounding: 14 terms, and no call or branch, so that it becomes vector code."""
+    power: float = INVERSE_FACTORIALS[14]
+    for n in range(13, -1, -1):
+        power = power * y + INVERSE_FACTORIALS[n]
+    return power
+
+
+@compiled
+def fill_exponentials(rate: float, factor: float, values: FloatArray) -> None:
+    """Fill factor · exp(rate · ξ) at all nodes ξ, |rate| ≤ 16: a series, squared as often as the rate is halved."""
+    if abs(rate) <= 0.5:
+        for j in range(NODES):
+            values[j] = factor * exponential_series(rate * POINTS[j])
+    elif abs(rate) <= 2.0:
+        for j in range(NODES):
+            root = exponential_series(0.25 * rate * POINTS[j])
+            square = root * root
+            values[j] = factor * (square * square)
+    else:
+        for j in range(NODES):
+            root = exponential_series(0.03125 * rate * POINTS[j])
+            square = root * root
+            fourth = square * square
+            sixteenth = (fourth * fourth) * (fourth * fourth)
+            values[j] = factor * (sixteenth * sixteenth)
+
+
+class Stopping(NamedTuple):
+    """The law of the number of draws, and what it asks of panels."""
+
+    odds: float
+    """(1 − γ)/γ."""
+    eta: float
+    mean: float
+    """E[K]."""
+    height: float
+    """Scales right of a score from which on its term in S no longer shapes h."""
+    growth: float
+    """The logarithm of max h / min h."""
+
+
+class Scratch(NamedTuple):
+    """Arrays that a panel works with."""
+
+    falls: FloatArray
+    """½ exp(−z) at each node, for each candidate that is left of the panel or in it."""
+    rises: FloatArray
+    """½ exp(z), for each candidate that is right of the panel or in it."""
+    survival: FloatArray
+    shared: FloatArray
+    moments: FloatArray
+    basis: FloatArray
+
+
+@compiled
+def new_stopping(gamma: float, eta: float, mean: float) -> Stopping:
+    """Return the law, given γ, η and E[K]."""
+    odds = (1.0 - gamma) / gamma
+    height = max(0.0, math.log(0.5 * odds * (1.0 + eta))) if odds > 0.0 else 0.0
+    return Stopping(odds, eta, mean, height, -(1.0 + eta) * math.log(gamma))
+
+
+@compiled
+def slope(law: Stopping, survival: float) -> float:
+    """Return h(S)."""
+    base = 1.0 + law.odds * survival
+    if law.eta == 1.0:
+        return law.mean / (base * base)
+    if law.eta == 0.0:
+        return law.mean / base
+    return law.mean * math.exp(-(1.0 + law.eta) * math.log1p(law.odds * survival))
+
+
+@compiled
+def is_over(law: Stopping, z: float, flat: float) -> bool:
+    """Tell whether a candidate's noise does not matter any more, z scales right of its score.
+
+    Its density falls by exp(−REACH) while h no longer grows: h is flat from ``flat`` scales on, and grows by no
+    more than its whole range before.
+    """
+    return z >= REACH + max(0.0, min(flat, law.growth))
+
+
+@compiled
+def widest_panel(
+    law: Stopping, scores: FloatArray, scales: FloatArray, base: float, delta: float, flat: float
+) -> tuple[float, float, float]:
+    """Return how wide a panel from base + delta may be, the smallest scale alive, and where more noise begins.
+
+    The last is relative to ``base``, and infinite if no more noise begins.
+    """
+    width, finest, landing = math.inf, math.inf, math.inf
+    for a in range(scores.size):
+        scale = scales[a]
+        z = ((base - scores[a]) + delta) / scale
+        if is_over(law, z, ((base - scores[a]) + flat) / scale):
+            continue
+        if z >= 0.0:
+            room = min(2.0 * (z - law.height), 14.0 + 0.4 * z, WIDEST)
+        else:
+            room = max(min(-0.7 * z, 10.0 - 0.3 * z, WIDEST), -z - REACH - 1.0)
+        width = min(width, max(room, FINE) * scale)
+        if z < -REACH - 1.0:
+            landing = min(landing, (scores[a] - base) - REACH * scale)
+        else:
+            finest = min(finest, scale)
+    return width, finest, landing
+
+
+@compiled
+def crowding(scores: FloatArray, scales: FloatArray, rising: IndexArray, upcoming: int, gap: float) -> float:
+    """Return the smallest scale of the next score and of those as close behind it as the last one is before it."""
+    smallest = math.inf
+    first = scores[rising[upcoming]]
+    for j in range(upcoming, rising.size):
+        if scores[rising[j]] - first > gap:
+            break
+        smallest = min(smallest, scales[rising[j]])
+    return smallest
+
+
+@compiled
+def fill_branches(
+    law: Stopping,
+    scores: FloatArray,
+    scales: FloatArray,
+    rising: IndexArray,
+    passed: int,
+    after: int,
+    base: float,
+    middle: float,
+    half: float,
+    flat: float,
+    scratch: Scratch,
+) -> None:
+    """Fill every candidate's branches at the nodes, and S as it is left of all scores in the panel.
+
+    What is beyond its reach has no branch: zeros.
+    """
+    waiting = 0.0
+    for j in range(NODES):
+        scratch.survival[j] = 0.0
+    for i in range(rising.size):
+        a = rising[i]
+        z, rate = ((base - scores[a]) + middle) / scales[a], half / scales[a]
+        if i < after:
+            if is_over(law, z - rate, ((base - scores[a]) + flat) / scales[a]):
+                scratch.falls[i, 0] = -1.0  # a mark: nothing here
+                continue
+            fill_exponentials(-rate, 0.5 * math.exp(-z), scratch.falls[i])
+            if i < passed:
+                for j in range(NODES):
+                    scratch.survival[j] += scratch.falls[i, j]
+        if i >= passed:
+            waiting += 1.0
+            if z + rate < -REACH - 0.5:
+                scratch.rises[i, 0] = -1.0
+                continue
+            fill_exponentials(rate, 0.5 * math.exp(z), scratch.rises[i])
+            for j in range(NODES):
+                scratch.survival[j] -= scratch.rises[i, j]
+    for j in range(NODES):
+        scratch.survival[j] = (scratch.survival[j] + waiting) / rising.size
+
+
+@compiled
+def add_cell(
+    law: Stopping, coefficients: FloatArray, left: float, right: float, extent: float, scratch: Scratch
+) -> None:
+    """Add ∫ P_n(ξ) h(S(ξ)) dξ over [left, right] to the moments; ``extent`` is the panel's half-width in scales."""
+    half, middle = 0.5 * (right - left), 0.5 * (right + left)
+    row = 0
+    while half * extent > CELL_WIDTHS[row]:
+        row += 1
+    basis = scratch.basis
+    for i in range(CELL_NODES[row]):
+        x = middle + half * CELL_POINTS[row, i]
+        basis[0], basis[1] = 1.0, x
+        for n in range(1, NODES - 1):
+            basis[n + 1] = UPWARDS[n] * x * basis[n] - DOWNWARDS[n] * basis[n - 1]
+        survival = 0.0
+        for n in range(NODES):
+            survival += coefficients[n] * basis[n]
+        mass = half * CELL_WEIGHTS[row, i] * slope(law, max(0.0, survival))
+        for n in range(NODES):
+            scratch.moments[n] += mass * basis[n]
+
+
+@compiled
+def fill_shared(scratch: Scratch) -> None:
+    """Fill the weight of each node that gives ∫ f h when multiplied with f at the nodes, from the moments."""
+    for j in range(NODES):
+        scratch.shared[j] = 0.0
+    for n in range(NODES):
+        for j in range(NODES):
+            scratch.shared[j] += scratch.moments[n] * TO_COEFFICIENTS[n, j]
+
+
+@compiled
+def weigh(values: FloatArray, weights: FloatArray) -> float:
+    """Return the sum of products over the nodes, in four lanes."""
+    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+    for j in range(0, NODES, 4):
+        first += values[j] * weights[j]
+        second += values[j + 1] * weights[j + 1]
+        third += values[j + 2] * weights[j + 2]
+        fourth += values[j + 3] * weights[j + 3]
+    return (first + second) + (third + fourth)
+
+
+@compiled
+def integrate_panel(
+    law: Stopping,
+    scores: FloatArray,
+    scales: FloatArray,
+    rising: IndexArray,
+    passed: int,
+    after: int,
+    base: float,
+    middle: float,
+    half: float,
+    finest: float,
+    flat: float,
+    scratch: Scratch,
+    pmf: FloatArray,
+) -> None:
+    """Add a panel around base + middle, which holds the scores from ``passed`` up to ``after``."""
+    k = rising.size
+    fill_branches(law, scores, scales, rising, passed, after, base, middle, half, flat, scratch)
+    if passed == after:
+        for j in range(NODES):
+            scratch.shared[j] = WEIGHTS[j] * slope(law, scratch.survival[j])
+    else:
+        coefficients = TO_COEFFICIENTS @ scratch.survival
+        scratch.moments[:] = 0.0
+        left = -1.0
+        for i in range(passed, after):
+            a = rising[i]
+            here = max(left, min(1.0, ((scores[a] - base) - middle) / half))
+            if here > left:
+                add_cell(law, coefficients, left, here, half / finest, scratch)
+                fill_shared(scratch)
+            elif i == passed:
+                scratch.shared[:] = 0.0
+            left = here
+            # Up to here the candidate's density rises; from here on it falls, which the end of the panel adds.
+            share = weigh(scratch.rises[i], scratch.shared) - weigh(scratch.falls[i], scratch.shared)
+            pmf[a] += share * half / (scales[a] * k)
+            for j in range(NODES):
+                change = (scratch.falls[i, j] + scratch.rises[i, j]) / k
+                for n in range(NODES):
+                    coefficients[n] += FROM_VALUES[j, n] * change
+            coefficients[0] -= 1.0 / k
+        if left < 1.0:
+            add_cell(law, coefficients, left, 1.0, half / finest, scratch)
+            fill_shared(scratch)
+    for i in range(k):
+        branch = scratch.falls[i] if i < after else scratch.rises[i]
+        if branch[0] >= 0.0:
+            pmf[rising[i]] += weigh(branch, scratch.shared) * half / (scales[rising[i]] * k)
+
+
+@compiled
+def fill_stopping_pmf(
+    scores: FloatArray, scales: FloatArray, gamma: float, eta: float, mean: float, pmf: FloatArray
+) -> None:
+    """Fill the probabilities of random stopping with Laplace noise; all scales are positive.
+
+    The line is walked from left to right. The position is kept as ``base + delta`` with ``base`` the nearest score,
+    so that distances are accurate whatever the scores' magnitude.
+    """
+    k = scores.size
+    pmf[:] = 0.0
+    law = new_stopping(gamma, eta, mean)
+    scratch = Scratch(
+        np.empty((k, NODES)),
+        np.empty((k, NODES)),
+        np.empty(NODES),
+        np.empty(NODES),
+        np.empty(NODES),
+        np.empty(NODES),
+    )
+    rising = np.argsort(scores)
+    base, delta, flat = scores[rising[0]], 0.0, 0.0
+    for a in range(k):
+        delta = min(delta, (scores[a] - base) - REACH * scales[a])
+        flat = max(flat, (scores[a] - base) + law.height * scales[a])
+    passed = 0
+    while True:
+        end = math.inf
+        if 0 < passed < k and base == scores[rising[passed - 1]]:
+            gap = scores[rising[passed]] - base
+            if delta >= 0.5 * gap:
+                base, delta, flat = scores[rising[passed]], delta - gap, flat - gap
+            elif gap > CANCELLING * crowding(scores, scales, rising, passed, gap):
+                end = 0.5 * gap
+        width, finest, landing = widest_panel(law, scores, scales, base, delta, flat)
+        if finest == math.inf:
+            if landing == math.inf:
+                return
+            delta = min(landing, end)
+            continue
+        end = min(end, delta + width)
+        half, middle = 0.5 * (end - delta), 0.5 * (end + delta)
+        after = passed
+        while after < k and scores[rising[after]] - base < end:
+            after += 1
+        integrate_panel(law, scores, scales, rising, passed, after, base, middle, half, finest, flat, scratch, pmf)
+        delta = end
+        if after > passed:
+            passed = after
+            shift = scores[rising[passed - 1]] - base
+            base, delta, flat = scores[rising[passed - 1]], delta - shift, flat - shift
