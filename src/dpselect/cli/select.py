@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
         lines.append(f"{facts['resumed']:,} of them were there from an earlier run")
     lines += [f"skipped {count:,}: {problem}" for problem, count in facts["problems"].items()]
     if account is not None:
-        lines.append(account.line())
+        lines.append(account.line(facts))
     report(options, facts, lines)
 
 
