@@ -17,12 +17,15 @@ from mpmath import mp
 
 from dpselect import exact, kernels
 from dpselect.exact.reals import UniformReal, exp_bounds, is_below_exp, log_bounds
-from dpselect.kernels import draws, lazy_gaps
+from dpselect.kernels import draws, lineups
 from dpselect.kernels.gaps import FAR
 from dpselect.mechanisms.rows import FILTER_WIDTH
 
 GAP_ERROR = Fraction(1, 2**42)
 """What a trusted gap below FAR may be off by."""
+
+ROUNDING = 2.0**-45
+"""What adding two tabulated logarithms may cost; samplers allow for 2⁻⁴⁰."""
 
 
 def power(x, bits):
@@ -39,7 +42,7 @@ def power(x, bits):
 def judge(number, bits, x):
     """Judge U < exp(−x), of whose bits the first are ``number``, converted to a float as the samplers do."""
     high, low = divmod(number, 2**64)
-    return draws.judge(float(high) * 2.0**64 + float(low), 2.0**bits, x, FILTER_WIDTH)
+    return draws.judge(float(high) * 2.0**64 + float(low), 1.0, 2.0**bits, x, FILTER_WIDTH)
 
 
 def assert_right(number, bits, x):
@@ -106,18 +109,89 @@ def test_a_gap_that_is_not_known_decides_nothing():
 @example(2**63 - 1)
 def test_exponential_noise_is_within_its_error_and_below_its_cheap_bound(number):
     mp.dps = 60
-    value, error = draws.draw_exponential(np.uint64(number))
+    value, error = draws.draw_exponential(np.uint64(number), np.uint64(1))
     least, most = (-mp.log(mp.mpf(end) / 2**63) for end in (number + 1, number))
     assert value - error <= least
     assert most <= value + error
-    assert most <= draws.largest_exponential(np.uint64(number))
+    assert most <= draws.largest_exponential(np.uint64(number)) + ROUNDING
+
+
+@given(
+    st.integers(0, 2**63 - 1),
+    st.one_of(st.integers(1, 2**63), st.integers(0, 62).map(lambda e: 2**e)),
+    st.booleans(),
+)
+@example(2**63 - 2, 2, False)
+@example(0, 1, False)
+@example(1, 1, False)
+@example(2**62, 2**53, False)
+@example(2**62 + 2**53 - 1, 2**53 - 1, False)
+def test_bounds_on_exponential_noise_hold_for_every_number_of_the_span(number, span, fine):
+    mp.dps = 60
+    span = min(span, 2**63 - number)
+    least, most = draws.exponential_bounds(np.uint64(number), np.uint64(span), fine)
+    assert least <= -mp.log(mp.mpf(number + span) / 2**63) + ROUNDING
+    if number == 0:
+        assert most == np.inf
+    else:
+        assert -mp.log(mp.mpf(number) / 2**63) <= most + ROUNDING
+        assert fine or most == draws.largest_exponential(np.uint64(number))
+
+
+def test_bounds_on_exponential_noise_are_close_where_the_span_is_small():
+    for number in (2**62, 2**63 - 2**40, 2**50 + 7, 2**45):
+        least, most = draws.exponential_bounds(np.uint64(number), np.uint64(2**30), False)
+        assert most - least < 2 / 512 + 1e-12
 
 
 def test_exponential_noise_of_hardly_any_bits_is_unsure():
-    assert {draws.draw_exponential(np.uint64(number))[1] for number in range(32)} == {np.inf}
-    mp.dps = 60
-    for number in range(1, 32):
-        assert draws.largest_exponential(np.uint64(number)) >= -mp.log(mp.mpf(number) / 2**63)
+    assert {draws.draw_exponential(np.uint64(number), np.uint64(1))[1] for number in range(32)} == {np.inf}
+    assert {draws.draw_exponential(np.uint64(number), np.uint64(2))[1] for number in range(64)} == {np.inf}
+
+
+# --- Splitting --------------------------------------------------------------------------------------------
+
+PARTS = st.one_of(st.integers(1, 2**32), st.sampled_from([1, 2, 3, 500, 2**31, 2**32 - 1, 2**32]))
+
+
+@given(st.integers(0, 2**64 - 1), PARTS, st.integers(-2, 2))
+def test_a_word_is_split_into_an_index_and_a_rest_or_does_not_tell(word, parts, step):
+    for near_edge in (False, True):
+        number = min(max(0, -(-(word * parts >> 64) * 2**64 // parts) + step), 2**64 - 1) if near_edge else word
+        index, rest = draws.split(np.uint64(number), parts)
+        first, last = Fraction(number * parts, 2**64), Fraction((number + 1) * parts, 2**64)
+        assert index == (first.__floor__() if last <= first.__floor__() + 1 else draws.UNSURE)
+        assert Fraction(int(rest), 2**64) == first - first.__floor__()
+
+
+@given(st.integers(0, 2**64 - 1), st.lists(st.integers(0, 2**64 - 1), min_size=8, max_size=8), PARTS, PARTS)
+def test_a_random_real_number_is_split_into_indices_and_the_place_that_is_left(word, further, parts, more):
+    real = UniformReal(word, 64, iter(further))
+    indices = real.split(parts), real.split(more)
+    real.refine()
+    value = Fraction(int("".join(f"{part:064b}" for part in [word, *further]), 2), 2 ** (64 * 9))
+    expected = (value * parts).__floor__()
+    value = value * parts - expected
+    assert indices == (expected, (value * more).__floor__())
+    value = value * more - indices[1]
+    assert real.low <= value < real.high
+    assert real.high - real.low <= Fraction(parts * more, 2**128)
+
+
+@given(st.integers(0, 2**64 - 1), PARTS, st.floats(0, 50), st.integers(-40, 40))
+def test_a_coin_of_some_span_is_judged_rightly_or_not_at_all(word, span, x, step):
+    for number in (word, min(max(0, int(power(x, 64)) + step * span // 16), 2**64 - 1)):
+        top = min(span, 2**64 - number)
+        verdict = draws.judge_word(np.uint64(number), span, x, FILTER_WIDTH)
+        least, most = (power(x + sign * GAP_ERROR, 64) for sign in (Fraction(1), Fraction(-1)))
+        if verdict == draws.PASS:
+            assert number + top <= least
+        elif verdict == draws.FAIL:
+            assert number >= most
+        else:
+            doubt = mp.mpf(2) ** -39
+            assert number * (1 - doubt) <= most
+            assert (number + span) * (1 + doubt) >= least
 
 
 # --- Real numbers -----------------------------------------------------------------------------------------
@@ -322,6 +396,12 @@ def test_gaps_that_cancel_out_of_enormous_tilts_are_not_trusted():
 
 
 @settings(max_examples=400)
+def lazy_lineup(scores, sensitivities, t, budget):
+    heights = np.empty(scores.size)
+    top, width, narrowest, error = lineups.fill_heights(scores, sensitivities, t, heights)
+    return lineups.Lineup(heights, top, budget, lineups.LAZY, sensitivities, width, narrowest, error)
+
+
 @given(
     columns(
         st.one_of(st.floats(-100, 100), st.floats(-1e15, 1e15), st.integers(-9, 9).map(float)),
@@ -333,12 +413,11 @@ def test_gaps_that_cancel_out_of_enormous_tilts_are_not_trusted():
 )
 def test_lazy_gaps_are_right_or_unknown_and_their_bounds_hold(rows, t, budget):
     scores, sensitivities = map(frozen, rows)
-    negative_bounds = np.empty(scores.size)
-    oracle = lazy_gaps.new_oracle(scores, sensitivities, t, budget, negative_bounds)
+    lineup = lazy_lineup(scores, sensitivities, t, budget)
     true = [-quotient * Fraction(budget) for quotient in reference.gem_scores(scores, sensitivities, t)]
-    for bound, gap in zip(negative_bounds.tolist(), true, strict=True):
-        assert -Fraction(bound) <= gap
-    found = np.array([lazy_gaps.exact_gap(oracle, a) for a in range(scores.size)])
+    for a, gap in enumerate(true):
+        assert Fraction(lineups.gap_bound(lineup, a)) <= gap
+    found = np.array([lineups.exact_gap(lineup, a) for a in range(scores.size)])
     known = ~np.isnan(found)
     assert_near(found[known], [gap for gap, sure in zip(true, known, strict=True) if sure])
 
@@ -346,5 +425,5 @@ def test_lazy_gaps_are_right_or_unknown_and_their_bounds_hold(rows, t, budget):
 def test_lazy_gaps_of_ordinary_rows_are_known():
     rng = np.random.default_rng(12)
     scores, sensitivities = frozen(rng.normal(size=50)), frozen(rng.uniform(0.1, 1, 50))
-    oracle = lazy_gaps.new_oracle(scores, sensitivities, 5.0, 1.0, np.empty(50))
-    assert not any(np.isnan(lazy_gaps.exact_gap(oracle, a)) for a in range(50))
+    lineup = lazy_lineup(scores, sensitivities, 5.0, 1.0)
+    assert not any(np.isnan(lineups.exact_gap(lineup, a)) for a in range(50))

@@ -139,6 +139,11 @@ def test_candidates_have_bytes_and_words_of_their_own():
     chacha.load_bytes(tape, 1)
     loaded = tape[chacha.BYTES : chacha.BYTES + chacha.GROUP_WORDS].astype("<u8").tobytes()
     assert loaded == memory_order(KEY, nonce, 2**30 + chacha.LANES)
+    assert [int(chacha.candidate_byte(tape, chacha.GROUP_BYTES + a)) for a in range(len(loaded))] == list(loaded)
+    for number in (0, 63, 64, 1000, 5):
+        group, place = divmod(number, chacha.GROUP_WORDS)
+        expected = memory_order(KEY, nonce, 2**30 + chacha.LANES * group)[8 * place : 8 * place + 8]
+        assert int(chacha.packed_word(tape, number)) == int.from_bytes(expected, "little")
     for candidate in (0, 63, 64, 1000, 5):
         group, place = divmod(candidate, chacha.GROUP_WORDS)
         expected = memory_order(KEY, nonce, 2**31 + chacha.LANES * group)[8 * place : 8 * place + 8]

@@ -88,7 +88,8 @@ def draw_generated(data: Tables) -> Figure:
         panel.set_ylabel(f"mean squared error, {variant}")
     _private(private, data["private"])
     private.set_ylabel("squared shortfall")
-    private.legend(handles=_private_handles(), fontsize=7.5, ncols=2)
+    private.legend(handles=_private_handles(), fontsize=7.5, ncols=2, loc="upper center")
+    private.set_ylim(0, 1.55 * private.get_ylim()[1])  # room for the legend
     drawing.legend(figure)
     return figure
 

@@ -206,7 +206,7 @@ def _check_public(name: str, values: FloatArray) -> None:
         raise ValueError("anchors must be zero or at least 2^-300 in magnitude")
     if name != "sensitivities" or not values.size:
         return
-    least = values.min()
+    least = values if values.ndim == 0 else values.min()
     if least < 0:
         raise ValueError("sensitivities must not be negative")
     if least < 1 / LARGEST and ((values > 0) & (values < 1 / LARGEST)).any():
@@ -223,7 +223,7 @@ def _read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     for those that cannot, such as Arrow's, saying the same of all of them halves what is compiled.
     """
     view = array.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 

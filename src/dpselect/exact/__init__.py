@@ -14,9 +14,9 @@ from dpselect.exact.gaps import (
     pairwise_gaps,
     upper_hull,
 )
+from dpselect.exact.largest_draws import pick_by_random_stopping
 from dpselect.exact.picks import (
     largest_priority,
-    pick_by_random_stopping,
     pick_noisy_max,
     pick_passer_at_fixed_work,
     pick_randomized_response,

@@ -14,6 +14,7 @@ class UniformReal:
 
     def __init__(self, leading: int, bits: int, further: Iterator[int]) -> None:
         self._leading = leading
+        self._span = 1  # it lies in [leading, leading + span)/2^bits
         self.bits = bits
         """How many bits are known."""
         self._further = further
@@ -26,12 +27,24 @@ class UniformReal:
     @property
     def high(self) -> Fraction:
         """What it is certainly below."""
-        return Fraction(self._leading + 1, 1 << self.bits)
+        return Fraction(self._leading + self._span, 1 << self.bits)
 
     def refine(self) -> None:
         """Draw 64 more bits."""
-        self._leading = self._leading << 64 | next(self._further)
+        self._leading = (self._leading << 64) + next(self._further) * self._span
         self.bits += 64
+
+    def split(self, parts: int) -> int:
+        """Return in which of so many equal parts of [0, 1) it lies, and become its place in that part.
+
+        The place is uniform in [0, 1) again, and independent of the part.
+        """
+        while (self._leading * parts >> self.bits) != ((self._leading + self._span) * parts - 1 >> self.bits):
+            self.refine()
+        index = self._leading * parts >> self.bits
+        self._leading = self._leading * parts - (index << self.bits)
+        self._span *= parts
+        return index
 
     def is_below(self, number: Fraction) -> bool:
         """Decide whether it is below a number."""

@@ -15,7 +15,7 @@ __all__ = ["ExactStream"]
 class ExactStream:
     """The stream of one row: the same words in the same order, and beyond them as many bits as are asked for.
 
-    The kernels look at 64 or 72 bits of a random real number. Its further bits are a keyed hash of the
+    The kernels look at up to 96 bits of a random real number. Its further bits are a keyed hash of the
     number's place in the stream: they belong to it whenever, and however often, anybody looks.
     """
 
@@ -38,16 +38,11 @@ class ExactStream:
 
     def below(self, bound: int) -> int:
         """Return a uniform integer below a bound, as :func:`dpselect.kernels.draws.draw_below` does."""
-        return self.below_and_uniform(bound)[0]
-
-    def below_and_uniform(self, bound: int) -> tuple[int, UniformReal]:
-        """Return a uniform integer below a bound, and the random real number that the rest of its word starts."""
         threshold = (2**32 - bound) % bound
         while True:
-            word = self.word()
-            high, low = divmod((word >> 32) * bound, 2**32)
+            high, low = divmod((self.word() >> 32) * bound, 2**32)
             if low >= threshold:
-                return high, UniformReal(word & 0xFFFFFFFF, 32, self._further(f"word {self._read}"))
+                return high
 
     def uniform(self) -> UniformReal:
         """Return the random real number that starts with the next word."""
@@ -60,12 +55,24 @@ class ExactStream:
         return (1 if word & 1 else -1), UniformReal(word >> 1, 63, self._further(f"word {self._read}"))
 
     def candidate_uniform(self, candidate: int) -> UniformReal:
-        """Return the random real number that belongs to a candidate: its byte, its word, and on."""
-        group, place = divmod(candidate, self._kernel.GROUP_BYTES)
-        self._kernel.load_bytes(self._tape, group)
-        byte = int(self._tape[self._kernel.BYTES + place // 8]) >> 8 * (place % 8) & 0xFF
-        word = int(self._kernel.candidate_word(self._tape, candidate))
+        """Return the random real number that belongs to a candidate: its byte, 64 bits, and on.
+
+        After a byte of zero the 64 bits are the next word of the sequence, else the candidate's own.
+        """
+        self._kernel.load_bytes(self._tape, candidate // self._kernel.GROUP_BYTES)
+        byte = int(self._kernel.candidate_byte(self._tape, candidate))
+        word = int(self._kernel.candidate_word(self._tape, candidate)) if byte else self.word()
         return UniformReal(byte << 64 | word, 72, self._further(f"candidate {candidate}"))
+
+    def count_uniform(self) -> UniformReal:
+        """Return the random real number that decides how many draws there are."""
+        return UniformReal(int(self._kernel.packed_word(self._tape, 0)), 64, self._further("count"))
+
+    def draw_uniform(self, draw: int) -> UniformReal:
+        """Return the random real number that belongs to a draw: half a packed word, its word, and on."""
+        leading = int(self._kernel.packed_word(self._tape, 1 + draw // 2)) >> 32 * (draw % 2) & 0xFFFFFFFF
+        word = int(self._kernel.candidate_word(self._tape, draw))
+        return UniformReal(leading << 64 | word, 96, self._further(f"draw {draw}"))
 
     def _further(self, place: str) -> Iterator[int]:
         count = 0

@@ -8,7 +8,8 @@ the LANES · 64 bytes this gives, in that order. A stream has three regions, tol
 
 - sequential words, for draws that follow each other;
 - one byte for each candidate, and one word for each candidate, both addressed by the candidate's index, so
-  that a sampler may look at as many of them as it needs without changing what the others are.
+  that a sampler may look at as many of them as it needs without changing what the others are. Random stopping
+  reads the bytes as words, and has one of the other words for each draw.
 
 A stream is one flat array, a *tape*: the block function's input (constants, key, block number, nonce), where
 reading has got to, and a group of each region. One array is what the compiler handles without bookkeeping.
@@ -23,7 +24,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from dpselect.kernels.arrays import WordArray
-from dpselect.kernels.compilation import compiled
+from dpselect.kernels.compilation import borrowing, compiled
 
 Tape: TypeAlias = NDArray[np.uint64]
 
@@ -35,8 +36,8 @@ BYTE_REGION = 2**30
 WORD_REGION = 2**31
 """The numbers of their first blocks; the sequential region starts at 0."""
 
-STATE, USED, READ, LOADED = 0, 8, 9, 10
-"""Where the tape holds the input, the words used of the sequential group, the groups read, the word group."""
+STATE, USED, READ, LOADED_BYTES, LOADED_WORDS = 0, 8, 9, 10, 11
+"""Where the tape holds the input, the words used of the sequential group, the groups read, the groups loaded."""
 
 SEQUENCE, BYTES, WORDS = 16, 16 + GROUP_WORDS, 16 + 2 * GROUP_WORDS
 TAPE_LENGTH = 16 + 3 * GROUP_WORDS
@@ -92,7 +93,7 @@ def compute_group(typing_context: Any, tape: Any, block: Any, target: Any) -> An
     return types.void(tape, types.int64, types.int64), generate
 
 
-@compiled
+@borrowing
 def fill_group(tape: Tape, block: int | np.int64, target: int) -> None:
     """Write the group that begins with a block to the tape, starting at ``target``."""
     compute_group(tape, block, target)  # type: ignore[call-arg]
@@ -108,17 +109,17 @@ def new_stream(key: WordArray) -> Tape:
     return tape
 
 
-@compiled
+@borrowing
 def seek(tape: Tape, nonces: WordArray, row: int) -> None:
     """Move to the start of the stream addressed by a row's nonce of 3 words."""
     tape[6] = np.uint64(nonces[row, 0]) << np.uint64(32)
     tape[7] = np.uint64(nonces[row, 1]) | (np.uint64(nonces[row, 2]) << np.uint64(32))
     tape[USED] = GROUP_WORDS
     tape[READ] = 0
-    tape[LOADED] = NO_GROUP
+    tape[LOADED_BYTES] = tape[LOADED_WORDS] = NO_GROUP
 
 
-@compiled
+@borrowing
 def next_group(tape: Tape) -> None:
     """Load the next group of the sequential region."""
     block = np.int64(tape[READ]) * LANES
@@ -128,7 +129,7 @@ def next_group(tape: Tape) -> None:
     tape[READ] += np.uint64(1)
 
 
-@compiled
+@borrowing
 def next_word(tape: Tape) -> np.uint64:
     """Return the next 64 bits of the sequential region."""
     used = np.int64(tape[USED])
@@ -140,18 +141,37 @@ def next_word(tape: Tape) -> np.uint64:
     return word
 
 
-@compiled
+@borrowing
 def load_bytes(tape: Tape, group: int) -> None:
     """Load the bytes of candidates GROUP_BYTES · group and following, eight to a word of the tape."""
     fill_group(tape, BYTE_REGION + group * LANES, BYTES)
+    tape[LOADED_BYTES] = group
 
 
-@compiled
+@borrowing
+def candidate_byte(tape: Tape, candidate: int) -> np.uint64:
+    """Return the byte of a candidate whose group is loaded."""
+    word = tape[BYTES + (candidate & (GROUP_BYTES - 1)) // 8]
+    byte: np.uint64 = (word >> np.uint64(8 * (candidate & 7))) & np.uint64(0xFF)
+    return byte
+
+
+@borrowing
+def packed_word(tape: Tape, number: int) -> np.uint64:
+    """Return 64 bits of the byte region, for samplers that read that as words."""
+    group = number // GROUP_WORDS
+    if tape[LOADED_BYTES] != np.uint64(group):
+        load_bytes(tape, group)
+    word: np.uint64 = tape[BYTES + (number & (GROUP_WORDS - 1))]
+    return word
+
+
+@borrowing
 def candidate_word(tape: Tape, candidate: int) -> np.uint64:
-    """Return the 64 bits of the word region that belong to a candidate."""
+    """Return the 64 bits of the word region that belong to a candidate, or to a draw."""
     group = candidate // GROUP_WORDS
-    if tape[LOADED] != np.uint64(group):
+    if tape[LOADED_WORDS] != np.uint64(group):
         fill_group(tape, WORD_REGION + group * LANES, WORDS)
-        tape[LOADED] = group
+        tape[LOADED_WORDS] = group
     word: np.uint64 = tape[WORDS + candidate % GROUP_WORDS]
     return word

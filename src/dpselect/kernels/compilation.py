@@ -61,6 +61,26 @@ def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Res
     ``nogil`` lets :mod:`dpselect.parallel` run blocks of rows in ordinary threads. ``fastmath`` stays off:
     the error bounds in :mod:`dpselect.kernels.twofloat` need every rounding to happen as written.
     """
+    return _compiled(function)
+
+
+def borrowing(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Compile a kernel that only borrows arrays: it makes none, returns none, and calls nothing that returns one.
+
+    Then nobody need count references to them. Counting takes two atomic instructions for each array and call, which
+    is more than most of these kernels do otherwise. Making or returning an array is an error when such a kernel is
+    compiled; one returned by a kernel it calls would never be freed, which tests/test_memory.py watches.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def inlined(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Compile a kernel as part of its callers, which may then be borrowing even if it returns pieces of arrays."""
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: Callable[Parameters, Result], **options: object) -> Callable[Parameters, Result]:
+    njit: Any = numba.njit  # its types do not know all its options
     with _caching_in(cache_directory()) as caching:
-        decorate = numba.njit(cache=caching, nogil=True, error_model="numpy")
+        decorate = njit(cache=caching, nogil=True, error_model="numpy", **options)
         return cast("Callable[Parameters, Result]", decorate(function))

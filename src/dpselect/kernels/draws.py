@@ -15,40 +15,63 @@ import math
 import numpy as np
 
 from dpselect.kernels.chacha import Tape, next_word
-from dpselect.kernels.compilation import compiled
-from dpselect.kernels.instructions import float_bits
+from dpselect.kernels.compilation import borrowing, compiled
+from dpselect.kernels.instructions import leading_zeros
 
 FAIL, PASS, UNSURE = 0, 1, -1
 LOW = np.uint64(0xFFFFFFFF)
 
+LOGARITHMS = np.append(np.inf, -np.log(np.arange(1, 257) / 256))
+"""The gaps x at which exp(−x) is 0, 1/256, 2/256, …, 1."""
 
-@compiled
+LOG_2 = math.log(2.0)
+FINE_LOGARITHMS = np.append(np.inf, -np.log(np.arange(1, 1026) / 1024))
+"""−log(t/1024)."""
+
+
+@borrowing
 def draw_below(tape: Tape, bound: int) -> int:
     """Return a uniform integer in [0, bound), 0 < bound ≤ 2³², by multiplication with rejection: no bias."""
-    return draw_below_and_rest(tape, bound)[0]
-
-
-@compiled
-def draw_below_and_rest(tape: Tape, bound: int) -> tuple[int, np.uint64]:
-    """Return a uniform integer in [0, bound), and 32 random bits that it has not used."""
-    word = next_word(tape)
-    product = (word >> np.uint64(32)) * np.uint64(bound)
+    product = (next_word(tape) >> np.uint64(32)) * np.uint64(bound)
     low = product & LOW
     if low < np.uint64(bound):
         threshold = np.uint64((0x100000000 - bound) % bound)
         while low < threshold:
-            word = next_word(tape)
-            product = (word >> np.uint64(32)) * np.uint64(bound)
+            product = (next_word(tape) >> np.uint64(32)) * np.uint64(bound)
             low = product & LOW
     index: int = np.int64(product >> np.uint64(32))  # type: ignore[assignment] # an unsigned one would spread
-    return index, word & LOW
+    return index
 
 
 @compiled
-def judge(bits: float, scale: float, x: float, width: float) -> int:
-    """Decide U < exp(−x), given that U lies in [bits, bits + 1)/scale."""
+def split(word: np.uint64, parts: int) -> tuple[int, np.uint64]:
+    """Split a random real number U in [word, word + 1)/2⁶⁴ into an index and another one: parts · U = index + V.
+
+    The index is uniform in [0, parts), parts ≤ 2³², and V uniform in [0, 1) and independent of it. Returns the
+    index, or UNSURE if the word does not tell, and ``rest`` such that V lies in [rest, rest + parts)/2⁶⁴.
+    """
+    number = np.uint64(parts)
+    low = (word & LOW) * number
+    high = (word >> np.uint64(32)) * number + (low >> np.uint64(32))
+    rest = (high << np.uint64(32)) | (low & LOW)
+    index: int = np.int64(high >> np.uint64(32))  # type: ignore[assignment] # an unsigned one would spread
+    return (index if rest <= np.uint64(0) - number else UNSURE), rest
+
+
+@compiled
+def judge_byte(byte: np.uint64, x: float, width: float) -> int:
+    """Decide U < exp(−x) by a table, which mostly suffices, given that U lies in [byte, byte + 1 + 2⁻²⁴)/2⁸."""
+    margin = width + 2.0**-23
+    if x + margin < LOGARITHMS[byte + np.uint64(1)]:
+        return PASS
+    return FAIL if x - margin > LOGARITHMS[byte] else UNSURE
+
+
+@compiled
+def judge(bits: float, span: float, scale: float, x: float, width: float) -> int:
+    """Decide U < exp(−x), given that U lies in [bits, bits + span)/scale."""
     threshold = math.exp(-x) * scale
-    if (bits + 1.0) * (1.0 + width) < threshold:
+    if (bits + span) * (1.0 + width) < threshold:
         return PASS
     if bits * (1.0 - width) > threshold:
         return FAIL
@@ -56,32 +79,50 @@ def judge(bits: float, scale: float, x: float, width: float) -> int:
 
 
 @compiled
-def flip(tape: Tape, x: float, width: float) -> int:
-    """Toss a coin that passes with probability exp(−x), x ≥ 0; it uses one word, whatever x."""
-    return judge(np.float64(next_word(tape)), 2.0**64, x, width)
+def judge_word(word: np.uint64, span: int, x: float, width: float) -> int:
+    """Decide U < exp(−x), given that U lies in [word, word + span)/2⁶⁴, span ≤ 2³²."""
+    verdict = judge_byte(word >> np.uint64(56), x, width)
+    return judge(np.float64(word), np.float64(span), 2.0**64, x, width) if verdict == UNSURE else verdict
 
 
 @compiled
-def draw_exponential(bits: np.uint64) -> tuple[float, float]:
-    """Return E = −log U and a bound on its error, given that U lies in [bits, bits + 1)/2⁶³.
+def draw_exponential(bits: np.uint64, span: np.uint64) -> tuple[float, float]:
+    """Return E = −log U and a bound on its error, given that U lies in [bits, bits + span)/2⁶³.
 
-    log(1 + 1/(2·bits)) < 0.51/(bits + ½) from 25 on; below, which happens once in 2⁵⁸ times, nothing is sure.
+    log(1 + span/(2·bits)) < 0.51 · span/(bits + span/2) if bits ≥ 32 · span; below, nothing is sure.
     """
-    if bits < np.uint64(32):
+    half = 0.5 * np.float64(span)
+    middle = np.float64(bits) + half
+    if middle < 65.0 * half:
         return 0.0, math.inf
-    middle = np.float64(bits) + 0.5
     value = -math.log(middle * 2.0**-63)
-    return value, 0.51 / middle + (1.0 + value) * 2.0**-44
+    return value, 1.02 * half / middle + (1.0 + value) * 2.0**-44
 
 
 @compiled
 def largest_exponential(bits: np.uint64) -> float:
-    """Return an upper bound on −log U, given that U lies in [bits, bits + 1)/2⁶³, without a logarithm.
+    """Return an upper bound on −log U, given that U is at least bits/2⁶³, without a logarithm.
 
-    A float's bits, read as a fixed-point number, are its exponent and mantissa e + (f − 1), which is at most
-    e + log₂ f: a lower bound on its binary logarithm, too low by less than 0.09. The rest is for rounding.
+    After ``zeros`` leading bits that are 0 the next ten, t, are looked up in a table: U ≥ t/1024 · 2^−zeros.
     """
-    if bits < np.uint64(32):
-        return 1e300
-    logarithm = np.float64(float_bits(np.float64(bits))) * 2.0**-52 - 1023.0
-    return (63.0 - logarithm) * 0.6931472 + 2.0**-30
+    zeros = leading_zeros(bits) - 1
+    t = (bits << np.uint64(zeros)) >> np.uint64(53)
+    bound: float = np.float64(zeros) * LOG_2 + FINE_LOGARITHMS[t]
+    return bound
+
+
+@compiled
+def exponential_bounds(bits: np.uint64, span: np.uint64, fine: bool) -> tuple[float, float]:  # noqa: FBT001
+    """Return bounds on −log U, given that U lies in [bits, bits + span)/2⁶³ and below 1.
+
+    They come from a logarithm if ``fine``, else from the table: if the span is less than one of its steps, then
+    U < (t + 2)/1024 · 2^−zeros.
+    """
+    if fine:
+        value, error = draw_exponential(bits, span)
+        return max(0.0, value - error), value + error
+    zeros = leading_zeros(bits) - 1
+    t = (bits << np.uint64(zeros)) >> np.uint64(53)
+    octaves = np.float64(zeros) * LOG_2
+    narrow = zeros <= 53 and span >> np.uint64(53 - zeros) == 0
+    return (octaves + FINE_LOGARITHMS[t + np.uint64(2)] if narrow else 0.0), octaves + FINE_LOGARITHMS[t]

@@ -25,7 +25,7 @@ import math
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.kernels.compilation import compiled
+from dpselect.kernels.compilation import borrowing, compiled
 from dpselect.kernels.hull import hull_tangent, lead, lead_size, upper_hull
 from dpselect.kernels.twofloat import TwoFloat, add, divide, multiply, two_difference
 
@@ -47,7 +47,7 @@ def fill_plain_gaps(scores: FloatArray, sensitivities: FloatArray, budget: float
     return True
 
 
-@compiled
+@borrowing
 def fill_global_gaps(
     scores: FloatArray,
     offsets: FloatArray,
@@ -75,7 +75,7 @@ def fill_global_gaps(
     return trusted
 
 
-@compiled
+@borrowing
 def fill_pairwise_gaps(
     scores: FloatArray,
     offsets: FloatArray,

@@ -13,7 +13,7 @@ know, and asks.
 """
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.kernels.compilation import compiled
+from dpselect.kernels.compilation import borrowing, compiled
 from dpselect.kernels.twofloat import TwoFloat, add, multiply, two_difference, two_sum
 
 NO, YES, UNSURE = 0, 1, -1
@@ -28,7 +28,7 @@ exact width by 8u² more, the difference of two such products by 4u² of the lar
 """
 
 
-@compiled
+@borrowing
 def lead(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int) -> TwoFloat:
     """Return y_b − y_a, where y = q + o − tΔ."""
     high, low = two_difference(scores[b], scores[a])
@@ -41,7 +41,7 @@ def lead(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: 
     return add(high, low, tilt_high, tilt_low)
 
 
-@compiled
+@borrowing
 def lead_size(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int
 ) -> float:
@@ -78,7 +78,7 @@ def larger_product(
     return UNSURE
 
 
-@compiled
+@borrowing
 def plain_lead(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int
 ) -> float:
@@ -88,7 +88,7 @@ def plain_lead(
     return lead
 
 
-@compiled
+@borrowing
 def turns_right(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, i: int, j: int, m: int) -> int:
     """Decide whether j lies strictly above the chord from i to m, given Δ_i < Δ_j < Δ_m."""
     size_j = lead_size(scores, offsets, sensitivities, 0.0, j, i)
@@ -106,7 +106,7 @@ def turns_right(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArr
     return larger_product(rise_j, run_m, rise_m, run_j, size, True)  # noqa: FBT003
 
 
-@compiled
+@borrowing
 def upper_hull(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, order: IndexArray, hull: IndexArray
 ) -> tuple[int, bool]:
@@ -133,7 +133,7 @@ def upper_hull(
     return size, sure
 
 
-@compiled
+@borrowing
 def steeper(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, a: int, b: int, c: int
 ) -> int:
@@ -153,7 +153,7 @@ def steeper(
     return larger_product(lead_c, reach_b, lead_b, reach_c, size, t == 0.0)
 
 
-@compiled
+@borrowing
 def hull_tangent(
     scores: FloatArray,
     offsets: FloatArray,

@@ -10,13 +10,13 @@ from numba.extending import intrinsic
 
 from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.chacha import Tape
-from dpselect.kernels.compilation import compiled
+from dpselect.kernels.compilation import borrowing, compiled
 
 MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
 """All bits of a float but its sign."""
 
 BLOCK = 64
-"""Candidates that :func:`find_suspects` looks at together: as many as an integer has bits."""
+"""Candidates looked at together: as many as an integer has bits."""
 
 
 @intrinsic
@@ -78,29 +78,43 @@ def ordered_bits_of(bits: np.int64) -> np.int64:
     return bits ^ ((bits >> np.int64(63)) & MAGNITUDE)
 
 
+def _data(context: Any, builder: Any, kind: Any, array: Any, first: Any) -> Any:
+    """Return a pointer to an array's element number ``first``."""
+    return builder.gep(context.make_array(kind)(context, builder, array).data, [first])
+
+
 @intrinsic
-def _suspects(typing_context: Any, values: Any, first: Any, cut: Any, tape: Any, at: Any) -> Any:
+def _reaching(typing_context: Any, values: Any, first: Any, cut: Any) -> Any:
     lanes = 8
     byte, index, word = ir.IntType(8), ir.IntType(32), ir.IntType(64)
-    vector, block = ir.VectorType(ir.DoubleType(), lanes), ir.VectorType(byte, BLOCK)
+    vector = ir.VectorType(ir.DoubleType(), lanes)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def data(position: int) -> Any:
-            return context.make_array(signature.args[position])(context, builder, arguments[position]).data
-
-        scores = builder.bitcast(builder.gep(data(0), [arguments[1]]), vector.as_pointer())
-        bytes_at = builder.bitcast(builder.gep(data(3), [arguments[4]]), block.as_pointer())
+        numbers = _data(context, builder, signature.args[0], arguments[0], arguments[1])
+        numbers = builder.bitcast(numbers, vector.as_pointer())
         single = builder.insert_element(ir.Constant(vector, ir.Undefined), arguments[2], ir.Constant(index, 0))
         cut = builder.shuffle_vector(single, single, ir.Constant(ir.VectorType(index, lanes), [0] * lanes))
-        zeros = builder.icmp_unsigned("==", builder.load(bytes_at, align=8), ir.Constant(block, [0] * BLOCK))
-        mask = builder.bitcast(zeros, word)
+        mask = ir.Constant(word, 0)
         for i in range(BLOCK // lanes):
-            eight = builder.load(builder.gep(scores, [ir.Constant(word, i)]), align=8)
+            eight = builder.load(builder.gep(numbers, [ir.Constant(word, i)]), align=8)
             reached = builder.zext(builder.bitcast(builder.fcmp_ordered(">=", eight, cut), byte), word)
             mask = builder.or_(mask, builder.shl(reached, ir.Constant(word, i * lanes)))
         return mask
 
-    return types.uint64(values, types.int64, types.float64, tape, types.int64), generate
+    return types.uint64(values, types.int64, types.float64), generate
+
+
+@intrinsic
+def _zero_bytes(typing_context: Any, tape: Any, at: Any) -> Any:
+    block = ir.VectorType(ir.IntType(8), BLOCK)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        start = _data(context, builder, signature.args[0], arguments[0], arguments[1])
+        random = builder.load(builder.bitcast(start, block.as_pointer()), align=8)
+        zeros = builder.icmp_unsigned("==", random, ir.Constant(block, [0] * BLOCK))
+        return builder.bitcast(zeros, ir.IntType(64))
+
+    return types.uint64(tape, types.int64), generate
 
 
 @intrinsic
@@ -111,14 +125,33 @@ def _trailing_zeros(typing_context: Any, mask: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-@compiled
-def find_suspects(values: FloatArray, first: int, cut: float, tape: Tape, at: int) -> np.uint64:
-    """Return a bit for each of BLOCK candidates from ``first``: its value reaches ``cut``, or its byte is zero.
+@intrinsic
+def _leading_zeros(typing_context: Any, mask: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
-    The bytes are BLOCK // 8 words of the tape, starting at ``at``.
-    """
-    mask: np.uint64 = _suspects(values, first, cut, tape, at)  # type: ignore[call-arg]
+    return types.int64(types.uint64), generate
+
+
+@borrowing
+def reaching(values: FloatArray, first: int, cut: float) -> np.uint64:
+    """Return a bit for each of BLOCK values from number ``first`` on: whether it is at least ``cut``."""
+    mask: np.uint64 = _reaching(values, first, cut)  # type: ignore[call-arg]
     return mask
+
+
+@borrowing
+def zero_bytes(tape: Tape, at: int) -> np.uint64:
+    """Return a bit for each of the BLOCK bytes that start with word ``at`` of the tape: whether it is zero."""
+    mask: np.uint64 = _zero_bytes(tape, at)  # type: ignore[call-arg]
+    return mask
+
+
+@compiled
+def leading_zeros(number: np.uint64) -> int:
+    """Return how many bits above the highest one that is set are not."""
+    count: int = _leading_zeros(number)  # type: ignore[call-arg]
+    return count
 
 
 @compiled
@@ -126,3 +159,17 @@ def lowest_bit(mask: np.uint64) -> int:
     """Return the position of the lowest bit that is set."""
     position: int = _trailing_zeros(mask)  # type: ignore[call-arg]
     return position
+
+
+@borrowing
+def first_reaching(values: FloatArray, cut: float) -> int:
+    """Return the number of the first value that is at least ``cut``; there must be one."""
+    first = 0
+    while first + BLOCK <= values.size:
+        mask = reaching(values, first, cut)
+        if mask != 0:
+            return first + lowest_bit(mask)
+        first += BLOCK
+    while not values[first] >= cut:
+        first += 1
+    return first

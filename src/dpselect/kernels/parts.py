@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dpselect.kernels.arrays import FloatArray, IndexArray, Units
 from dpselect.kernels.chacha import new_stream, next_word, seek
-from dpselect.kernels.compilation import compiled
-from dpselect.kernels.draws import FAIL, UNSURE, judge
+from dpselect.kernels.compilation import borrowing, compiled
+from dpselect.kernels.draws import FAIL, UNSURE, judge_word
 from dpselect.kernels.gaps import FAR, LARGE, PAIRWISE
 from dpselect.kernels.hull import NO, hull_tangent, lead, lead_size, turns_right
 
@@ -67,11 +67,11 @@ def judge_part(
     tape = new_stream(units.key)
     for i in range(first, last):
         seek(tape, units.nonces, i)
-        coin = np.float64(next_word(tape))
+        coin = next_word(tape)
         priorities[i] = next_word(tape)
         a = vertices + i
         gap, trusted = gap_to(scores, offsets, sensitivities, t, leader, a, kind, widest, budget)
-        verdict = judge(coin, 2.0**64, gap, width) if trusted else UNSURE
+        verdict = judge_word(coin, 1, gap, width) if trusted else UNSURE
         if kind == PAIRWISE and verdict != FAIL:  # the leader alone gives a lower bound on the gap
             if sensitivities[a] > 0.0:
                 b, sure = hull_tangent(scores, offsets, sensitivities, t, hull, vertices, a)
@@ -83,11 +83,11 @@ def judge_part(
                 gap, trusted = gap_to(
                     scores, offsets, sensitivities, t, min(1, vertices - 1), a, kind, widest, budget
                 )
-            verdict = judge(coin, 2.0**64, gap, width) if trusted else UNSURE
+            verdict = judge_word(coin, 1, gap, width) if trusted else UNSURE
         verdicts[i] = verdict
 
 
-@compiled
+@borrowing
 def gap_to(
     scores: FloatArray,
     offsets: FloatArray,

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray
-from dpselect.kernels.compilation import compiled
+from dpselect.kernels.compilation import borrowing, compiled
 from dpselect.kernels.instructions import fused_multiply_add
 from dpselect.kernels.stopping import fill_stopping_pmf
 
@@ -86,7 +86,7 @@ def stopping_increment(gamma: float, eta: float, survival: float, jump: float) -
     return math.exp(-eta * math.log(ratio)) * shares
 
 
-@compiled
+@borrowing
 def weigh_point(
     law: Law,
     scores: FloatArray,
@@ -155,7 +155,7 @@ def weigh_point(
     return product + correction
 
 
-@compiled
+@borrowing
 def next_panel(
     scores: FloatArray, scales: FloatArray, height: float, base: float, delta: float, direction: float
 ) -> tuple[float, float]:
@@ -175,7 +175,7 @@ def next_panel(
     return step, finest
 
 
-@compiled
+@borrowing
 def integrate_cell(
     law: Law,
     scores: FloatArray,
@@ -260,7 +260,7 @@ def fill_largest_noisy_pmf(
         i = after
 
 
-@compiled
+@borrowing
 def atom_mass(
     law: Law,
     scores: FloatArray,

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Normalisation, Table, Units
-from dpselect.kernels.chacha import Tape, new_stream, seek
-from dpselect.kernels.compilation import compiled
-from dpselect.kernels.draws import FAIL, PASS, draw_below, flip
+from dpselect.kernels.chacha import Tape, new_stream, next_word, seek
+from dpselect.kernels.compilation import borrowing, compiled, inlined
+from dpselect.kernels.draws import FAIL, PASS, UNSURE, draw_below, judge_word, split
 from dpselect.kernels.gaps import (
     GLOBAL,
     INDIVIDUAL,
@@ -19,17 +19,16 @@ from dpselect.kernels.gaps import (
     fill_plain_gaps,
 )
 from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, ordered_bits_of
-from dpselect.kernels.lazy_gaps import KNOWN, GapOracle, new_oracle
+from dpselect.kernels.largest_draws import keep_larger, pick_by_random_stopping, pick_largest_noisy
+from dpselect.kernels.lineups import KNOWN, LAZY, Lineup, fill_heights
 from dpselect.kernels.passers import fill_exponential_pmf, fill_gumbel_pmf
 from dpselect.kernels.picks import (
     EXPENSIVE,
     INVALID,
     UNRESOLVED,
-    keep_larger,
-    pick_by_random_stopping,
-    pick_largest_noisy,
+    Source,
     pick_noisy_max,
-    pick_passer_at_fixed_work,
+    pick_passer,
     visits_of,
 )
 from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, ONCE, fill_largest_noisy_pmf
@@ -40,14 +39,14 @@ LARGEST = 2.0**300
 """The largest magnitude accepted; see :mod:`dpselect.parameters`."""
 
 
-@compiled
+@inlined
 def row_of(column: Column, bounds: IndexArray, row: int) -> FloatArray:
     """Return the slice of a column that belongs to a row."""
     start = column.starts[row]
     return column.values[start : start + bounds[row + 1] - bounds[row]]
 
 
-@compiled
+@borrowing
 def widest_row(first: int, last: int, bounds: IndexArray) -> int:
     """Return the largest number of candidates of a row in the block."""
     size = 0
@@ -124,7 +123,7 @@ def noisy_max_pmf(first: int, last: int, table: Table, rule: Normalisation, nois
             fill_largest_noisy_pmf(noise, scores, np.ones(scores.size), ONCE, 1.0, 1.0, target)
 
 
-@compiled
+@borrowing
 def row_extent(values: FloatArray) -> tuple[float, float]:
     """Return the largest value, and the largest magnitude (infinite or NaN if any value is)."""
     top, largest = -MAGNITUDE, np.int64(0)
@@ -133,6 +132,47 @@ def row_extent(values: FloatArray) -> tuple[float, float]:
         top = max(top, ordered_bits_of(bits))
         largest = max(largest, bits & MAGNITUDE)
     return float_of_bits(ordered_bits_of(top)), float_of_bits(largest)
+
+
+@borrowing
+def pick_on_demand(
+    first: int,
+    last: int,
+    table: Table,
+    rule: Normalisation,
+    noise: int,
+    fixed_work: bool,  # noqa: FBT001
+    units: Units,
+    source: Source,
+    room: FloatArray,
+    picks: IndexArray,
+) -> None:
+    """Pick one candidate of every row by gaps that are computed only for candidates looked at.
+
+    Rows for which that is not possible are left EXPENSIVE, and rows with a bad score INVALID.
+    """
+    widest = 0.0
+    for row in range(first, last):
+        scores = row_of(table.scores, table.bounds, row)
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        visits = visits_of(rule.kind, scores.size)
+        top, magnitude = row_extent(scores)
+        picks[row] = EXPENSIVE if magnitude <= LARGEST else INVALID
+        if picks[row] == INVALID or not rule.plain:
+            continue
+        seek(source.tape, units.nonces, row)
+        if rule.kind == GLOBAL:
+            if row == first or table.sensitivities.starts[row] != table.sensitivities.starts[row - 1]:
+                widest = row_extent(sensitivities)[0]
+            if widest > 0.0:
+                lineup = Lineup(scores, top, rule.budget / widest, KNOWN, sensitivities, 0.0, 0.0, 0.0)
+                picks[row] = pick_noisy_max(noise, fixed_work, lineup, visits, source)
+        elif rule.kind == PAIRWISE and noise == EXPONENTIAL:
+            heights = room[: scores.size]
+            top, width, narrowest, error = fill_heights(scores, sensitivities, rule.tilts[row], heights)
+            if narrowest > 0.0:
+                lineup_of_heights = Lineup(heights, top, rule.budget, LAZY, sensitivities, width, narrowest, error)
+                picks[row] = pick_passer(lineup_of_heights, visits, source)
 
 
 @compiled
@@ -147,51 +187,25 @@ def noisy_max_select(
     width: float,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of every row by a noisy max over normalised scores.
-
-    If the rule is plain, gaps are computed only for the candidates looked at, as far as that goes.
-    """
+    """Pick one candidate of every row by a noisy max over normalised scores."""
     widest = widest_row(first, last, table.bounds)
-    scratch = np.empty(widest)
+    room = np.empty(widest)
     hull = np.empty(widest, np.int64)
     order = no_order()
     seen = np.zeros(widest, np.bool_)
     visited = np.empty(visits_of(rule.kind, widest) + 1, np.int64)
-    tape = new_stream(units.key)
+    source = Source(new_stream(units.key), width, seen, visited)
+    pick_on_demand(first, last, table, rule, noise, fixed_work, units, source, room, picks)
     for row in range(first, last):
-        seek(tape, units.nonces, row)
-        scores = row_of(table.scores, table.bounds, row)
-        sensitivities = row_of(table.sensitivities, table.bounds, row)
-        values = scratch[: scores.size]
-        top, magnitude = row_extent(scores)
-        if not magnitude <= LARGEST:
-            picks[row] = INVALID
-            continue
-        picks[row] = EXPENSIVE
-        visits = visits_of(rule.kind, scores.size)
-        known = GapOracle(KNOWN, scores, sensitivities, 0.0, 0.0, 0.0, 0.0)
-        if rule.plain and rule.kind == GLOBAL:
-            if row == first or table.sensitivities.starts[row] != table.sensitivities.starts[row - 1]:
-                sensitivity = row_extent(sensitivities)[0]
-            if sensitivity > 0.0:
-                rate = rule.budget / sensitivity
-                if fixed_work and noise == EXPONENTIAL:
-                    picks[row] = pick_passer_at_fixed_work(scores, top, rate, tape, width)
-                    continue
-                picks[row] = pick_noisy_max(noise, scores, top, rate, visits, tape, seen, visited, known, width)
-        elif rule.plain and rule.kind == PAIRWISE and noise == EXPONENTIAL:
-            lazy = new_oracle(scores, sensitivities, rule.tilts[row], rule.budget, values)
-            if lazy.narrowest > 0.0:
-                picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, visits, tape, seen, visited, lazy, width)
         if picks[row] == EXPENSIVE:
-            seek(tape, units.nonces, row)
+            values = room[: table.bounds[row + 1] - table.bounds[row]]
             trusted, order = fill_gaps(table, rule, row, order, hull, values)
             np.negative(values, values)
-            picks[row] = UNRESOLVED
-            if trusted and fixed_work and noise == EXPONENTIAL:
-                picks[row] = pick_passer_at_fixed_work(values, 0.0, 1.0, tape, width)
-            elif trusted:
-                picks[row] = pick_noisy_max(noise, values, 0.0, 1.0, visits, tape, seen, visited, known, width)
+            seek(source.tape, units.nonces, row)
+            visits = visits_of(rule.kind, values.size)
+            sensitivities = row_of(table.sensitivities, table.bounds, row)
+            lineup = Lineup(values, 0.0, 1.0, KNOWN, sensitivities, 0.0, 0.0, 0.0)
+            picks[row] = pick_noisy_max(noise, fixed_work, lineup, visits, source) if trusted else UNRESOLVED
 
 
 @compiled
@@ -214,6 +228,35 @@ def largest_noisy_pmf(
         fill_largest_noisy_pmf(noise, scores, scales, stopping, gamma, eta, target)
 
 
+@borrowing
+def pick_largest(
+    first: int,
+    last: int,
+    table: Table,
+    noise: int,
+    scale: float,
+    stopping: bool,  # noqa: FBT001
+    gamma: float,
+    eta: float,
+    units: Units,
+    tape: Tape,
+    width: float,
+    picks: IndexArray,
+) -> None:
+    """Pick the largest noisy score of every row, candidate a's noise being scale · Δ_a."""
+    for row in range(first, last):
+        seek(tape, units.nonces, row)
+        scores = row_of(table.scores, table.bounds, row)
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        top, magnitude = row_extent(scores)
+        if not magnitude <= LARGEST:
+            picks[row] = INVALID
+        elif stopping:
+            picks[row] = pick_by_random_stopping(noise, scores, top, sensitivities, scale, gamma, eta, tape, width)
+        else:
+            picks[row] = pick_largest_noisy(noise, scores, top, sensitivities, scale, tape)
+
+
 @compiled
 def largest_noisy_select(
     first: int,
@@ -230,17 +273,7 @@ def largest_noisy_select(
 ) -> None:
     """Pick the largest noisy score of every row, candidate a's noise being scale · Δ_a."""
     tape = new_stream(units.key)
-    for row in range(first, last):
-        seek(tape, units.nonces, row)
-        scores = row_of(table.scores, table.bounds, row)
-        sensitivities = row_of(table.sensitivities, table.bounds, row)
-        top, magnitude = row_extent(scores)
-        if not magnitude <= LARGEST:
-            picks[row] = INVALID
-        elif stopping:
-            picks[row] = pick_by_random_stopping(noise, scores, top, sensitivities, scale, gamma, eta, tape, width)
-        else:
-            picks[row] = pick_largest_noisy(noise, scores, sensitivities, scale, tape)
+    pick_largest(first, last, table, noise, scale, stopping, gamma, eta, units, tape, width, picks)
 
 
 @compiled
@@ -258,15 +291,17 @@ def randomized_response_pmf(first: int, last: int, table: Table, epsilon: float,
             pmf[table.bounds[row] + a] = (math.exp(-epsilon) + surplus) / norm
 
 
-@compiled
+@borrowing
 def keep_proposal(size: int, truth: int, epsilon: float, tape: Tape, width: float) -> int:
     """Propose uniform answers until one is kept: the truth surely, any other with probability e^−ε.
 
     The answer kept has the odds e^ε : 1 : … : 1 of randomised response.
     """
     while True:
-        answer = draw_below(tape, size)
-        verdict = PASS if answer == truth else flip(tape, epsilon, width)
+        answer, coin = split(next_word(tape), size)
+        if answer == UNSURE:
+            return UNRESOLVED
+        verdict = PASS if answer == truth else judge_word(coin, size, epsilon, width)
         if verdict != FAIL:
             return answer if verdict == PASS else UNRESOLVED
 
@@ -347,13 +382,13 @@ def tail_quantiles(
         quantiles[row] = numbers[order[place]]
 
 
-@compiled
+@borrowing
 def largest_magnitude(values: FloatArray) -> float:
     """Return the largest magnitude; infinite or NaN if any value is."""
     return row_extent(values)[1]
 
 
-@compiled
+@borrowing
 def largest_miss(first: int, last: int, bounds: IndexArray, pmf: FloatArray) -> float:
     """Return how far the probabilities of any row are from adding up to 1 (infinite for NaN or negatives)."""
     worst = 0.0

@@ -50,7 +50,7 @@ class Composition:
     """One for each row: the weight of c/max|c| (individual)."""
 
     def _rule(self, batch: Batch) -> Normalisation:
-        plain = not batch.has_public and not (self.kind == "global" and self.tilts.any())
+        plain = not batch.has_public and not (self.kind == "global" and np.count_nonzero(self.tilts))
         weights = self.tilts if self.anchor_weights is None else self.anchor_weights  # unused if absent
         return Normalisation(KINDS.index(self.kind), plain, self.budget, self.tilts, weights)
 

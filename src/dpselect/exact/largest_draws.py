@@ -1,0 +1,87 @@
+"""The sampler of :mod:`dpselect.kernels.largest_draws`, in exact arithmetic and with the same random bits."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+
+from dpselect.exact.contenders import Contender, largest
+from dpselect.exact.reals import FIRST_DIGITS, UniformReal, wide_context
+from dpselect.exact.streams import ExactStream
+from dpselect.kernels.arrays import FloatArray
+from dpselect.parameters import Noise
+
+__all__ = ["pick_by_random_stopping"]
+
+
+def pick_by_random_stopping(
+    noise: Noise,
+    scores: FloatArray,
+    sensitivities: FloatArray,
+    scale: Fraction,
+    gamma: float,
+    eta: float,
+    stream: ExactStream,
+) -> int:
+    """Draw K candidates, add noise of scale · Δ_a to each, and pick the largest."""
+    contenders = []
+    atom, atom_pick = None, -1
+    count = 1 if gamma == 1 else _count_draws(gamma, eta, stream.count_uniform())
+    for i in range(count):
+        uniform = stream.draw_uniform(i)
+        a = uniform.split(scores.size)
+        if sensitivities[a] == 0:
+            if atom is None or scores[a] > atom:
+                atom, atom_pick = scores[a], a
+            continue
+        upwards = uniform.split(2)
+        sign = 1 if upwards or noise == "exponential" else -1
+        spread = scale * Fraction(sensitivities[a])
+        contenders.append(Contender(a, sign, uniform, spread, Fraction(scores[a])))
+    if not contenders:
+        return atom_pick
+    winner = largest(contenders, None if atom is None else Fraction(atom))
+    return atom_pick if winner < 0 else winner
+
+
+def _count_draws(gamma: float, eta: float, uniform: UniformReal) -> int:
+    """Return K, the smallest n such that U < Pr[K ≤ n]: truncated negative binomial, by inversion."""
+    digits = FIRST_DIGITS
+    law = _cumulative(gamma, eta, digits)
+    count = 0
+    while True:
+        count += 1
+        reached = next(law)
+        doubt = Fraction(1, 10 ** (digits - 15))
+        while uniform.high > reached - doubt and uniform.low < reached + doubt:
+            uniform.refine()
+            digits *= 2
+            law = _cumulative(gamma, eta, digits)
+            for _ in range(count):
+                reached = next(law)
+            doubt = Fraction(1, 10 ** (digits - 15))
+        if uniform.high <= reached - doubt:
+            return count
+
+
+def _cumulative(gamma: float, eta: float, digits: int) -> Iterator[Fraction]:
+    """Yield Pr[K ≤ 1], Pr[K ≤ 2], …, each with an error below 10^(15 − digits) for up to 10¹⁰ terms."""
+    context = wide_context(digits)
+    decay = context.ln(Decimal(gamma)).copy_negate()
+    lost = max(0, -context.multiply(Decimal(eta), decay).adjusted()) if eta else 0
+    context = wide_context(digits + lost)  # γ^−η − 1 cancels that many digits
+    stay = context.subtract(Decimal(1), Decimal(gamma))
+    decay = context.ln(Decimal(gamma)).copy_negate()
+    if eta == 0:
+        term = context.divide(stay, decay)
+    else:
+        growth = context.subtract(context.exp(context.multiply(Decimal(eta), decay)), Decimal(1))
+        term = context.divide(context.multiply(Decimal(eta), stay), growth)
+    nothing = Decimal((0, (1,), -digits))
+    total = Decimal(0)
+    drawn = 0
+    while True:
+        total = context.add(total, term)
+        yield Fraction(total) if total > nothing else Fraction(0)
+        drawn += 1
+        ratio = context.divide(context.add(Decimal(drawn), Decimal(eta)), Decimal(drawn + 1))
+        term = context.multiply(term, context.multiply(stay, ratio))
