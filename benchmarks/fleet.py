@@ -236,8 +236,8 @@ into memory and not decoded. Files should leave out what all users share: a tabl
 
 ## A cold start
 
-From starting the process to the pick for a CSV file, compiled kernels being there: {start.processor_seconds:.1f} s of
-processor time, {start.seconds:.1f} s by the clock.
+From starting the process to the pick for a CSV file, compiled kernels being there: {start.processor_seconds:.1f} s
+of processor time, {start.seconds:.1f} s by the clock.
 
 ## One pick out of very many
 
