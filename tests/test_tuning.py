@@ -22,6 +22,7 @@ POOL = [
     dps.RandomizedResponse(epsilon=EPSILON),
     dps.Uniform(),
 ]
+MONOTONE = dps.NoisyMax(epsilon=EPSILON, monotone=True)
 rng = np.random.default_rng(5)
 WIDTHS = np.linspace(0.2, 1.0, 12)
 SCORES = np.clip(WIDTHS + 0.2 * rng.normal(size=(80, 12)), 0.0, 1.0)
@@ -202,6 +203,16 @@ def test_the_guarantee_of_the_whole_does_not_depend_on_the_choice():
     assert "Δ_a" in tuned.guarantee.neighbours
 
 
+@pytest.mark.parametrize("member", [*POOL, *default_pool(EPSILON, anchors=True)], ids=repr)
+def test_every_member_keeps_the_promise_of_the_whole_where_scores_move_in_opposite_directions(member):
+    public = dps.pools.public_numbers(member, [0.0, 1.0])
+    here, there = (np.log(member.pmf(scores, 1.0, **public)) for scores in ([0.0, 2.0], [1.0, 1.0]))
+    tuned = tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member], anchors=[0.0, 1.0], progress=False)
+    assert np.abs(here - there).max() <= tuned.guarantee.epsilon - tuned.tuning.epsilon + 1e-9
+    with pytest.raises(ValueError, match="^pool must hold"):  # which would lose twice its budget
+        tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member, MONOTONE], anchors=[0.0, 1.0], progress=False)
+
+
 # --- What comes out ---------------------------------------------------------------------------------------
 
 
@@ -276,6 +287,8 @@ def test_progress_is_shown_where_asked_for_and_shows_no_score(capsys):
         ({"pool": ["gem"]}, "^pool must hold mechanisms, not str"),
         ({"pool": [dps.GEM(epsilon=1.5)]}, "^pool must hold mechanisms that are ε-DP at epsilon = 1: GEM is not"),
         ({"pool": [dps.unsafe.HeterogeneousNoisyMax(epsilon=0.1)]}, "^pool must hold mechanisms that are ε-DP"),
+        ({"pool": [POOL[0], MONOTONE]}, "^pool must hold mechanisms that are private for all scores within"),
+        ({"pool": [Anchored(mechanism=MONOTONE, weight=1.0)], "anchors": WIDTHS}, "^pool must .* same direction"),
         ({"pool": [Anchored(mechanism=POOL[0], weight=1.0)]}, "^anchors must be given: noisy max, anchor weight 1"),
         ({"pool": [dps.StandardizedNoisyMax(epsilon=1.0, anchor_weight=1.0)]}, "^anchors must be given"),
         ({"scores": SCORES[0]}, "^scores must have two axes"),

@@ -26,7 +26,7 @@ from dpselect.evaluation import expected_error
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray
 from dpselect.mechanisms import Mechanism, NoisyMax
-from dpselect.pools import default_pool, describe, needs_anchors, public_numbers
+from dpselect.pools import describe, public_numbers, read_pool
 from dpselect.progress import tracked
 from dpselect.randomness import Randomness
 
@@ -145,7 +145,8 @@ def tune(
         tuning_epsilon: The privacy budget of the choice.
         cap: A public bound on a user's error, or the range of such bounds to look for a good one. Larger errors
             count as the cap. (highest possible score − lowest possible score)^power never cuts off anything.
-        pool: The mechanisms; :func:`~dpselect.pools.default_pool` if absent.
+        pool: The mechanisms, each private for all scores within the sensitivities (``NoisyMax(monotone=True)`` is
+            not); :func:`~dpselect.pools.default_pool` if absent.
         anchors: Public guesses of the scores, for members of the pool that take them.
         power: What to minimise: 2 is the squared error, 1 the regret.
         randomness: Where the choice's randomness comes from; a fresh secret key if absent.
@@ -170,7 +171,7 @@ def tune(
     budget, tuning_budget = check.positive("epsilon", epsilon), check.positive("tuning_epsilon", tuning_epsilon)
     caps = _caps(cap)
     exponent = check.positive("power", power)
-    members = _members(pool, budget, anchors)
+    members = read_pool(pool, budget, anchors)
     source = Randomness.given(randomness)
     source.units(1)
     tally = Tally(np.zeros((len(caps), len(members)), dtype=np.int64), fleet.users)
@@ -336,25 +337,6 @@ def _whole_guarantee(tuning_epsilon: float, members: Sequence[Mechanism]) -> Gua
 
 
 # --- The fleet --------------------------------------------------------------------------------------------
-
-
-def _members(pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers | None) -> tuple[Mechanism, ...]:
-    """Return the pool's mechanisms, checked: private within the budget, and with all they need."""
-    if pool is None:
-        return default_pool(epsilon, anchors=anchors is not None)
-    members = tuple(pool)
-    if not members:
-        raise ValueError("pool must hold at least one mechanism")
-    for member in members:
-        if not isinstance(member, Mechanism):
-            raise ValueError(f"pool must hold mechanisms, not {type(member).__name__}")
-        if not member.guarantee.epsilon <= epsilon or member.guarantee.delta > 0:
-            raise ValueError(
-                f"pool must hold mechanisms that are ε-DP at epsilon = {epsilon:g}: {describe(member)} is not"
-            )
-        if needs_anchors(member) and anchors is None:
-            raise ValueError(f"anchors must be given: {describe(member)} needs them")
-    return members
 
 
 @dataclass(frozen=True, slots=True)
