@@ -323,12 +323,19 @@ def _choice_guarantee(tuning_epsilon: float) -> Guarantee:
 def _whole_guarantee(tuning_epsilon: float, members: Sequence[Mechanism]) -> Guarantee:
     """Return the guarantee of the choice and one pick for each user.
 
-    It must not depend on which mechanism was chosen, since that depends on scores: the pool's largest ε counts.
+    It must not depend on which mechanism was chosen, since that depends on scores: the pool's largest ε counts, and
+    its largest ρ, which may be another member's.
     """
-    pick = max((member.guarantee for member in members), key=lambda guarantee: guarantee.epsilon)
-    whole = Guarantee.compose(
-        *(part.restated(neighbours=ONE_USER_MOVED) for part in (_choice_guarantee(tuning_epsilon), pick))
+    promises = [member.guarantee for member in members]
+    rhos = [promise.rho for promise in promises if promise.rho is not None]
+    pick = Guarantee(
+        epsilon=max(promise.epsilon for promise in promises),
+        rho=max(rhos) if len(rhos) == len(promises) else None,  # absent, it is what follows from ε
+        neighbours=ONE_USER_MOVED,
+        theorem="whichever member of the pool is chosen, it loses no more than the one that loses most",
+        reference="docs/theory/tuning.md",
     )
+    whole = Guarantee.compose(_choice_guarantee(tuning_epsilon).restated(neighbours=ONE_USER_MOVED), pick)
     return replace(
         whole,
         theorem="the losses of the choice and of the user's own pick add up; others' picks see only the choice",
