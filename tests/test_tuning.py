@@ -180,6 +180,21 @@ def test_errors_are_counted_in_whole_numbers_up_to_the_unit_whatever_was_compute
     assert (counted[0][np.isnan(errors)] == UNIT).all()
 
 
+@pytest.mark.parametrize("power", [0.5, 2, 3.5, 4, 1000])
+def test_scores_of_any_size_count_up_to_the_cap_and_raise_nothing(power):
+    extreme = np.array([[0.0, 2.0**299, -(2.0**299)], [2.0**300, -(2.0**300), 2.0**300], [-(2.0**300), 0.0, 1.0]])
+    pool = default_pool(EPSILON)
+    errors = fleet_errors(pool, extreme, 1.0, power=power)  # warnings are errors here
+    counted = np.array([tuning._whole_errors(row, np.array([1.0]))[0] for row in errors])
+    assert ((counted >= 0) & (counted <= UNIT)).all()
+    assert not np.isnan(errors).any()
+    assert (errors[pool.index(dps.NoisyMax(epsilon=EPSILON))] == 0)[:2].all()  # all others are impossible
+    assert (counted[pool.index(dps.Uniform())] == UNIT).all()
+    for seed in range(3):
+        source = dps.Randomness.seeded(seed)
+        tune(extreme, 1.0, EPSILON, 0.1, cap=1.0, pool=pool, power=power, randomness=source, progress=False)
+
+
 @pytest.mark.parametrize("budget", [0.1, 0.3, 1 / 3, 1e-7, 123.4])
 def test_the_parts_of_the_budget_do_not_exceed_it(budget):
     from fractions import Fraction  # noqa: PLC0415
