@@ -152,6 +152,8 @@ def test_printing_shows_the_choice_the_table_the_reasons_and_the_warnings():
 # --- Private samples --------------------------------------------------------------------------------------
 
 PRIVATE = np.clip(WIDTHS + 0.1 * rng.normal(size=(300, 15)), 0.0, 1.0)
+PAID = PrivateSample(PRIVATE, tuning_epsilon=2.0, cap=1.0)
+MONOTONE = dps.NoisyMax(epsilon=1.0, monotone=True)
 
 
 @pytest.mark.parametrize(
@@ -196,6 +198,11 @@ def test_a_private_sample_does_not_show_its_scores():
         ({"epsilon": 0.0}, "^epsilon must be positive"),
         ({"power": -1.0}, "^power must be positive"),
         ({"pool": []}, "^pool must hold at least one"),
+        ({"pool": ["gem"]}, "^pool must hold mechanisms, not str"),
+        ({"pool": [dps.NoisyMax(epsilon=50.0)]}, "^pool must hold mechanisms that are ε-DP at epsilon = 1"),
+        ({"pool": [dps.unsafe.HeterogeneousNoisyMax(epsilon=1.0)]}, "^pool must hold mechanisms that are ε-DP"),
+        ({"pool": [MONOTONE]}, "^pool must hold mechanisms that are private for all scores within"),
+        ({"pool": [MONOTONE], "prior": PAID}, "^pool must hold mechanisms that are private for all scores within"),
         ({"k": 14}, "^k must be the number of sensitivities, 15"),
         ({"sensitivities": 1.0}, "^k must be given"),
         ({"sensitivities": 1.0, "k": 0}, "^k must be at least 1"),

@@ -20,7 +20,7 @@ from dpselect.candidates import Numbers
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms import Mechanism, StandardizedNoisyMax, Uniform
-from dpselect.pools import default_pool, describe
+from dpselect.pools import describe, read_pool
 from dpselect.tuning import fleet_errors, tune
 
 __all__ = ["Advice", "advise"]
@@ -99,7 +99,8 @@ def advise(
         correlation: The expected rank correlation of scores and sensitivities.
         prior: A sample of scores.
         spread: How far scores spread, where only a correlation is stated; the mean sensitivity if absent.
-        pool: The mechanisms to rank; :func:`~dpselect.pools.default_pool` if absent.
+        pool: The mechanisms to rank, each ε-DP at ``epsilon`` for all scores within the sensitivities;
+            :func:`~dpselect.pools.default_pool` if absent.
         anchors: Public guesses of the scores, for mechanisms that take them.
         power: Which error: 2 is the squared error, 1 the regret.
 
@@ -117,9 +118,7 @@ def advise(
     """
     budget, exponent = check.positive("epsilon", epsilon), check.positive("power", power)
     widths = read_widths(sensitivities, k)
-    members = default_pool(budget, anchors=anchors is not None) if pool is None else tuple(pool)
-    if not members:
-        raise ValueError("pool must hold at least one mechanism")
+    members = read_pool(pool, budget, anchors)
     if isinstance(prior, PrivateSample):
         return _paid_advice(prior, widths, budget, members, anchors, exponent)
     if prior is not None and not isinstance(prior, Public):
