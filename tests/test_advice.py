@@ -174,6 +174,20 @@ def test_a_paid_look_is_a_tuning_and_shows_no_errors():
     assert "private, and not shown" in str(advice)
 
 
+def test_a_paid_look_repeats_itself_with_the_same_key_and_is_the_tuning_of_that_key():
+    pool, chosen = tilted(0.5), set()
+    for number in range(12):
+        source = dps.Randomness.keyed(bytes([number] * 32), "tuning")
+        sample = PrivateSample(PRIVATE[:2], tuning_epsilon=0.01, cap=1.0)  # next to nothing: any may be chosen
+        first, again = (advise(WIDTHS, 0.5, prior=sample, pool=pool, randomness=source) for _ in range(2))
+        assert first == again
+        assert any("another release" in warning for warning in first.warnings)
+        tuned = dps.tuning.tune(PRIVATE[:2], WIDTHS, 0.5, 0.01, cap=1.0, pool=pool, randomness=source, progress=False)
+        assert first.best == tuned.mechanism
+        chosen.add(first.best)
+    assert len(chosen) > 1
+
+
 def test_a_private_sample_does_not_show_its_scores():
     assert repr(PrivateSample(PRIVATE, tuning_epsilon=2.0)) == "PrivateSample(tuning_epsilon=2.0, cap=None)"
 
@@ -197,6 +211,8 @@ def test_a_private_sample_does_not_show_its_scores():
         ({"anchors": WIDTHS}, "^anchors must come with prior"),
         ({"epsilon": 0.0}, "^epsilon must be positive"),
         ({"power": -1.0}, "^power must be positive"),
+        ({"randomness": dps.Randomness.seeded(1)}, "^randomness must come with prior=PrivateSample"),
+        ({"randomness": 7, "prior": PAID}, "^randomness must be a Randomness or None"),
         ({"pool": []}, "^pool must hold at least one"),
         ({"pool": ["gem"]}, "^pool must hold mechanisms, not str"),
         ({"pool": [dps.NoisyMax(epsilon=50.0)]}, "^pool must hold mechanisms that are ε-DP at epsilon = 1"),

@@ -132,6 +132,12 @@ def tune(
         - the pool, the cap, the budgets, sensitivities, anchors and the number of users are public: chosen without
           looking at these scores.
 
+        **Every rerun is another release, and costs tuning_epsilon again**: who tunes until the result pleases has
+        released all the results. Only a rerun with the same key on the same scores and arguments gives the same
+        choice, and so costs nothing: ``randomness=Randomness.keyed(key, "tuning")``, with ``key =
+        secrets.token_bytes(32)`` drawn once and kept secret. If scores have changed since, or an argument, it is a
+        new release, to be paid for again and with a new key.
+
         The choice's law is exact: sums of errors are whole numbers, and the pick is :class:`~dpselect.NoisyMax`'s.
 
     Cost:
@@ -149,7 +155,8 @@ def tune(
             not); :func:`~dpselect.pools.default_pool` if absent.
         anchors: Public guesses of the scores, for members of the pool that take them.
         power: What to minimise: 2 is the squared error, 1 the regret.
-        randomness: Where the choice's randomness comes from; a fresh secret key if absent.
+        randomness: Where the choice's randomness comes from; a fresh secret key if absent. A key of your own makes
+            the choice repeatable.
         progress: Whether to show a progress bar; ``None`` means on a terminal only.
 
     Example:
