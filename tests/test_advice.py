@@ -182,7 +182,9 @@ def test_a_paid_look_repeats_itself_with_the_same_key_and_is_the_tuning_of_that_
         first, again = (advise(WIDTHS, 0.5, prior=sample, pool=pool, randomness=source) for _ in range(2))
         assert first == again
         assert any("another release" in warning for warning in first.warnings)
-        tuned = dps.tuning.tune(PRIVATE[:2], WIDTHS, 0.5, 0.01, cap=1.0, pool=pool, randomness=source, progress=False)
+        tuned = dps.tuning.tune(
+            PRIVATE[:2], WIDTHS, 0.5, 0.01, cap=1.0, pool=pool, randomness=source, progress=False
+        )
         assert first.best == tuned.mechanism
         chosen.add(first.best)
     assert len(chosen) > 1

@@ -233,7 +233,7 @@ def test_every_member_keeps_the_promise_of_the_whole_where_scores_move_in_opposi
     here, there = (np.log(member.pmf(scores, 1.0, **public)) for scores in ([0.0, 2.0], [1.0, 1.0]))
     tuned = tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member], anchors=[0.0, 1.0], progress=False)
     assert np.abs(here - there).max() <= tuned.guarantee.epsilon - tuned.tuning.epsilon + 1e-9
-    with pytest.raises(ValueError, match="^pool must hold"):  # which would lose twice its budget
+    with pytest.raises(ValueError, match=r"^pool must hold"):  # which would lose twice its budget
         tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member, MONOTONE], anchors=[0.0, 1.0], progress=False)
 
 

@@ -1,6 +1,6 @@
 """How good a mechanism is on given scores, exactly: from its probabilities, without sampling."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -120,8 +120,8 @@ class _ErrorLaw:
     """The law of best score − picked score: each candidate's error, and its probability, flat."""
 
     batch: Batch
-    errors: FloatArray
-    probabilities: FloatArray
+    errors: FloatArray = field(repr=False)
+    probabilities: FloatArray = field(repr=False)
 
     @classmethod
     def of(

@@ -180,9 +180,9 @@ def default_pool(
 def read_pool(pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers | None) -> tuple[Mechanism, ...]:
     """Return a pool's mechanisms, or the default ones, checked: private within the budget, and with all they need.
 
-    Each must be ε-DP for *all* scores within the sensitivities, since that is what is promised of whoever is chosen.
-    :class:`~dpselect.NoisyMax` with ``monotone=True`` is so only for scores that move in the same direction, and is
-    refused.
+    Each must be ε-DP for *all* scores within the sensitivities, since that is what is promised of whichever is
+    chosen. :class:`~dpselect.NoisyMax` with ``monotone=True`` is so only for scores that move in the same
+    direction, and is refused.
 
     Raises:
         ValueError: If a member breaks a rule; the message names both.

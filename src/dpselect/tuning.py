@@ -265,6 +265,10 @@ class Tally(NamedTuple):
     """A row for each cap, a column for each mechanism; in units of cap/UNIT."""
     users: int
 
+    def __repr__(self) -> str:
+        caps, mechanisms = self.sums.shape  # the sums themselves are private
+        return f"Tally({caps} caps, {mechanisms} mechanisms, {self.users} users)"
+
 
 def _caps(cap: float | tuple[float, float]) -> FloatArray:
     """Return the caps to try, from the highest down."""
