@@ -38,7 +38,7 @@ TUNE_EXAMPLES = """\
 examples:
   dpselect tune scores.parquet --epsilon 1 --tuning-epsilon 0.2 --cap 0.01,10
 
-All scores are read into memory. The choice is for the picks of the same users: together they cost the sum of both ε.
+All scores are read into memory. The choice is for picks of the same users: together they cost the sum of both ε.
 """
 
 AUDIT_EXAMPLES = """\
