@@ -378,6 +378,25 @@ def test_a_release_from_the_command_line_is_paid_for_once(commands, tmp_path):
     assert [(r["name"], r["what"], r["epsilon"]) for r in population["releases"]] == [("spring", "a test", 0.6)]
 
 
+@pytest.mark.parametrize("table", [[], ["--one"]], ids=["units", "one"])
+@pytest.mark.parametrize("reporting", [[], ["--quiet"], ["--json"]], ids=["lines", "quiet", "json"])
+def test_a_paid_release_ends_with_exit_code_0_however_it_is_reported(table, reporting, tmp_path, capsys):
+    (tmp_path / "scores.csv").write_text("candidate,score,sensitivity\na,3,1\nb,1,1\n" if table else CSV)
+    ledger = str(tmp_path / "budget.db")
+    assert main(["budget", "create", ledger, "--population", "readers", "--epsilon", "1", "--quiet"]) == 0
+    command = ["select", str(tmp_path / "scores.csv"), *table, "--epsilon", "0.5", "--budget", ledger]
+    command += ["--population", "readers", "--release", "spring", "-o", str(tmp_path / "picks.csv"), *reporting]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    if reporting == ["--json"]:
+        assert json.loads(told.out)["charged"] is True
+    elif not reporting:
+        assert "readers paid: ε = 0.5 of 1 is spent" in told.err
+    else:
+        assert (told.out, told.err) == ("", "")
+    assert (tmp_path / "picks.csv").exists()
+
+
 def test_bad_input_costs_nothing(commands, tmp_path):
     (tmp_path / "scores.csv").write_text(CSV + "eve,a,nan,1\n")
     code, errors = commands("select", "--release", "spring")

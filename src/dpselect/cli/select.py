@@ -46,14 +46,13 @@ def run(options: argparse.Namespace) -> None:
             selector = compute(job.job.key() if options.key_file is None else read_key(options.key_file))
         job.publish(selector.schema(source.schema))
         facts = job.summary() | {"mechanism": repr(mechanism), "epsilon": mechanism.guarantee.epsilon}
-        if account is not None:
+        lines = [f"{facts['picked']:,} picks with ε = {facts['epsilon']:g} each, in {facts['seconds']:.1f} s"]
+        if facts["resumed"]:
+            lines.append(f"{facts['resumed']:,} of them were there from an earlier run")
+        lines += [f"skipped {count:,}: {problem}" for problem, count in facts["problems"].items()]
+        if account is not None:  # while the ledger is open
             facts |= account.facts()
-    lines = [f"{facts['picked']:,} picks with ε = {facts['epsilon']:g} each, in {facts['seconds']:.1f} s"]
-    if facts["resumed"]:
-        lines.append(f"{facts['resumed']:,} of them were there from an earlier run")
-    lines += [f"skipped {count:,}: {problem}" for problem, count in facts["problems"].items()]
-    if account is not None:
-        lines.append(account.line())
+            lines.append(account.line())
     report(options, facts, lines)
 
 
