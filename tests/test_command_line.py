@@ -22,6 +22,7 @@ import pytest
 import dpselect as dps
 from dpselect.cli import main
 from dpselect.engines.arrow import Layout, Selector
+from dpselect.engines.grouping import LongSource
 
 KEY = bytes(range(32))
 SECRET = "0.123456789"  # noqa: S105 - a score that no message may show
@@ -138,6 +139,27 @@ def test_every_form_of_the_table_gives_the_same_picks(form, name, batch, tmp_pat
     assert code == 0
     assert read(output) == expected()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in", "key", "picks.parquet"]
+
+
+@pytest.mark.parametrize("name", ["s[1].parquet", "s?.parquet", "*.parquet", "user=zoe/x.parquet", "it's.parquet"])
+def test_a_long_table_is_read_from_its_own_file_whatever_that_is_called(name, tmp_path, key_file):
+    path = tmp_path / "in" / name
+    path.parent.mkdir(parents=True)
+    others = pa.Table.from_pylist([row | {"user": "somebody else"} for row in LONG[:1]])
+    pq.write_table(others, path.with_name("s1.parquet"))
+    pq.write_table(pa.Table.from_pylist(LONG), path)
+    output = str(tmp_path / "picks.parquet")
+    assert main(["select", str(path), *SETTINGS, "--key-file", key_file, "-o", output, "--quiet"]) == 0
+    assert read(output) == expected()
+
+
+def test_what_stops_the_reading_of_a_long_table_is_told(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.Table.from_pylist(LONG), path)
+    source = LongSource([path], "parquet", unit="user", candidate="candidate", numbers=["score"])
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        list(source.batches(["user"]))
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".json", ".jsonl", ".arrow"])
