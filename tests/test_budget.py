@@ -1,6 +1,7 @@
 """A budget that cannot be overspent: not by crashes, races, retries, full disks or damaged files."""
 
 import json
+import math
 import resource
 import shutil
 import signal
@@ -8,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,7 @@ from dpselect.budget import (
 )
 from dpselect.budget.databases import DatabaseError
 from dpselect.cli import main
+from dpselect.guarantees import SAME_DIRECTION
 
 CHARGERS = Path(__file__).parent / "chargers.py"
 GEM = dps.GEM(epsilon=0.5)
@@ -97,18 +100,68 @@ def test_a_person_behind_many_units_costs_more(ledger):
 
 
 def test_many_releases_cost_less_where_a_delta_is_allowed(ledger):
-    small = dps.NoisyMax(epsilon=0.5, noise="gumbel")
-    ledger.add_population("writers", epsilon=2.99, delta=1e-6)
-    for number in range(6):
-        ledger.charge("writers", f"release {number}", small, fingerprint="inputs")
+    small = dps.NoisyMax(epsilon=0.1, noise="gumbel")
+    ledger.add_population("writers", epsilon=4.0, delta=1e-6)
+    for number in range(4):
+        ledger.charge("writers", f"release {number}", small, fingerprint="inputs", units_per_person=50)
     spent = ledger.statement("writers").spent
+    rho = 200 * 0.1**2 / 8
     assert spent.delta == 1e-6
-    assert spent.epsilon == dps.accounting.total_guarantee([small.guarantee] * 6, delta=1e-6).epsilon < 6 * 0.5
+    assert spent.epsilon < rho + 2 * math.sqrt(rho * math.log(1e6)) < 4 < 200 * 0.1
+
+
+def test_with_a_delta_only_sums_are_charged_because_the_next_epsilon_may_depend_on_earlier_releases(ledger):
+    # Loss distributions of six picks would give 2.97, but hold only for guarantees fixed before the first one.
+    pick = dps.NoisyMax(epsilon=0.5, noise="gumbel")
+    assert dps.accounting.total_guarantee([pick.guarantee] * 6, delta=1e-6).epsilon < 2.99
+    ledger.add_population("writers", epsilon=2.99, delta=1e-6)
+    for number in range(5):
+        ledger.charge("writers", f"release {number}", pick, fingerprint="inputs")
+    with pytest.raises(BudgetExhaustedError, match="would have spent ε = 3,"):
+        ledger.charge("writers", "sixth", pick, fingerprint="inputs")
+
+
+@given(parts=st.lists(st.integers(1, 20), min_size=1, max_size=6))
+@settings(max_examples=20)
+def test_what_is_spent_with_a_delta_depends_on_the_sum_of_rho_alone(parts):
+    def spent(sizes):
+        guarantees = [replace(GEM.guarantee, epsilon=100.0, rho=size / 64) for size in sizes]
+        return dps.accounting.total_guarantee(guarantees, delta=1e-6, fixed_beforehand=False).epsilon
+
+    assert spent(parts) == pytest.approx(spent([sum(parts)]), rel=1e-9)
+
+
+def test_a_release_with_a_delta_needs_a_cap_that_has_one(ledger):
+    @dataclass(frozen=True)
+    class Rough:
+        guarantee: dps.Guarantee
+
+    rough = Rough(dps.Guarantee(epsilon=0.1, delta=0.01, theorem="by assumption", reference="none"))
+    with pytest.raises(BudgetExhaustedError, match=r"has δ = 0\.01, and the cap of 'readers' is 0"):
+        charge(ledger, "rough", rough)
 
 
 def test_what_promises_nothing_cannot_be_charged(ledger):
     with pytest.raises(BudgetError, match="HeterogeneousNoisyMax has no guarantee"):
         charge(ledger, "spring", dps.unsafe.HeterogeneousNoisyMax(epsilon=0.1))
+
+
+def test_releases_that_promise_less_than_the_population_was_promised_are_refused(ledger):
+    monotone = dps.NoisyMax(epsilon=0.25, monotone=True)
+    with pytest.raises(BudgetError, match=r"'spring' is refused: the cap of 'readers' is for scores within"):
+        charge(ledger, "spring", monotone)
+    with pytest.raises(BudgetError, match="is refused: the cap"):
+        ledger.check("readers", "spring", monotone, fingerprint="inputs")
+    charge(ledger, "any", dps.RandomizedResponse(epsilon=0.25))  # promises more
+    ledger.add_population("counts", epsilon=1.0, neighbours=SAME_DIRECTION)
+    for name, mechanism in (("a", monotone), ("b", dps.GEM(epsilon=0.25)), ("c", monotone)):
+        ledger.charge("counts", name, mechanism, fingerprint="inputs")
+    assert ledger.statement("counts").neighbours == ledger.statement("counts").spent.neighbours == SAME_DIRECTION
+    ledger.add_population("people", epsilon=1.0, neighbours="one person more or less")
+    with pytest.raises(BudgetError, match="promises something else"):
+        ledger.charge("people", "a", GEM, fingerprint="inputs")
+    with pytest.raises(BudgetError, match="is there already, with a cap of ε = 1, δ = 0 for scores within"):
+        ledger.add_population("readers", epsilon=1.0, neighbours=SAME_DIRECTION)
 
 
 def test_a_release_is_checked_without_being_charged(ledger):
@@ -283,6 +336,7 @@ def test_a_ledger_of_another_version_is_refused(ledger, tmp_path):
         "UPDATE releases SET guarantee = replace(guarantee, '0.25', '0.025') WHERE number = 1",
         "UPDATE releases SET name = 'x' WHERE number = 0",
         "UPDATE populations SET epsilon = 100.0",
+        "UPDATE populations SET neighbours = 'any two score vectors'",
         "UPDATE populations SET releases = 1",
     ],
 )
@@ -464,5 +518,9 @@ def test_a_ledger_is_shown_in_words_too(commands, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "readers: ε = 0.6 of 1 is spent, in 1 releases" in shown
     assert "the spring letter" in shown
+    assert "for scores within the sensitivities" in shown
+    create = ["budget", "create", str(tmp_path / "budget.db"), "--population", "counts", "--epsilon", "1", "--json"]
+    assert main([*create, "--neighbours", "same-direction"]) == 0
+    assert json.loads(capsys.readouterr().out)["neighbours"] == SAME_DIRECTION
     assert main(["budget", "show", str(tmp_path / "nowhere.db")]) == 5
     assert "there is no budget" in capsys.readouterr().err
