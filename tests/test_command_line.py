@@ -23,6 +23,7 @@ import dpselect as dps
 from dpselect.cli import main
 from dpselect.engines.arrow import Layout, Selector
 from dpselect.engines.grouping import LongSource
+from dpselect.engines.jobs import Job
 
 KEY = bytes(range(32))
 SECRET = "0.123456789"  # noqa: S105 - a score that no message may show
@@ -493,6 +494,54 @@ def test_an_unfinished_job_is_not_mixed_with_another(tmp_path, capsys):
     assert "had other inputs or options" in capsys.readouterr().err
     assert main([*command, "--epsilon", "1", "--restart"]) == 0
     assert list(read(tmp_path / "p.csv")) == ["ann"]
+
+
+def test_an_unfinished_directory_that_others_could_have_prepared_is_refused(tmp_path, capsys):
+    path = write(tmp_path / "t.csv", "csv")
+    folder = tmp_path / ".picks.csv.unfinished"
+    command = ["select", path, *SETTINGS, "-o", str(tmp_path / "picks.csv"), "--quiet"]
+
+    def refused():
+        code = main(command)
+        assert not (tmp_path / "picks.csv").exists()
+        return code == 3 and capsys.readouterr().err
+
+    folder.mkdir(mode=0o700)
+    folder.chmod(0o755)
+    assert "not yours alone" in refused()
+    folder.chmod(0o700)
+    (folder / "key").write_bytes(KEY)
+    (folder / "key").chmod(0o644)
+    assert "not yours alone" in refused()
+    (folder / "key").unlink()
+    (tmp_path / "theirs").write_bytes(KEY)
+    (tmp_path / "theirs").chmod(0o600)
+    (folder / "key").symlink_to(tmp_path / "theirs")
+    assert "must not be a link" in refused()
+    (folder / "key").unlink()
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")
+    assert "not yours alone" in refused()
+    folder.unlink()
+    if os.geteuid() == 0:
+        folder.mkdir(mode=0o700)
+        os.chown(folder, 12345, -1)
+        assert "not yours alone" in refused()
+        os.chown(folder, 0, -1)
+    assert main(command) == 0
+
+
+def test_what_an_unfinished_job_keeps_is_readable_by_its_owner_only(tmp_path):
+    before = os.umask(0)
+    try:
+        with Job(tmp_path / "picks.csv", {}) as job:
+            job.key()
+            job.key_id(lambda: "some", None)
+            job.add(pa.RecordBatch.from_pydict({"x": [1]}))
+            modes = {path.name[:4]: path.stat().st_mode & 0o777 for path in job.directory.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(["lock", "job.", "key", "key-", "part"], 0o600)
 
 
 def test_two_processes_do_not_write_one_output(tmp_path, capsys):
