@@ -44,6 +44,10 @@ def charge(ledger, name, mechanism=GEM, *, fingerprint="inputs", **settings):
     return ledger.charge("readers", name, mechanism, fingerprint=fingerprint, **settings)
 
 
+def keys_of_releases(folder):
+    return [path for path in folder.iterdir() if path.name != "fingerprints.key"]
+
+
 def test_a_release_is_charged_once_and_always_has_the_same_key(ledger):
     first = charge(ledger, "spring", who="ann", what="a test")
     again = charge(ledger, "spring", who="bob")
@@ -77,7 +81,7 @@ def test_a_refused_release_leaves_neither_record_nor_key(ledger, tmp_path):
     with pytest.raises(BudgetExhaustedError):
         charge(ledger, "much", dps.GEM(epsilon=2.0))
     assert ledger.statement("readers").releases == ()
-    assert list((tmp_path / "budget.db.keys").iterdir()) == []
+    assert keys_of_releases(tmp_path / "budget.db.keys") == []
 
 
 @pytest.mark.parametrize(
@@ -192,6 +196,26 @@ def test_bad_arguments_are_refused(ledger, call, message):
         call(ledger)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://127.0.0.1:1/db?user=u&password=SECRET",
+        "postgresql://u:SECRET@127.0.0.1:1/db",
+        "postgresql://u:pa/SECRET@127.0.0.1:1/db",
+        "postgresql://u:1/SECRET@127.0.0.1:1/db",
+        "postgresql://u:p@SECRET@127.0.0.1:1/db",
+        "postgresql://u:pa%SECRET@127.0.0.1:1/db",
+        "postgresql://u:SECRET?@127.0.0.1:x/db",
+    ],
+)
+def test_no_part_of_a_password_gets_into_a_message(url, tmp_path):
+    pytest.importorskip("psycopg")
+    with pytest.raises(DatabaseError) as caught:
+        Ledger.open(url, keys=tmp_path)
+    assert "SECRET" not in str(caught.value)
+    assert "127.0.0.1/db" in str(caught.value) or "cannot be read" in str(caught.value)
+
+
 def test_adding_a_population_again_changes_nothing(ledger):
     charge(ledger, "spring")
     ledger.add_population("readers", epsilon=1.0)
@@ -215,7 +239,7 @@ def test_fingerprints_are_of_contents_and_settings(tmp_path):
 def test_keys_are_apart_from_the_ledger_and_private(ledger, tmp_path):
     paid = charge(ledger, "spring")
     folder = tmp_path / "budget.db.keys"
-    [path] = folder.iterdir()
+    [path] = keys_of_releases(folder)
     assert folder.stat().st_mode & 0o777 == 0o700
     assert path.stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "budget.db").stat().st_mode & 0o777 == 0o600
@@ -232,6 +256,27 @@ def test_keys_are_apart_from_the_ledger_and_private(ledger, tmp_path):
     path.unlink()
     with pytest.raises(ValueError, match="without it the release cannot be computed again"):
         charge(ledger, "spring")
+
+
+def test_the_ledger_holds_fingerprints_under_a_secret_that_is_kept_with_the_keys(ledger, tmp_path):
+    guess = fingerprint_files([], {"score": 0.5})
+    charge(ledger, "spring", fingerprint=guess)
+    with Ledger.create(tmp_path / "other.db") as other:
+        other.add_population("readers", epsilon=1.0)
+        charge(other, "spring", fingerprint=guess)
+        shown = {book.statement("readers").releases[0].fingerprint for book in (ledger, other)}
+    assert len(shown) == 2
+    assert guess not in shown
+    for name in ("budget.db", "other.db"):
+        assert guess.encode() not in (tmp_path / name).read_bytes()
+    secret = tmp_path / "budget.db.keys" / "fingerprints.key"
+    assert secret.stat().st_mode & 0o777 == 0o600
+    before = secret.read_bytes()
+    Ledger.create(tmp_path / "budget.db").close()
+    assert secret.read_bytes() == before
+    secret.unlink()
+    with pytest.raises(ValueError, match="without it no release can be recognised; restore it"):
+        charge(ledger, "spring", fingerprint=guess)
 
 
 # --- Crashes and races ------------------------------------------------------------------------------------------
@@ -474,7 +519,7 @@ def test_a_budget_spent_by_others_meanwhile_leaves_nothing_unpaid(commands, tmp_
     assert "would have spent ε = 1.5" in errors
     assert not list(tmp_path.glob("picks.csv"))
     assert not list(tmp_path.rglob("part-*"))
-    assert len(list((tmp_path / "budget.db.keys").iterdir())) == 1
+    assert len(keys_of_releases(tmp_path / "budget.db.keys")) == 1
 
 
 def test_of_two_runs_of_one_release_both_publish_the_picks_of_the_first_to_pay(commands, tmp_path, monkeypatch):

@@ -117,10 +117,9 @@ class Ledger:
     """Budgets of populations, in a SQLite file or a PostgreSQL database.
 
     The ε of all releases about one population add up; if the cap allows a δ, the sum of their ρ may do as well,
-    converted to ε. Either sum stays within its cap whatever is chosen next with earlier releases in view: a ledger is
-    a privacy filter (docs/theory/accounting.md). A release is one pick for each unit, charged
-    once: right if a person's data move the scores of one unit only. If of several, say of how many
-    (``units_per_person``).
+    converted to ε. That holds also where each release is chosen with earlier ones in view: a ledger is a privacy
+    filter (docs/theory/accounting.md). A release is one pick for each unit, charged once: right if a person's data
+    move the scores of one unit only. If of several, say of how many (``units_per_person``).
 
     Privacy:
         At no time does the ledger hold a release that would exceed the cap, whatever crashes and whoever races;
@@ -174,6 +173,7 @@ class Ledger:
 
     def _prepare(self, *, create: bool) -> None:
         if create:
+            self.keys.make_secret()
             with self._database.transaction():
                 for statement in TABLES:
                     self._database.execute(statement)
@@ -208,7 +208,7 @@ class Ledger:
     ) -> None:
         """Add a population with a cap. Adding it again with the same cap changes nothing.
 
-        ``neighbours`` is the relation that the cap speaks of, in the words of :attr:`dpselect.Guarantee.neighbours`.
+        ``neighbours`` is the relation that the cap is for, in the words of :attr:`dpselect.Guarantee.neighbours`.
         Releases that promise less, such as for scores that all move in one direction, are refused.
         """
         if not isinstance(name, str) or not name:
@@ -263,7 +263,8 @@ class Ledger:
             population: Whose data are used.
             release: The release's name, your own, such as a date. The same name stands for the same release.
             mechanism: The mechanism, whose guarantee is charged.
-            fingerprint: Tells inputs apart, such as :func:`fingerprint_files` returns.
+            fingerprint: Tells inputs apart, such as :func:`fingerprint_files` returns. What is stored is a hash of
+                it under a secret that is kept with the keys.
             units_per_person: How many units' scores one person's data can move.
             who: Who releases; by default the user of this process.
             what: What it is for, in words.
@@ -310,9 +311,14 @@ class Ledger:
             _refuse_excess(statement, asked)
         return paid
 
-    @staticmethod
     def _ask(
-        release: str, mechanism: Guaranteed, fingerprint: str, units_per_person: int, who: str | None, what: str
+        self,
+        release: str,
+        mechanism: Guaranteed,
+        fingerprint: str,
+        units_per_person: int,
+        who: str | None,
+        what: str,
     ) -> Release:
         for name, value in (("release", release), ("fingerprint", fingerprint)):
             if not isinstance(value, str) or not value:
@@ -321,7 +327,7 @@ class Ledger:
             raise BudgetError(f"{release!r} is refused: {type(mechanism).__name__} has no guarantee")
         return Release(
             name=release,
-            fingerprint=fingerprint,
+            fingerprint=_keyed(fingerprint, self.keys.secret()),
             mechanism=repr(mechanism),
             guarantee=mechanism.guarantee,
             units_per_person=check.count("units_per_person", units_per_person),
@@ -432,6 +438,12 @@ def _values(release: Release) -> list[Any]:
 def _release(values: list[Any]) -> Release:
     fields = dict(zip(COLUMNS.split(", "), values, strict=True))
     return Release(**fields | {"guarantee": Guarantee(**json.loads(fields["guarantee"]))})
+
+
+def _keyed(fingerprint: str, secret: bytes) -> str:
+    """Return what the ledger stores: who has it, but not the secret, cannot try guesses of the inputs."""
+    hashed = hashlib.blake2b(fingerprint.encode(), key=secret, digest_size=16, person=b"dpselect inputs")
+    return hashed.hexdigest()
 
 
 def _head(before: str, values: list[Any]) -> str:
