@@ -26,7 +26,7 @@ from dpselect.budget import (
     fingerprint_files,
 )
 from dpselect.budget.databases import DatabaseError
-from dpselect.cli import main
+from dpselect.cli import batches, main, one, payment
 from dpselect.guarantees import SAME_DIRECTION
 
 CHARGERS = Path(__file__).parent / "chargers.py"
@@ -504,6 +504,44 @@ def test_bad_input_costs_nothing(commands, tmp_path):
     assert commands("budget", "show")[1]["populations"][0]["epsilon_spent"] == 0
     (tmp_path / "scores.csv").write_text(CSV)
     assert commands("select", "--release", "spring", "--restart")[0] == 0
+
+
+@pytest.mark.parametrize("table", [[], ["--one"]], ids=["units", "one"])
+@pytest.mark.parametrize("moment", ["fingerprint_files", "Job"])
+def test_files_exchanged_between_fingerprint_and_reading_are_not_published(
+    table, moment, commands, tmp_path, monkeypatch
+):
+    if table:
+        (tmp_path / "scores.csv").write_text("candidate,score,sensitivity\na,3,1\nb,1,1\n")
+    module = payment if moment == "fingerprint_files" else one if table else batches
+    genuine = getattr(module, moment)
+
+    def exchange(*arguments, **settings):
+        result = genuine(*arguments, **settings)
+        content = (tmp_path / "scores.csv").read_text()
+        (tmp_path / "other.csv").write_text(content.replace("3,1", "9,1"))
+        (tmp_path / "other.csv").rename(tmp_path / "scores.csv")
+        return result
+
+    monkeypatch.setattr(module, moment, exchange)
+    code, errors = commands("select", "--release", "spring", *table)
+    assert code == 3
+    assert "has changed while it was read" in errors
+    assert not (tmp_path / "picks.csv").exists()
+    assert commands("budget", "show")[1]["populations"][0]["epsilon_spent"] == 0
+
+
+@pytest.mark.usefixtures("commands")
+def test_the_same_bytes_read_in_another_way_are_other_inputs(tmp_path, capsys):
+    names = ["user", "candidate", "score", "sensitivity"]
+    rows = [(names, names), (["ann", "a", "1", "1"], ["bob", "b", "5", "1"])]  # one table for commas, one for tabs
+    content = "".join(",".join([*left, "z"]) + "\t" + "\t".join(right) + "\n" for left, right in rows)
+    command = ["--epsilon", "0.5", "--budget", str(tmp_path / "budget.db"), "--population", "readers"]
+    command += ["--release", "spring", "--quiet", "-o", str(tmp_path / "picks.csv")]
+    for name in ("t.csv", "u.csv", "t.tsv"):
+        (tmp_path / name).write_text(content)
+    assert [main(["select", str(tmp_path / name), *command]) for name in ("t.csv", "u.csv", "t.tsv")] == [0, 0, 4]
+    assert "another fingerprint" in capsys.readouterr().err
 
 
 def test_a_budget_spent_by_others_meanwhile_leaves_nothing_unpaid(commands, tmp_path, monkeypatch):

@@ -18,12 +18,17 @@ import pyarrow.csv
 from dpselect.engines.layout import is_identifier, is_number
 from dpselect.engines.sources import BATCH_CANDIDATES, ArrowSource, Located, ParquetSource, Source
 
-__all__ = ["LongSource", "open_csv", "read_table"]
+__all__ = ["LongSource", "csv_delimiter", "open_csv", "read_table"]
 
 MEMORY = "1GB"
 
 PARQUET_ROWS = 1 << 18
 """Rows of a Parquet file that are handed to DuckDB at once."""
+
+
+def csv_delimiter(path: Path) -> str:
+    """Return what stands between fields, as the name of a file says."""
+    return "\t" if ".tsv" in path.suffixes else ","
 
 
 def open_csv(path: Path, columns: list[str] | None = None) -> Any:  # noqa: ANN401 - an Arrow reader
@@ -47,7 +52,7 @@ def open_csv(path: Path, columns: list[str] | None = None) -> Any:  # noqa: ANN4
         except pa.ArrowException:  # it may quote what it cannot read
             raise ValueError(told) from None
 
-    delimiter = "\t" if ".tsv" in path.suffixes else ","
+    delimiter = csv_delimiter(path)
     try:
         with pa.input_stream(str(path)) as head:
             lenient = pa.csv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda _: "skip")
