@@ -27,9 +27,7 @@ HALVINGS = 11
 """Steps of the search for a budget: the last multiplies it by 2^(1/1024)."""
 
 
-def total_guarantee(
-    guarantees: Iterable[Guarantee], *, delta: float, fixed_beforehand: bool = True
-) -> Guarantee:
+def total_guarantee(guarantees: Iterable[Guarantee], *, delta: float, fixed_beforehand: bool = True) -> Guarantee:
     """Return the guarantee of many picks about the same people together, at a small δ.
 
     The smallest ε of three bounds, each valid by itself:

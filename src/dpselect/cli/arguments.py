@@ -77,7 +77,11 @@ def _add_select(commands: Any) -> None:  # noqa: ANN401 - argparse's own
     _add_output(parser, "picks")
     keys = parser.add_argument_group("randomness (by default a fresh key, forgotten when the job is done)")
     keys.add_argument(
-        "--key-file", type=Path, metavar="FILE", help="a secret key of this release; made if there is none"
+        "--key-file",
+        type=Path,
+        metavar="FILE",
+        help="a secret key of one release, made if there is none; with other scores, another epsilon or mechanism "
+        "it must be another one, or noise is used twice (nothing checks that, unlike with --budget)",
     )
     budget = parser.add_argument_group("budget (the release is paid for before it is written; see dpselect budget)")
     budget.add_argument("--budget", metavar="LEDGER", help="a file, or a URL like postgresql://host/name")

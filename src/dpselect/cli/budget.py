@@ -17,8 +17,10 @@ def run(options: argparse.Namespace) -> None:
     """Create a population, or show some."""
     if options.action == "create":
         with Ledger.create(options.ledger, keys=options.keys) as ledger:
-            terms = {"epsilon": options.epsilon, "delta": options.delta, "neighbours": RELATIONS[options.neighbours]}
-            ledger.add_population(options.population, **terms)
+            relation = RELATIONS[options.neighbours]
+            ledger.add_population(
+                options.population, epsilon=options.epsilon, delta=options.delta, neighbours=relation
+            )
             statement = ledger.statement(options.population)
         report(options, _facts(statement), _lines(statement))
         return
