@@ -611,7 +611,9 @@ def test_a_long_table_larger_than_the_memory_for_sorting_works(tmp_path, key_fil
     assert read(output) == dict(enumerate(picks.tolist()))
 
 
-@pytest.mark.parametrize("command", [[], ["select"], ["pmf"], ["budget"], ["budget", "create"], ["audit"]])
+@pytest.mark.parametrize(
+    "command", [[], ["select"], ["pmf"], ["budget"], ["budget", "create"], ["audit"], ["advise"], ["tune"]]
+)
 def test_help_is_there_and_loads_no_arrays(command, capsys):
     script = (
         "import sys; from dpselect.cli import main\n"
@@ -664,3 +666,49 @@ def test_audits_tell_private_mechanisms_from_others(capsys):
     assert "violated" in capsys.readouterr().out
     assert main(["audit", "--epsilon", "1", "--sensitivities", "1;2"]) == 2
     assert "with commas between them" in capsys.readouterr().err
+
+
+def test_advice_ranks_mechanisms_from_what_is_public(tmp_path, capsys):
+    settings = ["--epsilon", "0.5", "--correlation", "0.9", "--json"]
+    assert main(["advise", "--sensitivities", "0.1,0.3,0.5,0.7,0.9", *settings]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    (tmp_path / "items.csv").write_text("candidate,width\na,0.1\nb,0.3\nc,0.5\nd,0.7\ne,0.9\n")
+    assert main(["advise", "--candidates", str(tmp_path / "items.csv"), "--sensitivity", "width", *settings]) == 0
+    assert json.loads(capsys.readouterr().out) == facts
+    expected = dps.advice.advise([0.1, 0.3, 0.5, 0.7, 0.9], 0.5, correlation=0.9)
+    assert facts["best"] == repr(expected.best)
+    assert [row["error"] for row in facts["rows"]] == [row.error for row in expected.rows]
+    assert main(["advise", "--sensitivities", "1,2", "--epsilon", "0.5"]) == 0
+    assert "dpselect select … --epsilon 0.5 --mechanism " in capsys.readouterr().out
+    assert main(["advise", "--epsilon", "1"]) == 2
+    assert main(["advise", "--epsilon", "1", "--candidates", str(tmp_path / "items.csv")]) == 2
+
+
+@pytest.mark.parametrize("form", ["csv", "lists parquet"])
+def test_tuning_chooses_what_suits_the_users(form, tmp_path, capsys):
+    rng = np.random.default_rng(6)
+    users, width = 300, 12
+    widths = np.linspace(0.1, 1.0, width)
+    scores = np.clip(widths + 0.1 * rng.normal(size=(users, width)), 0, 1)  # the best ones are sensitive
+    path = tmp_path / ("t.csv" if form == "csv" else "t.parquet")
+    if form == "csv":
+        long = {
+            "user": np.repeat(np.arange(users), width),
+            "candidate": np.tile(np.arange(width), users),
+            "score": scores.reshape(-1),
+            "sensitivity": np.tile(widths, users),
+        }
+        pa.csv.write_csv(pa.table(long), path)
+    else:
+        lists = {"candidate": [list(range(width))] * users, "score": scores.tolist()}
+        table = {"user": list(range(users)), **lists, "sensitivity": [widths.tolist()] * users}
+        pq.write_table(pa.table(table), path)
+    command = ["tune", str(path), "--epsilon", "1", "--tuning-epsilon", "8", "--json"]
+    assert main([*command, "--cap", "1"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["users"], facts["cap"], facts["epsilon_with_picks"]) == (users, 1.0, 9.0)
+    options = dict(part.strip().split("=") for part in facts["options"].split("--parameter ")[1:])
+    assert float(options["tilt"]) < 0
+    chosen = facts["options"].split()
+    assert main(["select", str(path), "--epsilon", "1", *chosen, "-o", str(tmp_path / "p.csv"), "-q"]) == 0
+    assert main([*command, "--cap", "1,2,3"]) == 2

@@ -201,11 +201,11 @@ def test_bad_rows_of_a_table_are_located(rows, message, tmp_path, capsys):
 
 
 def test_a_table_is_read_in_bounded_memory(tmp_path):
-    """Three million candidates, 72 MB, in batches of 2^17: the peak stays well below the table."""
+    """Six million candidates, 144 MB, in batches of 2^17: the peak stays well below the table."""
     rng = np.random.default_rng(3)
     schema = pa.schema([("candidate", pa.int64()), ("score", pa.float64()), ("sensitivity", pa.float64())])
     with pq.ParquetWriter(tmp_path / "t.parquet", schema) as writer:
-        for first in range(0, 3_000_000, 500_000):
+        for first in range(0, 6_000_000, 500_000):
             names = np.arange(first, first + 500_000)
             writer.write_table(
                 pa.table([names, rng.normal(size=500_000), rng.uniform(0.1, 1, 500_000)], schema=schema)
@@ -234,4 +234,4 @@ print(peak[0] - before)
     pq.write_table(pq.read_table(tmp_path / "t.parquet").slice(0, 300_000), tmp_path / "small.parquet")
     paths = [str(tmp_path / name) for name in ("small.parquet", "t.parquet")]
     done = subprocess.run([sys.executable, "-c", script, *paths], capture_output=True, text=True, check=True)  # noqa: S603
-    assert float(done.stdout) < 60
+    assert float(done.stdout) < 110

@@ -274,10 +274,11 @@ def _caps(cap: float | tuple[float, float]) -> FloatArray:
 def _whole_errors(errors: FloatArray, caps: FloatArray) -> IndexArray:
     """Return errors in units of cap/UNIT, cut off at the cap: a row for each cap.
 
-    Whole numbers from 0 to UNIT, so their sums have no rounding that could depend on who else is in the fleet.
+    Whole numbers from 0 to UNIT, so their sums have no rounding that could depend on who else is in the fleet. That
+    holds for whatever was computed: scores of 2³⁰⁰ to a high power give no number at all, and count as the cap.
     """
     column = caps[:, np.newaxis]
-    return np.asarray(np.rint(np.minimum(errors, column) / column * UNIT), dtype=np.int64)
+    return np.asarray(np.rint(np.fmax(np.fmin(errors, column), 0.0) / column * UNIT), dtype=np.int64)
 
 
 def _budgets(caps: int, total: float) -> tuple[float | None, float]:

@@ -28,6 +28,19 @@ examples:
   dpselect budget show budget.db
 """
 
+ADVISE_EXAMPLES = """\
+examples:
+  dpselect advise --epsilon 0.5 --sensitivities 1,0.5,0.1 --correlation 0.8
+  dpselect advise --epsilon 0.5 --candidates items.csv --sensitivity width
+"""
+
+TUNE_EXAMPLES = """\
+examples:
+  dpselect tune scores.parquet --epsilon 1 --tuning-epsilon 0.2 --cap 0.01,10
+
+All scores are read into memory. The choice is for picks of the same users: together they cost the sum of both ε.
+"""
+
 AUDIT_EXAMPLES = """\
 examples:
   dpselect audit --mechanism gem --epsilon 1 --sensitivities 1,0.5,0.1
@@ -49,6 +62,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_select(commands)
     _add_pmf(commands)
     _add_budget(commands)
+    _add_advise(commands)
+    _add_tune(commands)
     _add_audit(commands)
     _add_explore(commands)
     return parser
@@ -128,6 +143,49 @@ def _add_budget(commands: Any) -> None:  # noqa: ANN401 - argparse's own
     for action in (create, show):
         _add_keys(action)
         _add_reporting(action)
+
+
+def _add_advise(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+    summary = "Rank mechanisms by expected error, from what is public, and say why. Costs nothing, reads no scores."
+    parser = _command(commands, "advise", summary, epilog=ADVISE_EXAMPLES)
+    parser.add_argument("--epsilon", type=float, required=True, help="the privacy budget of one pick")
+    parser.add_argument("--sensitivities", metavar="LIST", help="of the candidates, with commas: 1,0.5,2")
+    parser.add_argument("--candidates", type=Path, metavar="FILE", help="a table with a row for each candidate")
+    parser.add_argument("--sensitivity", default="sensitivity", metavar="COLUMN", help="(default: sensitivity)")
+    parser.add_argument("--candidate", default="candidate", metavar="COLUMN", help="(default: candidate)")
+    parser.add_argument(
+        "--correlation", type=float, metavar="R", help="of scores and sensitivities, as expected, from -1 to 1"
+    )
+    parser.add_argument(
+        "--spread", type=float, metavar="S", help="how far scores spread (default: mean sensitivity)"
+    )
+    _add_power(parser)
+    _add_reporting(parser)
+    parser.set_defaults(
+        unit="user", score="score", offset=None, anchor=None, by_position=False, on_bad_unit="raise"
+    )
+
+
+def _add_tune(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+    summary = "Choose the mechanism that suits all users best, privately. Costs the tuning ε, for each user, once."
+    parser = _command(commands, "tune", summary, epilog=TUNE_EXAMPLES)
+    _add_input(parser)
+    parser.add_argument("--epsilon", type=float, required=True, help="the privacy budget of one pick")
+    parser.add_argument("--tuning-epsilon", type=float, required=True, help="the privacy budget of the choice")
+    parser.add_argument(
+        "--cap",
+        required=True,
+        metavar="CAP|LOW,HIGH",
+        help="a public bound on a user's error, or the range in which to look for one",
+    )
+    _add_power(parser)
+    _add_reporting(parser)
+
+
+def _add_power(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--power", type=float, default=2.0, help="2 minimises the squared error, 1 the regret (default: 2)"
+    )
 
 
 def _add_audit(commands: Any) -> None:  # noqa: ANN401 - argparse's own

@@ -7,7 +7,7 @@ import sys
 from dpselect import unsafe
 from dpselect.auditing import audit
 from dpselect.cli.batches import report
-from dpselect.cli.tables import UsageError, make_mechanism
+from dpselect.cli.tables import UsageError, make_mechanism, read_list
 from dpselect.mechanisms.protocol import Mechanism
 
 __all__ = ["run"]
@@ -17,10 +17,7 @@ UNSAFE = {"rnmh": unsafe.HeterogeneousNoisyMax, "rs-exponential": unsafe.Exponen
 
 def run(options: argparse.Namespace) -> int:
     """Audit and report; return 1 if the mechanism does not keep its promise."""
-    try:
-        sensitivities = [float(part) for part in options.sensitivities.split(",")]
-    except ValueError:
-        raise UsageError("--sensitivities must be numbers with commas between them, such as 1,0.5,2") from None
+    sensitivities = read_list("--sensitivities", options.sensitivities)
     found = audit(
         _mechanism(options),
         sensitivities,

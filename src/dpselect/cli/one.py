@@ -75,7 +75,7 @@ def run(options: argparse.Namespace, mechanism: Mechanism) -> None:
         lines = [f"one of {count:,} candidates with ε = {facts['epsilon']:g}, in {facts['seconds']:.1f} s"]
         if account is not None:
             facts |= account.facts()
-            lines.append(account.line())
+            lines.append(account.line(facts))
     report(options, facts, lines)
 
 

@@ -85,9 +85,9 @@ class Account:
             "epsilon_cap": statement.epsilon_cap,
         }
 
-    def line(self) -> str:
+    @staticmethod
+    def line(facts: dict[str, Any]) -> str:
         """Say what the release cost."""
-        facts = self.facts()
         paid = "paid" if facts["charged"] else "had paid before"
         spent = f"ε = {facts['epsilon_spent']:g} of {facts['epsilon_cap']:g} is spent"
         return f"{facts['population']} {paid}: {spent}"

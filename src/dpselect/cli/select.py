@@ -49,13 +49,14 @@ def run(options: argparse.Namespace) -> None:
             inputs.check_unchanged()
         job.publish(selector.schema(source.schema))
         facts = job.summary() | {"mechanism": repr(mechanism), "epsilon": mechanism.guarantee.epsilon}
-        lines = [f"{facts['picked']:,} picks with ε = {facts['epsilon']:g} each, in {facts['seconds']:.1f} s"]
-        if facts["resumed"]:
-            lines.append(f"{facts['resumed']:,} of them were there from an earlier run")
-        lines += [f"skipped {count:,}: {problem}" for problem, count in facts["problems"].items()]
-        if account is not None:  # while the ledger is open
+        if account is not None:
             facts |= account.facts()
-            lines.append(account.line())
+    lines = [f"{facts['picked']:,} picks with ε = {facts['epsilon']:g} each, in {facts['seconds']:.1f} s"]
+    if facts["resumed"]:
+        lines.append(f"{facts['resumed']:,} of them were there from an earlier run")
+    lines += [f"skipped {count:,}: {problem}" for problem, count in facts["problems"].items()]
+    if account is not None:
+        lines.append(account.line(facts))
     report(options, facts, lines)
 
 

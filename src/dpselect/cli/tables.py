@@ -1,6 +1,7 @@
 """From options to tables and mechanisms."""
 
 import argparse
+import dataclasses
 import inspect
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,40 @@ import pyarrow.compute as pc
 from dpselect.engines.grouping import LongSource, open_csv, read_table
 from dpselect.engines.layout import Layout, is_list
 from dpselect.engines.sources import ArrowSource, ParquetSource, Source, table_files, table_format
-from dpselect.mechanisms.protocol import Mechanism
+from dpselect.mechanisms import (
+    GEM,
+    CombinedGEM,
+    Mechanism,
+    ModifiedGEM,
+    NoisyMax,
+    RandomizedResponse,
+    RandomStopping,
+    StandardizedNoisyMax,
+    Uniform,
+)
 from dpselect.registry import MECHANISMS
 
-__all__ = ["UsageError", "make_layout", "make_mechanism", "open_tables", "parse_numbers"]
+__all__ = [
+    "UsageError",
+    "as_options",
+    "make_layout",
+    "make_mechanism",
+    "open_tables",
+    "parse_numbers",
+    "read_list",
+]
+
+FAMILIES = {
+    NoisyMax: "rnm",
+    StandardizedNoisyMax: "standardized-rnm",
+    GEM: "gem",
+    ModifiedGEM: "mgem",
+    RandomStopping: "rs",
+    CombinedGEM: "combined-gem",
+    RandomizedResponse: "krr",
+    Uniform: "uniform",
+}
+"""The name whose constructor takes all fields of a family."""
 
 
 class UsageError(ValueError):
@@ -36,6 +67,22 @@ def make_mechanism(options: argparse.Namespace) -> Mechanism:
         return make(epsilon=options.epsilon, **fields)
     except ValueError as error:
         raise UsageError(f"--{error}") from None
+
+
+def as_options(mechanism: Mechanism) -> str:
+    """Return the options that describe a mechanism, all but ``--epsilon``."""
+    name = FAMILIES[type(mechanism)]
+    fields = {f.name: (getattr(mechanism, f.name), f.default) for f in dataclasses.fields(mechanism)}  # type: ignore[arg-type]
+    changed = {key: value for key, (value, default) in fields.items() if key != "epsilon" and value != default}
+    return " ".join([f"--mechanism {name}", *(f"--parameter {key}={value}" for key, value in changed.items())])
+
+
+def read_list(option: str, text: str) -> list[float]:
+    """Return numbers with commas between them."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"{option} must be numbers with commas between them, such as 1,0.5,2") from None
 
 
 def open_tables(options: argparse.Namespace, scratch: Path | None) -> tuple[Source, Layout]:

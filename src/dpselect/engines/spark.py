@@ -79,11 +79,17 @@ def select(
         if not units_are_distinct:
             _refuse_repeated_units(units, columns.unit)
 
+    names = units.columns
+    schema = _schema(units, columns)
+
     def pick(batches: Iterable[Any]) -> Iterator[Any]:
         os.environ.setdefault("DPSELECT_THREADS", "1")  # Spark gives a task one processor
-        return selector(batches)
+        picks = selector(batch.rename_columns(names) for batch in batches)
+        return (batch.rename_columns(_plain_names(batch.num_columns)) for batch in picks)
 
-    return units.mapInArrow(pick, _schema(units, columns))
+    # Spark cannot hand over columns with dots or quotes in their names, so they have other names on the way.
+    plain = units.toDF(*_plain_names(len(names)))
+    return plain.mapInArrow(pick, _with_names(schema, _plain_names(len(schema)))).toDF(*schema.names)
 
 
 def select_one(
@@ -129,23 +135,23 @@ def select_one(
     rows = frame.select(*map(_quoted, names))
     if not candidates_are_distinct:
         _refuse_repeated_units(rows, columns.pick_name)
+    rows = rows.toDF(*_plain_names(len(names)))
+
+    def located(batches: Iterable[Any]) -> Iterator[Located]:
+        return (Located(batch.rename_columns(names), "a partition of the frame", 0) for batch in batches)
 
     def first_pass(batches: Iterable[Any]) -> Iterator[Any]:
         os.environ.setdefault("DPSELECT_THREADS", "1")
-        yield _state(summarize_over(selection, map(_located, batches), columns))
+        yield _state(summarize_over(selection, located(batches), columns))
 
     summary = selection.merge(_collected(rows.mapInArrow(first_pass, "state binary")))
 
     def second_pass(batches: Iterable[Any]) -> Iterator[Any]:
         os.environ.setdefault("DPSELECT_THREADS", "1")
-        yield _state(contend_over(selection, summary, map(_located, batches), columns))
+        yield _state(contend_over(selection, summary, located(batches), columns))
 
     kept = _collected(rows.mapInArrow(second_pass, "state binary"))
     return selection.decide(contender for part in kept for contender in part)
-
-
-def _located(batch: Any) -> Located:  # noqa: ANN401 - an Arrow batch
-    return Located(batch, "a partition of the frame", 0)
 
 
 def _state(state: object) -> Any:  # noqa: ANN401 - an Arrow batch
@@ -226,6 +232,16 @@ def _schema(units: "DataFrame", layout: Layout) -> Any:  # noqa: ANN401 - a Spar
     if layout.on_bad_unit == "skip":
         fields.append(t.StructField(PROBLEM, t.StringType()))
     return t.StructType(fields)
+
+
+def _plain_names(count: int) -> list[str]:
+    return [f"column_{i}" for i in range(count)]
+
+
+def _with_names(schema: Any, names: list[str]) -> Any:  # noqa: ANN401 - Spark types
+    from pyspark.sql import types as t  # noqa: PLC0415 - an extra
+
+    return t.StructType([t.StructField(name, f.dataType) for name, f in zip(names, schema, strict=True)])
 
 
 def _quoted(name: str) -> str:

@@ -359,7 +359,7 @@ def fill_stopping_pmf(
         width, finest, landing = widest_panel(law, scores, scales, base, delta, flat)
         if finest == math.inf:
             if landing == math.inf:
-                return
+                break
             delta = min(landing, end)
             continue
         end = min(end, delta + width)
@@ -373,3 +373,5 @@ def fill_stopping_pmf(
             passed = after
             shift = scores[rising[passed - 1]] - base
             base, delta, flat = scores[rising[passed - 1]], delta - shift, flat - shift
+    for a in range(k):
+        pmf[a] = max(pmf[a], 0.0)  # a difference of branches may leave rounding below zero

@@ -1,0 +1,42 @@
+"""``dpselect advise``: rank mechanisms from what is public."""
+
+import argparse
+
+from dpselect.advice import advise
+from dpselect.cli.batches import report
+from dpselect.cli.tables import UsageError, as_options, make_layout, read_list
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace) -> None:
+    """Rank and report."""
+    found = advise(
+        _sensitivities(options),
+        options.epsilon,
+        correlation=options.correlation,
+        spread=options.spread,
+        power=options.power,
+    )
+    if not options.json:
+        print(found)
+        print(f"\ndpselect select … --epsilon {options.epsilon:g} {as_options(found.best)}")
+        return
+    rows = [{"mechanism": repr(r.mechanism), "error": r.error, "of_random": r.of_random} for r in found.rows]
+    facts = {"best": repr(found.best), "options": as_options(found.best), "assumption": found.assumption}
+    report(options, facts | {"reasons": found.reasons, "warnings": found.warnings, "rows": rows}, [])
+
+
+def _sensitivities(options: argparse.Namespace) -> list[float]:
+    if (options.sensitivities is None) == (options.candidates is None):
+        raise UsageError("give either --sensitivities or a table with --candidates")
+    if options.sensitivities is not None:
+        return read_list("--sensitivities", options.sensitivities)
+    layout = make_layout(options)
+    name = layout.sensitivity
+    if not isinstance(name, str) or name not in layout.candidates.column_names:
+        raise UsageError(f"--sensitivity must name a column of --candidates, not {name!r}")
+    numbers: list[float] = layout.candidates[name].to_pylist()
+    if None in numbers:
+        raise ValueError(f"column {name!r} is missing or not a number")
+    return numbers
