@@ -74,6 +74,8 @@ def kill(location, keys, folder, seed, rounds):
         assert before <= set(paid), "a charge is lost"
         stage = "published" if (folder / f"{name}.picks").exists() else "paid" if name in paid else "unpaid"
         happened[stage if os.WIFSIGNALED(status) else "done"] += 1
+        # How long a charge takes differs from machine to machine and grows with the ledger: stay around it.
+        usual *= 1.03 if stage == "unpaid" else 0.95
     names = (number + 2) // 3
     for again in range(names):
         release(location, keys, folder, f"release {again}")
