@@ -220,9 +220,9 @@ REAL = Experiment(
             "next figure has a protocol that is private from end to end."
         ),
         (
-            "At the published density of 5e-5, Amazon’s scores are degenerate: most items have equal percentiles "
-            "and more than half of the lists are filled up with zeros. At 5e-4 that disappears: the run at that "
-            "density is shown where it was made."
+            "At the published density of 5e-5, Amazon’s scores are degenerate: most items have equal "
+            "percentiles, and more than half of the lists are filled up with zeros. At 5e-4 that disappears. "
+            "Both are shown."
         ),
     ),
     claims=claims.checkable([results.read_summary(folder)["title"] for folder in results.shown()]),
