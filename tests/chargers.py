@@ -74,6 +74,8 @@ def kill(location, keys, folder, seed, rounds):
         assert before <= set(paid), "a charge is lost"
         stage = "published" if (folder / f"{name}.picks").exists() else "paid" if name in paid else "unpaid"
         happened[stage if os.WIFSIGNALED(status) else "done"] += 1
+        # How long a charge takes differs from machine to machine and grows with the ledger: stay around it.
+        usual *= 1.03 if stage == "unpaid" else 0.95
     names = (number + 2) // 3
     for again in range(names):
         release(location, keys, folder, f"release {again}")
@@ -109,7 +111,8 @@ def race(location, keys, rounds):
     with Ledger.open(location, keys=keys) as ledger:
         statements = [ledger.statement(f"{POPULATION} {number}") for number in range(rounds)]
     assert all(len(statement.releases) == 1 for statement in statements)
-    assert len(list(Path(keys).iterdir())) == rounds, "keys of those who lost are left"
+    stored = [path for path in Path(keys).iterdir() if path.name != "fingerprints.key"]
+    assert len(stored) == rounds, "keys of those who lost are left"
     return {"wins": wins}
 
 

@@ -152,6 +152,8 @@ def test_printing_shows_the_choice_the_table_the_reasons_and_the_warnings():
 # --- Private samples --------------------------------------------------------------------------------------
 
 PRIVATE = np.clip(WIDTHS + 0.1 * rng.normal(size=(300, 15)), 0.0, 1.0)
+PAID = PrivateSample(PRIVATE, tuning_epsilon=2.0, cap=1.0)
+MONOTONE = dps.NoisyMax(epsilon=1.0, monotone=True)
 
 
 @pytest.mark.parametrize(
@@ -170,6 +172,22 @@ def test_a_paid_look_is_a_tuning_and_shows_no_errors():
     assert advice.guarantee.epsilon == 2.5
     assert describe(advice.best) in str(advice)
     assert "private, and not shown" in str(advice)
+
+
+def test_a_paid_look_repeats_itself_with_the_same_key_and_is_the_tuning_of_that_key():
+    pool, chosen = tilted(0.5), set()
+    for number in range(12):
+        source = dps.Randomness.keyed(bytes([number] * 32), "tuning")
+        sample = PrivateSample(PRIVATE[:2], tuning_epsilon=0.01, cap=1.0)  # next to nothing: any may be chosen
+        first, again = (advise(WIDTHS, 0.5, prior=sample, pool=pool, randomness=source) for _ in range(2))
+        assert first == again
+        assert any("another release" in warning for warning in first.warnings)
+        tuned = dps.tuning.tune(
+            PRIVATE[:2], WIDTHS, 0.5, 0.01, cap=1.0, pool=pool, randomness=source, progress=False
+        )
+        assert first.best == tuned.mechanism
+        chosen.add(first.best)
+    assert len(chosen) > 1
 
 
 def test_a_private_sample_does_not_show_its_scores():
@@ -195,7 +213,14 @@ def test_a_private_sample_does_not_show_its_scores():
         ({"anchors": WIDTHS}, "^anchors must come with prior"),
         ({"epsilon": 0.0}, "^epsilon must be positive"),
         ({"power": -1.0}, "^power must be positive"),
+        ({"randomness": dps.Randomness.seeded(1)}, "^randomness must come with prior=PrivateSample"),
+        ({"randomness": 7, "prior": PAID}, "^randomness must be a Randomness or None"),
         ({"pool": []}, "^pool must hold at least one"),
+        ({"pool": ["gem"]}, "^pool must hold mechanisms, not str"),
+        ({"pool": [dps.NoisyMax(epsilon=50.0)]}, "^pool must hold mechanisms that are ε-DP at epsilon = 1"),
+        ({"pool": [dps.unsafe.HeterogeneousNoisyMax(epsilon=1.0)]}, "^pool must hold mechanisms that are ε-DP"),
+        ({"pool": [MONOTONE]}, "^pool must hold mechanisms that are private for all scores within"),
+        ({"pool": [MONOTONE], "prior": PAID}, "^pool must hold mechanisms that are private for all scores within"),
         ({"k": 14}, "^k must be the number of sensitivities, 15"),
         ({"sensitivities": 1.0}, "^k must be given"),
         ({"sensitivities": 1.0, "k": 0}, "^k must be at least 1"),

@@ -230,6 +230,17 @@ def test_a_claim_that_is_too_small_is_refuted():
     assert audit(dps.GEM(epsilon=2.0), [1.0, 1.0], claim=0.9, **QUICK).verdict == "violated"
 
 
+def test_neighbours_are_those_of_the_guarantee_also_where_a_mechanism_wraps_another():
+    anchored = dps.pools.Anchored(mechanism=dps.NoisyMax(epsilon=1.0, monotone=True), weight=0.5)
+    found = audit(anchored, [1.0, 1.0, 1.0], anchors=[0.0, 0.5, 1.0], **QUICK)
+    moves = found.neighbour - found.scores
+    assert (moves >= 0).all() or (moves <= 0).all()
+    assert found.verdict == "no violation found"
+    assert found.tightness > 0.99
+    careless = audit(anchored, [1.0, 1.0, 1.0], anchors=[0.0, 0.5, 1.0], monotone=False, **QUICK)
+    assert careless.verdict == "violated"
+
+
 def test_monotone_noise_is_audited_on_monotone_neighbours():
     mechanism = dps.NoisyMax(epsilon=1.0, monotone=True)
     found = audit(mechanism, [1.0, 1.0, 1.0], **QUICK)

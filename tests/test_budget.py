@@ -1,6 +1,7 @@
 """A budget that cannot be overspent: not by crashes, races, retries, full disks or damaged files."""
 
 import json
+import math
 import resource
 import shutil
 import signal
@@ -8,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,8 @@ from dpselect.budget import (
     fingerprint_files,
 )
 from dpselect.budget.databases import DatabaseError
-from dpselect.cli import main
+from dpselect.cli import batches, main, one, payment
+from dpselect.guarantees import SAME_DIRECTION
 
 CHARGERS = Path(__file__).parent / "chargers.py"
 GEM = dps.GEM(epsilon=0.5)
@@ -39,6 +42,10 @@ def ledger(tmp_path):
 
 def charge(ledger, name, mechanism=GEM, *, fingerprint="inputs", **settings):
     return ledger.charge("readers", name, mechanism, fingerprint=fingerprint, **settings)
+
+
+def keys_of_releases(folder):
+    return [path for path in folder.iterdir() if path.name != "fingerprints.key"]
 
 
 def test_a_release_is_charged_once_and_always_has_the_same_key(ledger):
@@ -74,7 +81,7 @@ def test_a_refused_release_leaves_neither_record_nor_key(ledger, tmp_path):
     with pytest.raises(BudgetExhaustedError):
         charge(ledger, "much", dps.GEM(epsilon=2.0))
     assert ledger.statement("readers").releases == ()
-    assert list((tmp_path / "budget.db.keys").iterdir()) == []
+    assert keys_of_releases(tmp_path / "budget.db.keys") == []
 
 
 @pytest.mark.parametrize(
@@ -97,18 +104,68 @@ def test_a_person_behind_many_units_costs_more(ledger):
 
 
 def test_many_releases_cost_less_where_a_delta_is_allowed(ledger):
-    small = dps.NoisyMax(epsilon=0.5, noise="gumbel")
-    ledger.add_population("writers", epsilon=2.99, delta=1e-6)
-    for number in range(6):
-        ledger.charge("writers", f"release {number}", small, fingerprint="inputs")
+    small = dps.NoisyMax(epsilon=0.1, noise="gumbel")
+    ledger.add_population("writers", epsilon=4.0, delta=1e-6)
+    for number in range(4):
+        ledger.charge("writers", f"release {number}", small, fingerprint="inputs", units_per_person=50)
     spent = ledger.statement("writers").spent
+    rho = 200 * 0.1**2 / 8
     assert spent.delta == 1e-6
-    assert spent.epsilon == dps.accounting.total_guarantee([small.guarantee] * 6, delta=1e-6).epsilon < 6 * 0.5
+    assert spent.epsilon < rho + 2 * math.sqrt(rho * math.log(1e6)) < 4 < 200 * 0.1
+
+
+def test_with_a_delta_only_sums_are_charged_because_the_next_epsilon_may_depend_on_earlier_releases(ledger):
+    # Loss distributions of six picks would give 2.97, but hold only for guarantees fixed before the first one.
+    pick = dps.NoisyMax(epsilon=0.5, noise="gumbel")
+    assert dps.accounting.total_guarantee([pick.guarantee] * 6, delta=1e-6).epsilon < 2.99
+    ledger.add_population("writers", epsilon=2.99, delta=1e-6)
+    for number in range(5):
+        ledger.charge("writers", f"release {number}", pick, fingerprint="inputs")
+    with pytest.raises(BudgetExhaustedError, match="would have spent ε = 3,"):
+        ledger.charge("writers", "sixth", pick, fingerprint="inputs")
+
+
+@given(parts=st.lists(st.integers(1, 20), min_size=1, max_size=6))
+@settings(max_examples=20)
+def test_what_is_spent_with_a_delta_depends_on_the_sum_of_rho_alone(parts):
+    def spent(sizes):
+        guarantees = [replace(GEM.guarantee, epsilon=100.0, rho=size / 64) for size in sizes]
+        return dps.accounting.total_guarantee(guarantees, delta=1e-6, fixed_beforehand=False).epsilon
+
+    assert spent(parts) == pytest.approx(spent([sum(parts)]), rel=1e-9)
+
+
+def test_a_release_with_a_delta_needs_a_cap_that_has_one(ledger):
+    @dataclass(frozen=True)
+    class Rough:
+        guarantee: dps.Guarantee
+
+    rough = Rough(dps.Guarantee(epsilon=0.1, delta=0.01, theorem="by assumption", reference="none"))
+    with pytest.raises(BudgetExhaustedError, match=r"has δ = 0\.01, and the cap of 'readers' is 0"):
+        charge(ledger, "rough", rough)
 
 
 def test_what_promises_nothing_cannot_be_charged(ledger):
     with pytest.raises(BudgetError, match="HeterogeneousNoisyMax has no guarantee"):
         charge(ledger, "spring", dps.unsafe.HeterogeneousNoisyMax(epsilon=0.1))
+
+
+def test_releases_that_promise_less_than_the_population_was_promised_are_refused(ledger):
+    monotone = dps.NoisyMax(epsilon=0.25, monotone=True)
+    with pytest.raises(BudgetError, match=r"'spring' is refused: the cap of 'readers' is for scores within"):
+        charge(ledger, "spring", monotone)
+    with pytest.raises(BudgetError, match="is refused: the cap"):
+        ledger.check("readers", "spring", monotone, fingerprint="inputs")
+    charge(ledger, "any", dps.RandomizedResponse(epsilon=0.25))  # promises more
+    ledger.add_population("counts", epsilon=1.0, neighbours=SAME_DIRECTION)
+    for name, mechanism in (("a", monotone), ("b", dps.GEM(epsilon=0.25)), ("c", monotone)):
+        ledger.charge("counts", name, mechanism, fingerprint="inputs")
+    assert ledger.statement("counts").neighbours == ledger.statement("counts").spent.neighbours == SAME_DIRECTION
+    ledger.add_population("people", epsilon=1.0, neighbours="one person more or less")
+    with pytest.raises(BudgetError, match="promises something else"):
+        ledger.charge("people", "a", GEM, fingerprint="inputs")
+    with pytest.raises(BudgetError, match="is there already, with a cap of ε = 1, δ = 0 for scores within"):
+        ledger.add_population("readers", epsilon=1.0, neighbours=SAME_DIRECTION)
 
 
 def test_a_release_is_checked_without_being_charged(ledger):
@@ -139,6 +196,26 @@ def test_bad_arguments_are_refused(ledger, call, message):
         call(ledger)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://127.0.0.1:1/db?user=u&password=SECRET",
+        "postgresql://u:SECRET@127.0.0.1:1/db",
+        "postgresql://u:pa/SECRET@127.0.0.1:1/db",
+        "postgresql://u:1/SECRET@127.0.0.1:1/db",
+        "postgresql://u:p@SECRET@127.0.0.1:1/db",
+        "postgresql://u:pa%SECRET@127.0.0.1:1/db",
+        "postgresql://u:SECRET?@127.0.0.1:x/db",
+    ],
+)
+def test_no_part_of_a_password_gets_into_a_message(url, tmp_path):
+    pytest.importorskip("psycopg")
+    with pytest.raises(DatabaseError) as caught:
+        Ledger.open(url, keys=tmp_path)
+    assert "SECRET" not in str(caught.value)
+    assert "127.0.0.1/db" in str(caught.value) or "cannot be read" in str(caught.value)
+
+
 def test_adding_a_population_again_changes_nothing(ledger):
     charge(ledger, "spring")
     ledger.add_population("readers", epsilon=1.0)
@@ -162,7 +239,7 @@ def test_fingerprints_are_of_contents_and_settings(tmp_path):
 def test_keys_are_apart_from_the_ledger_and_private(ledger, tmp_path):
     paid = charge(ledger, "spring")
     folder = tmp_path / "budget.db.keys"
-    [path] = folder.iterdir()
+    [path] = keys_of_releases(folder)
     assert folder.stat().st_mode & 0o777 == 0o700
     assert path.stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "budget.db").stat().st_mode & 0o777 == 0o600
@@ -179,6 +256,27 @@ def test_keys_are_apart_from_the_ledger_and_private(ledger, tmp_path):
     path.unlink()
     with pytest.raises(ValueError, match="without it the release cannot be computed again"):
         charge(ledger, "spring")
+
+
+def test_the_ledger_holds_fingerprints_under_a_secret_that_is_kept_with_the_keys(ledger, tmp_path):
+    guess = fingerprint_files([], {"score": 0.5})
+    charge(ledger, "spring", fingerprint=guess)
+    with Ledger.create(tmp_path / "other.db") as other:
+        other.add_population("readers", epsilon=1.0)
+        charge(other, "spring", fingerprint=guess)
+        shown = {book.statement("readers").releases[0].fingerprint for book in (ledger, other)}
+    assert len(shown) == 2
+    assert guess not in shown
+    for name in ("budget.db", "other.db"):
+        assert guess.encode() not in (tmp_path / name).read_bytes()
+    secret = tmp_path / "budget.db.keys" / "fingerprints.key"
+    assert secret.stat().st_mode & 0o777 == 0o600
+    before = secret.read_bytes()
+    Ledger.create(tmp_path / "budget.db").close()
+    assert secret.read_bytes() == before
+    secret.unlink()
+    with pytest.raises(ValueError, match="without it no release can be recognised; restore it"):
+        charge(ledger, "spring", fingerprint=guess)
 
 
 # --- Crashes and races ------------------------------------------------------------------------------------------
@@ -283,6 +381,7 @@ def test_a_ledger_of_another_version_is_refused(ledger, tmp_path):
         "UPDATE releases SET guarantee = replace(guarantee, '0.25', '0.025') WHERE number = 1",
         "UPDATE releases SET name = 'x' WHERE number = 0",
         "UPDATE populations SET epsilon = 100.0",
+        "UPDATE populations SET neighbours = 'any two score vectors'",
         "UPDATE populations SET releases = 1",
     ],
 )
@@ -378,6 +477,25 @@ def test_a_release_from_the_command_line_is_paid_for_once(commands, tmp_path):
     assert [(r["name"], r["what"], r["epsilon"]) for r in population["releases"]] == [("spring", "a test", 0.6)]
 
 
+@pytest.mark.parametrize("table", [[], ["--one"]], ids=["units", "one"])
+@pytest.mark.parametrize("reporting", [[], ["--quiet"], ["--json"]], ids=["lines", "quiet", "json"])
+def test_a_paid_release_ends_with_exit_code_0_however_it_is_reported(table, reporting, tmp_path, capsys):
+    (tmp_path / "scores.csv").write_text("candidate,score,sensitivity\na,3,1\nb,1,1\n" if table else CSV)
+    ledger = str(tmp_path / "budget.db")
+    assert main(["budget", "create", ledger, "--population", "readers", "--epsilon", "1", "--quiet"]) == 0
+    command = ["select", str(tmp_path / "scores.csv"), *table, "--epsilon", "0.5", "--budget", ledger]
+    command += ["--population", "readers", "--release", "spring", "-o", str(tmp_path / "picks.csv"), *reporting]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    if reporting == ["--json"]:
+        assert json.loads(told.out)["charged"] is True
+    elif not reporting:
+        assert "readers paid: ε = 0.5 of 1 is spent" in told.err
+    else:
+        assert (told.out, told.err) == ("", "")
+    assert (tmp_path / "picks.csv").exists()
+
+
 def test_bad_input_costs_nothing(commands, tmp_path):
     (tmp_path / "scores.csv").write_text(CSV + "eve,a,nan,1\n")
     code, errors = commands("select", "--release", "spring")
@@ -386,6 +504,44 @@ def test_bad_input_costs_nothing(commands, tmp_path):
     assert commands("budget", "show")[1]["populations"][0]["epsilon_spent"] == 0
     (tmp_path / "scores.csv").write_text(CSV)
     assert commands("select", "--release", "spring", "--restart")[0] == 0
+
+
+@pytest.mark.parametrize("table", [[], ["--one"]], ids=["units", "one"])
+@pytest.mark.parametrize("moment", ["fingerprint_files", "Job"])
+def test_files_exchanged_between_fingerprint_and_reading_are_not_published(
+    table, moment, commands, tmp_path, monkeypatch
+):
+    if table:
+        (tmp_path / "scores.csv").write_text("candidate,score,sensitivity\na,3,1\nb,1,1\n")
+    module = payment if moment == "fingerprint_files" else one if table else batches
+    genuine = getattr(module, moment)
+
+    def exchange(*arguments, **settings):
+        result = genuine(*arguments, **settings)
+        content = (tmp_path / "scores.csv").read_text()
+        (tmp_path / "other.csv").write_text(content.replace("3,1", "9,1"))
+        (tmp_path / "other.csv").rename(tmp_path / "scores.csv")
+        return result
+
+    monkeypatch.setattr(module, moment, exchange)
+    code, errors = commands("select", "--release", "spring", *table)
+    assert code == 3
+    assert "has changed while it was read" in errors
+    assert not (tmp_path / "picks.csv").exists()
+    assert commands("budget", "show")[1]["populations"][0]["epsilon_spent"] == 0
+
+
+@pytest.mark.usefixtures("commands")
+def test_the_same_bytes_read_in_another_way_are_other_inputs(tmp_path, capsys):
+    names = ["user", "candidate", "score", "sensitivity"]
+    rows = [(names, names), (["ann", "a", "1", "1"], ["bob", "b", "5", "1"])]  # one table for commas, one for tabs
+    content = "".join(",".join([*left, "z"]) + "\t" + "\t".join(right) + "\n" for left, right in rows)
+    command = ["--epsilon", "0.5", "--budget", str(tmp_path / "budget.db"), "--population", "readers"]
+    command += ["--release", "spring", "--quiet", "-o", str(tmp_path / "picks.csv")]
+    for name in ("t.csv", "u.csv", "t.tsv"):
+        (tmp_path / name).write_text(content)
+    assert [main(["select", str(tmp_path / name), *command]) for name in ("t.csv", "u.csv", "t.tsv")] == [0, 0, 4]
+    assert "another fingerprint" in capsys.readouterr().err
 
 
 def test_a_budget_spent_by_others_meanwhile_leaves_nothing_unpaid(commands, tmp_path, monkeypatch):
@@ -401,7 +557,7 @@ def test_a_budget_spent_by_others_meanwhile_leaves_nothing_unpaid(commands, tmp_
     assert "would have spent ε = 1.5" in errors
     assert not list(tmp_path.glob("picks.csv"))
     assert not list(tmp_path.rglob("part-*"))
-    assert len(list((tmp_path / "budget.db.keys").iterdir())) == 1
+    assert len(keys_of_releases(tmp_path / "budget.db.keys")) == 1
 
 
 def test_of_two_runs_of_one_release_both_publish_the_picks_of_the_first_to_pay(commands, tmp_path, monkeypatch):
@@ -445,5 +601,9 @@ def test_a_ledger_is_shown_in_words_too(commands, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "readers: ε = 0.6 of 1 is spent, in 1 releases" in shown
     assert "the spring letter" in shown
+    assert "for scores within the sensitivities" in shown
+    create = ["budget", "create", str(tmp_path / "budget.db"), "--population", "counts", "--epsilon", "1", "--json"]
+    assert main([*create, "--neighbours", "same-direction"]) == 0
+    assert json.loads(capsys.readouterr().out)["neighbours"] == SAME_DIRECTION
     assert main(["budget", "show", str(tmp_path / "nowhere.db")]) == 5
     assert "there is no budget" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """Dense, ragged and Arrow batches are one thing: rows of candidates."""
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -7,7 +8,13 @@ import pyarrow as pa
 import pytest
 
 import dpselect as dps
+from dpselect import evaluation, tuning
+from dpselect.advice import PrivateSample
 from dpselect.candidates import read_batch
+from dpselect.engines.layout import Layout
+from dpselect.exact import reals
+from dpselect.exact.contenders import Contender
+from dpselect.mechanisms.partitioned import PartitionedSelection
 
 KEY = bytes(range(1, 33))
 MECHANISMS = {name: make(epsilon=1.3) for name, make in dps.MECHANISMS.items()} | {
@@ -220,3 +227,33 @@ def test_inputs_are_never_modified(mechanism):
     assert (sensitivities == before[1]).all()
     result[...] = 0.0
     assert (scores == before[0]).all()
+
+
+# --- What holds scores does not show them -----------------------------------------------------------------
+
+SECRET = 123456789.0
+"""Shown as 123456789.0, 1.23456789e+08 or 123456789; all of them hold the digits 23456789."""
+
+
+def holders():
+    scores = np.array([[SECRET, 0.0], [-SECRET, SECRET]])
+    for form in (scores, (scores.reshape(-1), [0, 2, 4]), pa.array(scores.tolist())):
+        batch = read_batch(form, 1.0)
+        yield from (batch, batch.table, batch.table.scores)
+    yield tuning._Fleet.read(scores, 1.0, None)
+    yield tuning.Tally(np.array([[123456789, 2]]), 2)
+    yield evaluation._ErrorLaw.of(NOISY_MAX, scores, 1.0, {})
+    yield PrivateSample(scores)
+    units = pa.record_batch({"user": [1, 2], "candidate": [[1, 2], [1, 2]], "score": scores.tolist()})
+    yield Layout(sensitivity=1.0).read(units)
+    selection = PartitionedSelection(GEM, KEY)
+    summary = selection.summarize(scores[0], 1.0)
+    yield from (summary, selection._standard(summary))
+    yield Contender(0, 1, reals.UniformReal(123456789, 32, iter(())), Fraction(1), Fraction(SECRET))
+
+
+def test_what_holds_scores_does_not_show_them():
+    for holder in holders():
+        for shown in (repr(holder), str(holder), f"{holder}", repr([holder])):
+            assert "23456789" not in shown, type(holder)
+            assert type(holder).__name__ in shown

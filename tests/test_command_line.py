@@ -22,6 +22,8 @@ import pytest
 import dpselect as dps
 from dpselect.cli import main
 from dpselect.engines.arrow import Layout, Selector
+from dpselect.engines.grouping import LongSource
+from dpselect.engines.jobs import Job
 
 KEY = bytes(range(32))
 SECRET = "0.123456789"  # noqa: S105 - a score that no message may show
@@ -138,6 +140,27 @@ def test_every_form_of_the_table_gives_the_same_picks(form, name, batch, tmp_pat
     assert code == 0
     assert read(output) == expected()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in", "key", "picks.parquet"]
+
+
+@pytest.mark.parametrize("name", ["s[1].parquet", "s?.parquet", "*.parquet", "user=zoe/x.parquet", "it's.parquet"])
+def test_a_long_table_is_read_from_its_own_file_whatever_that_is_called(name, tmp_path, key_file):
+    path = tmp_path / "in" / name
+    path.parent.mkdir(parents=True)
+    others = pa.Table.from_pylist([row | {"user": "somebody else"} for row in LONG[:1]])
+    pq.write_table(others, path.with_name("s1.parquet"))
+    pq.write_table(pa.Table.from_pylist(LONG), path)
+    output = str(tmp_path / "picks.parquet")
+    assert main(["select", str(path), *SETTINGS, "--key-file", key_file, "-o", output, "--quiet"]) == 0
+    assert read(output) == expected()
+
+
+def test_what_stops_the_reading_of_a_long_table_is_told(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.Table.from_pylist(LONG), path)
+    source = LongSource([path], "parquet", unit="user", candidate="candidate", numbers=["score"])
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        list(source.batches(["user"]))
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".json", ".jsonl", ".arrow"])
@@ -471,6 +494,54 @@ def test_an_unfinished_job_is_not_mixed_with_another(tmp_path, capsys):
     assert "had other inputs or options" in capsys.readouterr().err
     assert main([*command, "--epsilon", "1", "--restart"]) == 0
     assert list(read(tmp_path / "p.csv")) == ["ann"]
+
+
+def test_an_unfinished_directory_that_others_could_have_prepared_is_refused(tmp_path, capsys):
+    path = write(tmp_path / "t.csv", "csv")
+    folder = tmp_path / ".picks.csv.unfinished"
+    command = ["select", path, *SETTINGS, "-o", str(tmp_path / "picks.csv"), "--quiet"]
+
+    def refused():
+        code = main(command)
+        assert not (tmp_path / "picks.csv").exists()
+        return code == 3 and capsys.readouterr().err
+
+    folder.mkdir(mode=0o700)
+    folder.chmod(0o755)
+    assert "not yours alone" in refused()
+    folder.chmod(0o700)
+    (folder / "key").write_bytes(KEY)
+    (folder / "key").chmod(0o644)
+    assert "not yours alone" in refused()
+    (folder / "key").unlink()
+    (tmp_path / "theirs").write_bytes(KEY)
+    (tmp_path / "theirs").chmod(0o600)
+    (folder / "key").symlink_to(tmp_path / "theirs")
+    assert "must not be a link" in refused()
+    (folder / "key").unlink()
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")
+    assert "not yours alone" in refused()
+    folder.unlink()
+    if os.geteuid() == 0:
+        folder.mkdir(mode=0o700)
+        os.chown(folder, 12345, -1)
+        assert "not yours alone" in refused()
+        os.chown(folder, 0, -1)
+    assert main(command) == 0
+
+
+def test_what_an_unfinished_job_keeps_is_readable_by_its_owner_only(tmp_path):
+    before = os.umask(0)
+    try:
+        with Job(tmp_path / "picks.csv", {}) as job:
+            job.key()
+            job.key_id(lambda: "some", None)
+            job.add(pa.RecordBatch.from_pydict({"x": [1]}))
+            modes = {path.name[:4]: path.stat().st_mode & 0o777 for path in job.directory.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(["lock", "job.", "key", "key-", "part"], 0o600)
 
 
 def test_two_processes_do_not_write_one_output(tmp_path, capsys):

@@ -109,6 +109,7 @@ CORNERS = {
     "wide scores, wide sensitivities": ([1e15, 0.3, -0.2, 1e7], [1e15, 1.0, 1e-3, 1e8]),
     "twelve decades": ([0.0, 0.5, 1.0, -3.0, 2.0, 0.1, 0.9], [1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4, 1e6]),
     "twelve decades, high and steady": ([4.0, 3.0, 2.0, 1.0], [1e-6, 1e-2, 1e2, 1e6]),
+    "three decades, few candidates": ([0.90347018, 0.0940123, -0.74349925], [0.03162278, 31.6227766, 23.01484866]),
     "one zero sensitivity": ([0.5, 0.2, 1.0, -0.5], [0.0, 1.0, 2.0, 0.5]),
     "two zero sensitivities": ([0.5, 0.2, 1.0, 0.7], [0.0, 0.0, 2.0, 0.5]),
     "tied zero sensitivities": ([0.5, 0.5, 1.0, 0.2, 0.5], [0.0, 0.0, 2.0, 0.0, 1.0]),

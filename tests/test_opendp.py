@@ -12,6 +12,7 @@ from test_guarantees import APPROXIMATE
 
 import dpselect as dps
 from dpselect import accounting
+from dpselect.accounting import measurements
 
 dp.enable_features("contrib", "honest-but-curious")
 
@@ -104,6 +105,13 @@ def test_distances_that_differ_are_not_mixed():
             dp.c.make_composition([one, other])
     together = dp.c.make_composition([one, accounting.to_measurement(dps.Uniform(), SENSITIVITIES)])
     assert together.map(1.0) == pytest.approx(0.5)
+
+
+def test_no_epsilon_is_ever_given_out_as_a_rho():
+    assert APPROXIMATE.rho is None
+    assert measurements._loss(APPROXIMATE, "pure") == APPROXIMATE.epsilon
+    with pytest.raises(ValueError, match="no ρ is proven"):
+        measurements._loss(APPROXIMATE, "zcdp")
 
 
 def test_monotone_noisy_max_keeps_its_map_for_moves_in_both_directions():

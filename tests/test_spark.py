@@ -204,6 +204,24 @@ def test_fingerprints_are_of_rows_whatever_their_order(spark):
     assert engine.fingerprint(frame.union(frame.limit(1))) != mark
 
 
+def test_fingerprints_are_of_the_layout_too(spark):
+    frame = spark.createDataFrame(ROWS, NAMES)
+    items = pa.table({"candidate": ["a", "b"], "sensitivity": [1.0, 2.0]})
+    layouts = [
+        Layout(),
+        Layout(score="sensitivity", sensitivity="score"),
+        Layout(sensitivity=1.0),
+        Layout(on_bad_unit="skip"),
+        Layout(candidates=items),
+        Layout(candidates=items.slice(0, 1)),
+    ]
+    marks = [engine.fingerprint(frame, layout) for layout in layouts]
+    assert len(set(marks)) == len(marks)
+    assert marks[0] == engine.fingerprint(frame)
+    again = pa.concat_tables([items.slice(0, 1), items.slice(1)])
+    assert engine.fingerprint(frame, Layout(candidates=again)) == marks[4]
+
+
 def test_the_example_of_the_documentation_runs(spark):
     finder = doctest.DocTestFinder(recurse=True)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)

@@ -22,6 +22,7 @@ POOL = [
     dps.RandomizedResponse(epsilon=EPSILON),
     dps.Uniform(),
 ]
+MONOTONE = dps.NoisyMax(epsilon=EPSILON, monotone=True)
 rng = np.random.default_rng(5)
 WIDTHS = np.linspace(0.2, 1.0, 12)
 SCORES = np.clip(WIDTHS + 0.2 * rng.normal(size=(80, 12)), 0.0, 1.0)
@@ -179,6 +180,21 @@ def test_errors_are_counted_in_whole_numbers_up_to_the_unit_whatever_was_compute
     assert (counted[0][np.isnan(errors)] == UNIT).all()
 
 
+@pytest.mark.parametrize("power", [0.5, 2, 3.5, 4, 1000])
+def test_scores_of_any_size_count_up_to_the_cap_and_raise_nothing(power):
+    extreme = np.array([[0.0, 2.0**299, -(2.0**299)], [2.0**300, -(2.0**300), 2.0**300], [-(2.0**300), 0.0, 1.0]])
+    pool = default_pool(EPSILON)
+    errors = fleet_errors(pool, extreme, 1.0, power=power)  # warnings are errors here
+    counted = np.array([tuning._whole_errors(row, np.array([1.0]))[0] for row in errors])
+    assert ((counted >= 0) & (counted <= UNIT)).all()
+    assert not np.isnan(errors).any()
+    assert (errors[pool.index(dps.NoisyMax(epsilon=EPSILON))] == 0)[:2].all()  # all others are impossible
+    assert (counted[pool.index(dps.Uniform())] == UNIT).all()
+    for seed in range(3):
+        source = dps.Randomness.seeded(seed)
+        tune(extreme, 1.0, EPSILON, 0.1, cap=1.0, pool=pool, power=power, randomness=source, progress=False)
+
+
 @pytest.mark.parametrize("budget", [0.1, 0.3, 1 / 3, 1e-7, 123.4])
 def test_the_parts_of_the_budget_do_not_exceed_it(budget):
     from fractions import Fraction  # noqa: PLC0415
@@ -200,6 +216,25 @@ def test_the_guarantee_of_the_whole_does_not_depend_on_the_choice():
     assert tuned.guarantee.rho == pytest.approx((0.25**2 + 1) / 2)
     assert "in any way" in tuned.tuning.neighbours
     assert "Δ_a" in tuned.guarantee.neighbours
+
+
+def test_every_number_of_the_whole_is_the_largest_of_the_pool():
+    gumbel, exponential = dps.NoisyMax(epsilon=1.0, noise="gumbel"), dps.NoisyMax(epsilon=1.0)
+    steep = dps.NoisyMax(epsilon=0.75)  # the larger ρ at the smaller ε: 0.28 against 0.125
+    for pool, rho in (([gumbel, exponential], 0.5), ([exponential, gumbel], 0.5), ([gumbel, steep], 0.75**2 / 2)):
+        whole = tune(SCORES[:1], WIDTHS, 1.0, 0.25, cap=1.0, pool=pool, progress=False).guarantee
+        assert whole.epsilon == 1.25
+        assert whole.rho == pytest.approx(0.25**2 / 2 + rho)
+
+
+@pytest.mark.parametrize("member", [*POOL, *default_pool(EPSILON, anchors=True)], ids=repr)
+def test_every_member_keeps_the_promise_of_the_whole_where_scores_move_in_opposite_directions(member):
+    public = dps.pools.public_numbers(member, [0.0, 1.0])
+    here, there = (np.log(member.pmf(scores, 1.0, **public)) for scores in ([0.0, 2.0], [1.0, 1.0]))
+    tuned = tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member], anchors=[0.0, 1.0], progress=False)
+    assert np.abs(here - there).max() <= tuned.guarantee.epsilon - tuned.tuning.epsilon + 1e-9
+    with pytest.raises(ValueError, match=r"^pool must hold"):  # which would lose twice its budget
+        tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member, MONOTONE], anchors=[0.0, 1.0], progress=False)
 
 
 # --- What comes out ---------------------------------------------------------------------------------------
@@ -276,6 +311,8 @@ def test_progress_is_shown_where_asked_for_and_shows_no_score(capsys):
         ({"pool": ["gem"]}, "^pool must hold mechanisms, not str"),
         ({"pool": [dps.GEM(epsilon=1.5)]}, "^pool must hold mechanisms that are ε-DP at epsilon = 1: GEM is not"),
         ({"pool": [dps.unsafe.HeterogeneousNoisyMax(epsilon=0.1)]}, "^pool must hold mechanisms that are ε-DP"),
+        ({"pool": [POOL[0], MONOTONE]}, "^pool must hold mechanisms that are private for all scores within"),
+        ({"pool": [Anchored(mechanism=MONOTONE, weight=1.0)], "anchors": WIDTHS}, "^pool must .* same direction"),
         ({"pool": [Anchored(mechanism=POOL[0], weight=1.0)]}, "^anchors must be given: noisy max, anchor weight 1"),
         ({"pool": [dps.StandardizedNoisyMax(epsilon=1.0, anchor_weight=1.0)]}, "^anchors must be given"),
         ({"scores": SCORES[0]}, "^scores must have two axes"),

@@ -221,7 +221,8 @@ REAL = Experiment(
         ),
         (
             "At the published density of 5e-5, Amazon’s scores are degenerate: most items have equal percentiles "
-            "and most lists are filled up with zeros. At 5e-4 that disappears. Both are shown."
+            "and more than half of the lists are filled up with zeros. At 5e-4 that disappears: the run at that "
+            "density is shown where it was made."
         ),
     ),
     claims=claims.checkable([results.read_summary(folder)["title"] for folder in results.shown()]),

@@ -4,7 +4,7 @@ Scores are private: messages name the argument and the rule, and never show a va
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
@@ -42,7 +42,7 @@ WORTH_A_KERNEL = 1 << 14
 class Batch:
     """Candidates of any number of rows, flat, and how to give results back in the caller's form."""
 
-    table: Table
+    table: Table = field(repr=False)
     shape: tuple[int, ...] | None
     """The leading axes of a dense batch; ``None`` for ragged rows."""
     arrow: bool

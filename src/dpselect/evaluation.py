@@ -1,6 +1,6 @@
 """How good a mechanism is on given scores, exactly: from its probabilities, without sampling."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ def expected_error(
         mechanism: Any mechanism.
         scores: The scores, in any form that ``mechanism.pmf`` accepts.
         sensitivities: The sensitivities.
-        power: A positive number.
+        power: A positive number. An error whose power is beyond float64 counts as infinite.
         **public: ``offsets=`` or ``anchors=`` for mechanisms that take them. They enter the draw only:
             errors are measured on ``scores``.
 
@@ -42,7 +42,8 @@ def expected_error(
     """
     exponent = check.positive("power", power)
     law = _ErrorLaw.of(mechanism, scores, sensitivities, public)
-    return law.mean(law.errors**exponent)
+    with np.errstate(over="ignore"):  # an error beyond float64 is infinite
+        return law.mean(law.errors**exponent)
 
 
 def expected_regret(mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> Any:  # noqa: ANN401
@@ -119,8 +120,8 @@ class _ErrorLaw:
     """The law of best score − picked score: each candidate's error, and its probability, flat."""
 
     batch: Batch
-    errors: FloatArray
-    probabilities: FloatArray
+    errors: FloatArray = field(repr=False)
+    probabilities: FloatArray = field(repr=False)
 
     @classmethod
     def of(
@@ -134,5 +135,7 @@ class _ErrorLaw:
         return cls(batch, errors, np.asarray(weights.flatten()) if batch.arrow else weights.reshape(-1))
 
     def mean(self, numbers: FloatArray) -> Any:  # noqa: ANN401 - a float, or an array with one for each row
-        """Return the expectation of a function of the pick."""
-        return self.batch.restore_rows(self.batch.total(self.probabilities * numbers))
+        """Return the expectation of a function of the pick. What is impossible counts nothing, were it infinite."""
+        possible = self.probabilities != 0
+        parts = np.multiply(self.probabilities, numbers, out=np.zeros(possible.size), where=possible)
+        return self.batch.restore_rows(self.batch.total(parts))

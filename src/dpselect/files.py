@@ -10,14 +10,17 @@ __all__ = ["sync_directory", "write_atomically"]
 
 
 @contextmanager
-def write_atomically(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
+def write_atomically(path: Path, *, durable: bool = True, private: bool = False) -> Iterator[IO[bytes]]:
     """Give a file to write to, that gets its name only when it is complete and, if ``durable``, on the disk.
 
-    Whatever goes wrong, nothing under the final name changes, and nothing is left behind.
+    Whatever goes wrong, nothing under the final name changes, and nothing is left behind. If ``private``, only its
+    owner can read it, from the first byte on.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with temporary.open("wb") as file:
+        if private:
+            temporary.unlink(missing_ok=True)
+        with open(temporary, "xb" if private else "wb", opener=_open_private if private else None) as file:
             yield file
             file.flush()
             if durable:
@@ -29,6 +32,10 @@ def write_atomically(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]
         raise
     if durable:
         sync_directory(path.parent)
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def sync_directory(path: Path) -> None:

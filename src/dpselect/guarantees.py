@@ -252,6 +252,13 @@ def _common_neighbours(guarantees: Iterable[Guarantee]) -> str:
     )
 
 
+def covers(stronger: str, weaker: str) -> bool:
+    """Tell whether what is promised for one relation of neighbours is promised for another."""
+    if stronger in NESTED and weaker in NESTED:
+        return NESTED.index(stronger) <= NESTED.index(weaker)
+    return stronger == weaker
+
+
 def _theorem_of(guarantees: Iterable[Guarantee], parts: int) -> str:
     for guarantee in guarantees:
         if not guarantee.is_private:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpselect import parameters as check
 from dpselect.candidates import Numbers, read_batch
-from dpselect.guarantees import Guarantee
+from dpselect.guarantees import ANY_SCORES, WITHIN_SENSITIVITIES, Guarantee
 from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms import (
     GEM,
@@ -33,6 +33,7 @@ __all__ = [
     "describe",
     "needs_anchors",
     "public_numbers",
+    "read_pool",
     "takes_anchors",
 ]
 
@@ -174,6 +175,45 @@ def default_pool(
                 Anchored(mechanism=GEM(epsilon=epsilon, tilt=0.0, beta=beta), weight=weight),
             ]
     return tuple(members)
+
+
+def read_pool(pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers | None) -> tuple[Mechanism, ...]:
+    """Return a pool's mechanisms, or the default ones, checked: private within the budget, and with all they need.
+
+    Each must be ε-DP for *all* scores within the sensitivities, since that is what is promised of whichever is
+    chosen. :class:`~dpselect.NoisyMax` with ``monotone=True`` is so only for scores that move in the same
+    direction, and is refused.
+
+    Raises:
+        ValueError: If a member breaks a rule; the message names both.
+
+    Example:
+        >>> import dpselect as dps
+        >>> dps.pools.read_pool([dps.NoisyMax(epsilon=2.0)], 1.0, None)
+        Traceback (most recent call last):
+        ValueError: pool must hold mechanisms that are ε-DP at epsilon = 1: noisy max is not
+    """
+    if pool is None:
+        return default_pool(epsilon, anchors=anchors is not None)
+    members = tuple(pool)
+    if not members:
+        raise ValueError("pool must hold at least one mechanism")
+    for member in members:
+        if not isinstance(member, Mechanism):
+            raise ValueError(f"pool must hold mechanisms, not {type(member).__name__}")
+        promise = member.guarantee
+        if not promise.epsilon <= epsilon or promise.delta > 0:
+            raise ValueError(
+                f"pool must hold mechanisms that are ε-DP at epsilon = {epsilon:g}: {describe(member)} is not"
+            )
+        if promise.neighbours not in {WITHIN_SENSITIVITIES, ANY_SCORES}:
+            raise ValueError(
+                "pool must hold mechanisms that are private for all scores within the sensitivities: "
+                f"{describe(member)} is for {promise.neighbours}"
+            )
+        if needs_anchors(member) and anchors is None:
+            raise ValueError(f"anchors must be given: {describe(member)} needs them")
+    return members
 
 
 def takes_anchors(mechanism: Mechanism) -> bool:

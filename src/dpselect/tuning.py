@@ -26,7 +26,7 @@ from dpselect.evaluation import expected_error
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray
 from dpselect.mechanisms import Mechanism, NoisyMax
-from dpselect.pools import default_pool, describe, needs_anchors, public_numbers
+from dpselect.pools import describe, public_numbers, read_pool
 from dpselect.progress import tracked
 from dpselect.randomness import Randomness
 
@@ -132,6 +132,12 @@ def tune(
         - the pool, the cap, the budgets, sensitivities, anchors and the number of users are public: chosen without
           looking at these scores.
 
+        **Every rerun is another release, and costs tuning_epsilon again**: who tunes until the result pleases has
+        released all the results. Only a rerun with the same key on the same scores and arguments gives the same
+        choice, and so costs nothing: ``randomness=Randomness.keyed(key, "tuning")``, with ``key =
+        secrets.token_bytes(32)`` drawn once and kept secret. If scores have changed since, or an argument, it is a
+        new release, to be paid for again and with a new key.
+
         The choice's law is exact: sums of errors are whole numbers, and the pick is :class:`~dpselect.NoisyMax`'s.
 
     Cost:
@@ -145,10 +151,12 @@ def tune(
         tuning_epsilon: The privacy budget of the choice.
         cap: A public bound on a user's error, or the range of such bounds to look for a good one. Larger errors
             count as the cap. (highest possible score − lowest possible score)^power never cuts off anything.
-        pool: The mechanisms; :func:`~dpselect.pools.default_pool` if absent.
+        pool: The mechanisms, each private for all scores within the sensitivities (``NoisyMax(monotone=True)`` is
+            not); :func:`~dpselect.pools.default_pool` if absent.
         anchors: Public guesses of the scores, for members of the pool that take them.
         power: What to minimise: 2 is the squared error, 1 the regret.
-        randomness: Where the choice's randomness comes from; a fresh secret key if absent.
+        randomness: Where the choice's randomness comes from; a fresh secret key if absent. A key of your own makes
+            the choice repeatable.
         progress: Whether to show a progress bar; ``None`` means on a terminal only.
 
     Example:
@@ -170,7 +178,7 @@ def tune(
     budget, tuning_budget = check.positive("epsilon", epsilon), check.positive("tuning_epsilon", tuning_epsilon)
     caps = _caps(cap)
     exponent = check.positive("power", power)
-    members = _members(pool, budget, anchors)
+    members = read_pool(pool, budget, anchors)
     source = Randomness.given(randomness)
     source.units(1)
     tally = Tally(np.zeros((len(caps), len(members)), dtype=np.int64), fleet.users)
@@ -257,6 +265,10 @@ class Tally(NamedTuple):
     """A row for each cap, a column for each mechanism; in units of cap/UNIT."""
     users: int
 
+    def __repr__(self) -> str:
+        caps, mechanisms = self.sums.shape  # the sums themselves are private
+        return f"Tally({caps} caps, {mechanisms} mechanisms, {self.users} users)"
+
 
 def _caps(cap: float | tuple[float, float]) -> FloatArray:
     """Return the caps to try, from the highest down."""
@@ -322,12 +334,19 @@ def _choice_guarantee(tuning_epsilon: float) -> Guarantee:
 def _whole_guarantee(tuning_epsilon: float, members: Sequence[Mechanism]) -> Guarantee:
     """Return the guarantee of the choice and one pick for each user.
 
-    It must not depend on which mechanism was chosen, since that depends on scores: the pool's largest ε counts.
+    It must not depend on which mechanism was chosen, since that depends on scores: the pool's largest ε counts, and
+    its largest ρ, which may be another member's.
     """
-    pick = max((member.guarantee for member in members), key=lambda guarantee: guarantee.epsilon)
-    whole = Guarantee.compose(
-        *(part.restated(neighbours=ONE_USER_MOVED) for part in (_choice_guarantee(tuning_epsilon), pick))
+    promises = [member.guarantee for member in members]
+    rhos = [promise.rho for promise in promises if promise.rho is not None]
+    pick = Guarantee(
+        epsilon=max(promise.epsilon for promise in promises),
+        rho=max(rhos) if len(rhos) == len(promises) else None,  # absent, it is what follows from ε
+        neighbours=ONE_USER_MOVED,
+        theorem="whichever member of the pool is chosen, it loses no more than the one that loses most",
+        reference="docs/theory/tuning.md",
     )
+    whole = Guarantee.compose(_choice_guarantee(tuning_epsilon).restated(neighbours=ONE_USER_MOVED), pick)
     return replace(
         whole,
         theorem="the losses of the choice and of the user's own pick add up; others' picks see only the choice",
@@ -336,25 +355,6 @@ def _whole_guarantee(tuning_epsilon: float, members: Sequence[Mechanism]) -> Gua
 
 
 # --- The fleet --------------------------------------------------------------------------------------------
-
-
-def _members(pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers | None) -> tuple[Mechanism, ...]:
-    """Return the pool's mechanisms, checked: private within the budget, and with all they need."""
-    if pool is None:
-        return default_pool(epsilon, anchors=anchors is not None)
-    members = tuple(pool)
-    if not members:
-        raise ValueError("pool must hold at least one mechanism")
-    for member in members:
-        if not isinstance(member, Mechanism):
-            raise ValueError(f"pool must hold mechanisms, not {type(member).__name__}")
-        if not member.guarantee.epsilon <= epsilon or member.guarantee.delta > 0:
-            raise ValueError(
-                f"pool must hold mechanisms that are ε-DP at epsilon = {epsilon:g}: {describe(member)} is not"
-            )
-        if needs_anchors(member) and anchors is None:
-            raise ValueError(f"anchors must be given: {describe(member)} needs them")
-    return members
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,20 +79,23 @@ def to_measurement(
     read_batch(np.zeros(widths.size), widths)  # refuses bad sensitivities now, not at the first release
     import opendp.prelude as dp  # noqa: PLC0415 - an extra, and a second to import
 
-    def loss(distance: float) -> float:
-        scaled = guarantee.at_distance(distance)
-        if kind == "pure" or scaled.rho is None:
-            return scaled.epsilon
-        return scaled.rho
-
     return dp.m.make_user_measurement(
         input_domain=dp.vector_domain(dp.atom_domain(T=float, nan=False), size=widths.size),
         input_metric=dp.user_distance(_metric_name(guarantee, widths)),
         output_measure=dp.max_divergence() if kind == "pure" else dp.zero_concentrated_divergence(),
         function=lambda scores: int(pick(scores, widths, **public)),
-        privacy_map=loss,
+        privacy_map=lambda distance: _loss(guarantee.at_distance(distance), kind),
         TO="usize",
     )
+
+
+def _loss(guarantee: Guarantee, kind: MeasureKind) -> float:
+    """Return the number that the measure is about, and never another in its place."""
+    if kind == "pure":
+        return guarantee.epsilon
+    if guarantee.rho is None:
+        raise ValueError("kind must be 'pure' at this distance: no ρ is proven for it")
+    return guarantee.rho
 
 
 def _metric_name(guarantee: Guarantee, widths: NDArray[np.float64]) -> str:

@@ -27,7 +27,7 @@ HALVINGS = 11
 """Steps of the search for a budget: the last multiplies it by 2^(1/1024)."""
 
 
-def total_guarantee(guarantees: Iterable[Guarantee], *, delta: float) -> Guarantee:
+def total_guarantee(guarantees: Iterable[Guarantee], *, delta: float, fixed_beforehand: bool = True) -> Guarantee:
     """Return the guarantee of many picks about the same people together, at a small δ.
 
     The smallest ε of three bounds, each valid by itself:
@@ -37,14 +37,17 @@ def total_guarantee(guarantees: Iterable[Guarantee], *, delta: float) -> Guarant
       range (Gumbel noise) up to about twenty picks;
     - Rényi DP from the sum of all ρ: the best for more picks with Gumbel noise.
 
-    Picks may be chosen with earlier ones in view, as long as the guarantees are fixed beforehand. ``theorem`` of
-    the result says which bound it was. ρ is the sum of all ρ, and can be composed further.
+    Picks may be chosen with earlier ones in view. If their *guarantees* are too (the next ε depends on what came
+    out before, or whether there is a next pick does), say ``fixed_beforehand=False``: then loss distributions are
+    not used, and keeping the result within a cap at every step is a privacy filter; docs/theory/accounting.md.
+    ``theorem`` of the result says which bound it was. ρ is the sum of all ρ, and can be composed further.
 
     Args:
         guarantees: One for each pick, ``[mechanism.guarantee] * 100`` for instance; all about the same
             neighbours, or nested ones.
         delta: The probability that the loss exceeds ε; 0 asks for the sum. Usually far below one in the number of
             people.
+        fixed_beforehand: Whether all guarantees were fixed before the first pick.
 
     Cost:
         Milliseconds to seconds: a Fourier transform for each different guarantee.
@@ -61,7 +64,8 @@ def total_guarantee(guarantees: Iterable[Guarantee], *, delta: float) -> Guarant
         (8.8, 1e-06, 1.25)
 
     References:
-        As :func:`~dpselect.accounting.to_pld`; M. Bun, T. Steinke, Concentrated differential privacy, 2016.
+        As :func:`~dpselect.accounting.to_pld`; M. Bun, T. Steinke, Concentrated differential privacy, 2016;
+        V. Feldman, T. Zrnic, Individual privacy accounting via a Rényi filter, 2021 (guarantees chosen on the way).
     """
     parts = tuple(guarantees)
     check_guarantees(parts)
@@ -69,7 +73,7 @@ def total_guarantee(guarantees: Iterable[Guarantee], *, delta: float) -> Guarant
         check_exportable(guarantee)
         if guarantee.delta > 0:
             raise ValueError(NO_PURE)
-    return _total(Counter(parts), _read_delta(delta))
+    return _total(Counter(parts), _read_delta(delta), fixed=fixed_beforehand)
 
 
 def epsilon_per_pick(total_epsilon: float, *, delta: float, picks: int, noise: Noise) -> float:
@@ -105,7 +109,7 @@ def epsilon_per_pick(total_epsilon: float, *, delta: float, picks: int, noise: N
 
     def fits(epsilon: float) -> bool:
         pick = NoisyMax(epsilon=epsilon, noise=kind).guarantee
-        return _total(Counter({pick: number}), share).epsilon <= target
+        return _total(Counter({pick: number}), share, fixed=True).epsilon <= target
 
     largest = target / number
     while not fits(largest):  # the sum, rounded up, may just miss the target
@@ -124,13 +128,13 @@ def _read_delta(delta: float) -> float:
     return share
 
 
-def _total(counts: Counter[Guarantee], delta: float) -> Guarantee:
+def _total(counts: Counter[Guarantee], delta: float, *, fixed: bool) -> Guarantee:
     simple = compose_counted(counts)
     lossy = Counter({guarantee: count for guarantee, count in counts.items() if guarantee.epsilon > 0})
     if delta == 0 or not lossy:
         return simple
     bounds = {"Rényi DP": _epsilon_by_concentration(lossy, delta)}
-    if delta >= SMALLEST_DELTA:
+    if fixed and delta >= SMALLEST_DELTA:
         bounds["privacy loss distributions"] = _epsilon_by_distributions(lossy, delta)
     way, epsilon = min(bounds.items(), key=lambda bound: bound[1])
     if not epsilon < simple.epsilon * (1 - WORTH_A_DELTA):

@@ -20,7 +20,8 @@ from dpselect.candidates import Numbers
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms import Mechanism, StandardizedNoisyMax, Uniform
-from dpselect.pools import default_pool, describe
+from dpselect.pools import describe, read_pool
+from dpselect.randomness import Randomness
 from dpselect.tuning import fleet_errors, tune
 
 __all__ = ["Advice", "advise"]
@@ -73,6 +74,7 @@ def advise(
     pool: Sequence[Mechanism] | None = None,
     anchors: Numbers | None = None,
     power: float = 2,
+    randomness: Randomness | None = None,
 ) -> Advice:
     r"""Rank mechanisms by their exact expected error, from public knowledge, and say why.
 
@@ -87,7 +89,8 @@ def advise(
     Privacy:
         Free, as long as what goes in is public. A private sample is refused, unless the look is paid for:
         ``prior=PrivateSample(scores, tuning_epsilon=…, cap=…)`` chooses by :func:`dpselect.tuning.tune`, and the
-        advice then carries the guarantee of the whole.
+        advice then carries the guarantee of the whole. **Every rerun of that is another release, and costs
+        tuning_epsilon again**, unless it has the same scores and the same key: see :func:`dpselect.tuning.tune`.
 
     Cost:
         One ``pmf`` for each mechanism and example: about a second for 100 candidates.
@@ -99,9 +102,12 @@ def advise(
         correlation: The expected rank correlation of scores and sensitivities.
         prior: A sample of scores.
         spread: How far scores spread, where only a correlation is stated; the mean sensitivity if absent.
-        pool: The mechanisms to rank; :func:`~dpselect.pools.default_pool` if absent.
+        pool: The mechanisms to rank, each ε-DP at ``epsilon`` for all scores within the sensitivities;
+            :func:`~dpselect.pools.default_pool` if absent.
         anchors: Public guesses of the scores, for mechanisms that take them.
         power: Which error: 2 is the squared error, 1 the regret.
+        randomness: Where the randomness of a paid choice comes from; a fresh secret key if absent. Other advice
+            draws nothing that has to be secret.
 
     Example:
         >>> import numpy as np, dpselect as dps
@@ -117,11 +123,11 @@ def advise(
     """
     budget, exponent = check.positive("epsilon", epsilon), check.positive("power", power)
     widths = read_widths(sensitivities, k)
-    members = default_pool(budget, anchors=anchors is not None) if pool is None else tuple(pool)
-    if not members:
-        raise ValueError("pool must hold at least one mechanism")
+    members = read_pool(pool, budget, anchors)
     if isinstance(prior, PrivateSample):
-        return _paid_advice(prior, widths, budget, members, anchors, exponent)
+        return _paid_advice(prior, widths, budget, members, anchors, exponent, randomness)
+    if randomness is not None:
+        raise ValueError("randomness must come with prior=PrivateSample(…): other advice draws nothing in secret")
     if prior is not None and not isinstance(prior, Public):
         raise ValueError(
             "prior must be Public(scores) or PrivateSample(scores, …): say which, since looking at private scores "
@@ -167,6 +173,7 @@ def _paid_advice(
     members: Sequence[Mechanism],
     anchors: Numbers | None,
     power: float,
+    randomness: Randomness | None,
 ) -> Advice:
     if prior.tuning_epsilon is None or prior.cap is None:
         raise ValueError(
@@ -183,6 +190,7 @@ def _paid_advice(
         pool=members,
         anchors=anchors,
         power=power,
+        randomness=randomness,
         progress=False,
     )
     return Advice(
@@ -190,7 +198,10 @@ def _paid_advice(
         best=tuned.mechanism,
         assumption="the users of the private sample are like those to come",
         reasons=(f"It was chosen privately, for {tuned.users} users, at a cost of ε = {tuned.tuning.epsilon:g}.",),
-        warnings=("The errors behind the choice are private, and not shown.",),
+        warnings=(
+            "The errors behind the choice are private, and not shown.",
+            "Asking again is another release, and costs as much again, unless with the same scores and key.",
+        ),
         guarantee=tuned.guarantee,
     )
 

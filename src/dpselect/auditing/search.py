@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 import dpselect.parameters as check
 from dpselect.auditing.losses import ACCURACY, FloatArray, certain_losses
 from dpselect.candidates import read_batch
+from dpselect.guarantees import SAME_DIRECTION
 from dpselect.mechanisms.protocol import Mechanism
 from dpselect.progress import tracked
 
@@ -96,12 +97,17 @@ def audit(
     knows any mechanism. A loss above the claim proves that the mechanism is not ε-DP, with the witness at hand;
     none found is evidence only as far as the loss found comes near the claim.
 
+    *Neighbours* are those of ``mechanism.guarantee``: scores within the sensitivities, all moved in the same
+    direction if it says so. Some guarantees say more, that any two score vectors will do (randomised response):
+    they too are searched within the sensitivities only.
+
     Args:
         mechanism: Any object with a ``pmf`` and a ``guarantee``.
         sensitivities: One for each candidate; the number of candidates is the length.
         claim: The ε to compare with. Unless given: the guarantee's, or, where there is none, the mechanism's field
             ``epsilon``.
-        monotone: Whether neighbours move all scores in the same direction; ``None`` asks the mechanism.
+        monotone: Whether neighbours move all scores in the same direction; ``None`` asks the mechanism's
+            guarantee.
         restarts: How many ascents run, side by side.
         sweeps: How many times each of them goes over all candidates at most.
         seed: Of the search's random numbers; the same seed finds the same pair.
@@ -130,7 +136,8 @@ def audit(
         raise ValueError("sensitivities must be one number for each of at least two candidates")
     read_batch(np.zeros(widths.size), widths)
     asked = _claim_of(mechanism) if claim is None else check.positive("claim", claim)
-    one_way = bool(getattr(mechanism, "monotone", False)) if monotone is None else check.flag("monotone", monotone)
+    promised = mechanism.guarantee.neighbours == SAME_DIRECTION
+    one_way = promised if monotone is None else check.flag("monotone", monotone)
     steps = check.count("sweeps", sweeps)
     random = np.random.default_rng(check.count("seed", seed, least=0))
     search = _Search(mechanism, widths, public, random, one_way=one_way)

@@ -5,7 +5,6 @@ keeps others waiting, and how errors are told.
 """
 
 import os
-import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -129,7 +128,7 @@ class Postgres:
         except ModuleNotFoundError:
             raise DatabaseError("a budget in PostgreSQL needs psycopg: pip install 'dpselect[postgres]'") from None
         self._failed = psycopg.Error
-        self._name = re.sub(r"//[^@/]*@", "//", url)  # never a password in a message
+        self._name = _shown(url)
         with self._errors():
             self._connection = psycopg.connect(url, autocommit=True, connect_timeout=int(PATIENCE))
             self._connection.execute(f"SET lock_timeout = '{int(PATIENCE)}s'")
@@ -158,6 +157,27 @@ class Postgres:
         except self._failed as error:
             [line, *_] = str(error).strip().splitlines() or [type(error).__name__]
             raise DatabaseError(f"the budget at {self._name!r} cannot be used: {line}") from None
+
+
+def _shown(url: str) -> str:
+    """Return the host and the database of a URL: nothing else of it gets into a message.
+
+    Raises:
+        ValueError: If it cannot be read, or only so that a part of a password may be taken for something else.
+    """
+    import psycopg  # noqa: PLC0415 - an extra
+    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
+
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error:
+        parts = {"host": "@"}
+    host, port, database = (str(parts.get(name) or "") for name in ("host", "port", "dbname"))
+    if "@" in host + database or (port and not port.replace(",", "").isdigit()):
+        raise DatabaseError(
+            "the URL of the budget cannot be read: in a password write @ : / ? # % as %40 %3A %2F %3F %23 %25"
+        )
+    return f"{host}/{database}"
 
 
 def open_postgres(url: str) -> Postgres:

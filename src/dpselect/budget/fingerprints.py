@@ -14,8 +14,8 @@ def fingerprint_files(files: Iterable[Path], settings: Mapping[str, object]) -> 
     """Return a fingerprint of the contents of files and of settings: 32 hexadecimal digits.
 
     Names and places of files do not count, their order does. Two inputs with one fingerprint are the same inputs
-    but for a chance of about 2⁻¹²⁸. It is a hash of private data: of little use to who does not have them, but able
-    to confirm a guess of *all* of them, so keep the ledger as you would keep any internal record.
+    but for a chance of about 2⁻¹²⁸. It is a hash of private data, and can confirm a guess of them: keep it to
+    yourself. The ledger does not store it, but a hash of it under a secret.
 
     Example:
         >>> first = fingerprint_files([], {"mechanism": "GEM(epsilon=1.0)"})

@@ -3,13 +3,17 @@
 import hashlib
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
-from dpselect.files import write_atomically
+from dpselect.files import sync_directory, write_atomically
 
 __all__ = ["KeyStore"]
 
 KEY_BYTES = 32
+
+SECRET = "fingerprints"  # noqa: S105 - its name
+"""The name of the one key that belongs to no release."""
 
 
 class KeyStore:
@@ -27,10 +31,22 @@ class KeyStore:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         identifier = secrets.token_hex(16)
         key = secrets.token_bytes(KEY_BYTES)
-        with write_atomically(self._path(identifier)) as file:
-            os.fchmod(file.fileno(), 0o600)
+        with write_atomically(self._path(identifier), private=True) as file:
             file.write(f"{key.hex()} {_checksum(key)}\n".encode("ascii"))
         return identifier
+
+    def make_secret(self) -> None:
+        """Make the secret of fingerprints, if there is none; of several processes the first one's is kept."""
+        if not self._path(SECRET).exists():
+            identifier = self.new()
+            with suppress(FileExistsError):
+                os.link(self._path(identifier), self._path(SECRET))
+            sync_directory(self._directory)
+            self.forget(identifier)
+
+    def secret(self) -> bytes:
+        """Return the secret of fingerprints: without it nobody can tell whether a guess of the inputs is right."""
+        return self.get(SECRET)
 
     def get(self, identifier: str) -> bytes:
         """Return a key.
@@ -43,8 +59,12 @@ class KeyStore:
             others = path.stat().st_mode & 0o077
         except FileNotFoundError:
             raise ValueError(
-                f"the key {identifier} is not in {self._directory.name!r}: without it the release cannot be "
-                "computed again; restore it, or charge a new release"
+                f"the key {identifier} is not in {self._directory.name!r}: without it "
+                + (
+                    "no release can be recognised; restore it"
+                    if identifier == SECRET
+                    else "the release cannot be computed again; restore it, or charge a new release"
+                )
             ) from None
         if os.name == "posix" and others:
             raise ValueError(f"the key {identifier} must be readable by its owner only: chmod 600")

@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self
 import dpselect.parameters as check
 from dpselect.budget.databases import Database, DatabaseError, open_postgres, open_sqlite
 from dpselect.budget.keys import KeyStore
-from dpselect.guarantees import Guarantee, compose_counted
+from dpselect.guarantees import WITHIN_SENSITIVITIES, Guarantee, compose_counted, covers
 
 __all__ = [
     "BudgetError",
@@ -37,7 +37,7 @@ TABLES = (
     "CREATE TABLE IF NOT EXISTS ledger (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     """CREATE TABLE IF NOT EXISTS populations (
         name TEXT PRIMARY KEY, epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
-        made TEXT NOT NULL, releases INTEGER NOT NULL, head TEXT NOT NULL)""",
+        neighbours TEXT NOT NULL, made TEXT NOT NULL, releases INTEGER NOT NULL, head TEXT NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS releases (
         population TEXT NOT NULL REFERENCES populations (name), number INTEGER NOT NULL, name TEXT NOT NULL,
         fingerprint TEXT NOT NULL, mechanism TEXT NOT NULL, guarantee TEXT NOT NULL,
@@ -101,6 +101,8 @@ class Statement:
     population: str
     epsilon_cap: float
     delta_cap: float
+    neighbours: str
+    """Which scores count as neighbours: for those the cap is meant, and releases must promise no less."""
     spent: Guarantee | None
     """All releases together; ``None`` if there are none."""
     releases: tuple[Release, ...]
@@ -114,10 +116,10 @@ class Statement:
 class Ledger:
     """Budgets of populations, in a SQLite file or a PostgreSQL database.
 
-    ε, δ and ρ of all releases about one population are composed by :meth:`dpselect.Guarantee.compose`, or, if the
-    cap allows a δ, by :func:`dpselect.accounting.total_guarantee`. A release is one pick for each unit, charged
-    once: right if a person's data move the scores of one unit only. If of several, say of how many
-    (``units_per_person``).
+    The ε of all releases about one population add up; if the cap allows a δ, the sum of their ρ may do as well,
+    converted to ε. That holds also where each release is chosen with earlier ones in view: a ledger is a privacy
+    filter (docs/theory/accounting.md). A release is one pick for each unit, charged once: right if a person's data
+    move the scores of one unit only. If of several, say of how many (``units_per_person``).
 
     Privacy:
         At no time does the ledger hold a release that would exceed the cap, whatever crashes and whoever races;
@@ -171,6 +173,7 @@ class Ledger:
 
     def _prepare(self, *, create: bool) -> None:
         if create:
+            self.keys.make_secret()
             with self._database.transaction():
                 for statement in TABLES:
                     self._database.execute(statement)
@@ -200,24 +203,36 @@ class Ledger:
 
     # --- Populations ---------------------------------------------------------------------------------------
 
-    def add_population(self, name: str, *, epsilon: float, delta: float = 0.0) -> None:
-        """Add a population with a cap. Adding it again with the same cap changes nothing."""
+    def add_population(
+        self, name: str, *, epsilon: float, delta: float = 0.0, neighbours: str = WITHIN_SENSITIVITIES
+    ) -> None:
+        """Add a population with a cap. Adding it again with the same cap changes nothing.
+
+        ``neighbours`` is the relation that the cap is for, in the words of :attr:`dpselect.Guarantee.neighbours`.
+        Releases that promise less, such as for scores that all move in one direction, are refused.
+        """
         if not isinstance(name, str) or not name:
             raise ValueError("name must be a text that is not empty")
         cap = check.positive("epsilon", epsilon)
         share = check.share("delta", delta)
         if share == 1:
             raise ValueError("delta must be below 1: at 1 nothing is promised")
-        head = _head("", [name, cap, share])
+        if not isinstance(neighbours, str) or not neighbours:
+            raise ValueError("neighbours must say in words which datasets are neighbours")
+        head = _head("", [name, cap, share, neighbours])
         with self._database.transaction():
             self._database.execute(
-                "INSERT INTO populations (name, epsilon, delta, made, releases, head) VALUES (?, ?, ?, ?, 0, ?) "
-                "ON CONFLICT (name) DO NOTHING",
-                *(name, cap, share, _now(), head),
+                "INSERT INTO populations (name, epsilon, delta, neighbours, made, releases, head) "
+                "VALUES (?, ?, ?, ?, ?, 0, ?) ON CONFLICT (name) DO NOTHING",
+                *(name, cap, share, neighbours, _now(), head),
             )
-            [stored] = self._database.execute("SELECT epsilon, delta FROM populations WHERE name = ?", name)
-        if stored != (cap, share):
-            raise BudgetError(f"{name!r} is there already, with a cap of ε = {stored[0]:g}, δ = {stored[1]:g}")
+            [stored] = self._database.execute(
+                "SELECT epsilon, delta, neighbours FROM populations WHERE name = ?", name
+            )
+        if stored != (cap, share, neighbours):
+            raise BudgetError(
+                f"{name!r} is there already, with a cap of ε = {stored[0]:g}, δ = {stored[1]:g} for {stored[2]}"
+            )
 
     def populations(self) -> list[str]:
         """Return the names of all populations."""
@@ -248,7 +263,8 @@ class Ledger:
             population: Whose data are used.
             release: The release's name, your own, such as a date. The same name stands for the same release.
             mechanism: The mechanism, whose guarantee is charged.
-            fingerprint: Tells inputs apart, such as :func:`fingerprint_files` returns.
+            fingerprint: Tells inputs apart, such as :func:`fingerprint_files` returns. What is stored is a hash of
+                it under a secret that is kept with the keys.
             units_per_person: How many units' scores one person's data can move.
             who: Who releases; by default the user of this process.
             what: What it is for, in words.
@@ -295,9 +311,14 @@ class Ledger:
             _refuse_excess(statement, asked)
         return paid
 
-    @staticmethod
     def _ask(
-        release: str, mechanism: Guaranteed, fingerprint: str, units_per_person: int, who: str | None, what: str
+        self,
+        release: str,
+        mechanism: Guaranteed,
+        fingerprint: str,
+        units_per_person: int,
+        who: str | None,
+        what: str,
     ) -> Release:
         for name, value in (("release", release), ("fingerprint", fingerprint)):
             if not isinstance(value, str) or not value:
@@ -306,7 +327,7 @@ class Ledger:
             raise BudgetError(f"{release!r} is refused: {type(mechanism).__name__} has no guarantee")
         return Release(
             name=release,
-            fingerprint=fingerprint,
+            fingerprint=_keyed(fingerprint, self.keys.secret()),
             mechanism=repr(mechanism),
             guarantee=mechanism.guarantee,
             units_per_person=check.count("units_per_person", units_per_person),
@@ -318,13 +339,13 @@ class Ledger:
 
     def _read(self, population: str, lock: str) -> Statement:
         """Return the state of a population, checked; ``lock`` makes other chargers wait."""
-        query = f"SELECT epsilon, delta, releases, head FROM populations WHERE name = ?{lock}"  # noqa: S608 - ours
-        rows = self._database.execute(query, population)
+        query = "SELECT epsilon, delta, neighbours, releases, head FROM populations WHERE name = ?"
+        rows = self._database.execute(query + lock, population)
         if not rows:
             raise BudgetError(f"there is no population {population!r} in this budget")
-        [(epsilon, delta, count, last)] = rows
+        [(epsilon, delta, neighbours, count, last)] = rows
         query = f"SELECT {COLUMNS}, head FROM releases WHERE population = ? ORDER BY number"  # noqa: S608 - ours
-        head = _head("", [population, epsilon, delta])
+        head = _head("", [population, epsilon, delta, neighbours])
         releases = []
         for *values, stored in self._database.execute(query, population):
             head = _head(head, values)
@@ -339,6 +360,7 @@ class Ledger:
             population=population,
             epsilon_cap=epsilon,
             delta_cap=delta,
+            neighbours=neighbours,
             spent=_total(releases, delta),
             releases=tuple(releases),
         )
@@ -346,7 +368,8 @@ class Ledger:
     def _write(self, statement: Statement, release: Release) -> None:
         values = _values(release)
         number = len(statement.releases)
-        before = _head("", [statement.population, statement.epsilon_cap, statement.delta_cap])
+        start = [statement.population, statement.epsilon_cap, statement.delta_cap, statement.neighbours]
+        before = _head("", start)
         for earlier in statement.releases:
             before = _head(before, _values(earlier))
         head = _head(before, values)
@@ -375,8 +398,18 @@ def _find(statement: Statement, asked: Release) -> Release | None:
 
 
 def _refuse_excess(statement: Statement, asked: Release) -> None:
+    if not covers(asked.guarantee.neighbours, statement.neighbours):
+        raise BudgetError(
+            f"{asked.name!r} is refused: the cap of {statement.population!r} is for {statement.neighbours}, and "
+            f"{asked.mechanism} promises something else, for {asked.guarantee.neighbours}"
+        )
     total = _total([*statement.releases, asked], statement.delta_cap)
     epsilon = math.inf if total is None else total.epsilon
+    if total is not None and total.delta > statement.delta_cap:
+        raise BudgetExhaustedError(
+            f"{asked.name!r} is refused: it has δ = {total.delta:.6g}, and the cap of {statement.population!r} is "
+            f"{statement.delta_cap:.6g}"
+        )
     if epsilon > statement.epsilon_cap * (1 + SLACK):
         raise BudgetExhaustedError(
             f"{asked.name!r} is refused: with it {statement.population!r} would have spent ε = {epsilon:.6g}, and "
@@ -394,7 +427,7 @@ def _total(releases: Iterable[Release], delta: float) -> Guarantee | None:
         return compose_counted(counts)
     from dpselect.accounting import total_guarantee  # noqa: PLC0415 - an extra, and slow to import
 
-    return total_guarantee(counts.elements(), delta=delta)
+    return total_guarantee(counts.elements(), delta=delta, fixed_beforehand=False)
 
 
 def _values(release: Release) -> list[Any]:
@@ -405,6 +438,12 @@ def _values(release: Release) -> list[Any]:
 def _release(values: list[Any]) -> Release:
     fields = dict(zip(COLUMNS.split(", "), values, strict=True))
     return Release(**fields | {"guarantee": Guarantee(**json.loads(fields["guarantee"]))})
+
+
+def _keyed(fingerprint: str, secret: bytes) -> str:
+    """Return what the ledger stores: who has it, but not the secret, cannot try guesses of the inputs."""
+    hashed = hashlib.blake2b(fingerprint.encode(), key=secret, digest_size=16, person=b"dpselect inputs")
+    return hashed.hexdigest()
 
 
 def _head(before: str, values: list[Any]) -> str:

@@ -92,7 +92,11 @@ def _add_select(commands: Any) -> None:  # noqa: ANN401 - argparse's own
     _add_output(parser, "picks")
     keys = parser.add_argument_group("randomness (by default a fresh key, forgotten when the job is done)")
     keys.add_argument(
-        "--key-file", type=Path, metavar="FILE", help="a secret key of this release; made if there is none"
+        "--key-file",
+        type=Path,
+        metavar="FILE",
+        help="a secret key of one release, made if there is none; with other scores, another epsilon or mechanism "
+        "it must be another one, or noise is used twice (nothing checks that, unlike with --budget)",
     )
     budget = parser.add_argument_group("budget (the release is paid for before it is written; see dpselect budget)")
     budget.add_argument("--budget", metavar="LEDGER", help="a file, or a URL like postgresql://host/name")
@@ -126,6 +130,13 @@ def _add_budget(commands: Any) -> None:  # noqa: ANN401 - argparse's own
     create.add_argument("--population", required=True, metavar="NAME")
     create.add_argument("--epsilon", type=float, required=True, help="the cap of all releases together")
     create.add_argument("--delta", type=float, default=0.0, help="the δ they may have together (default: 0)")
+    create.add_argument(
+        "--neighbours",
+        choices=["any", "within", "same-direction"],
+        default="within",
+        help="for which pairs of scores: any two, those within the sensitivities (default), or only those of them "
+        "that all move in the same direction; releases that promise less are refused",
+    )
     show = _command(actions, "show", "Show what was released, by whom, when, at which price, and what is left.")
     show.add_argument("ledger", help="a file, or a URL like postgresql://host/name")
     show.add_argument("--population", metavar="NAME", help="(default: all)")

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpselect.cli.inputs import file_state
 from dpselect.cli.progress import Progress
 from dpselect.engines.arrow import PROBLEM
 from dpselect.engines.jobs import Job
@@ -31,7 +32,7 @@ def describe_files(options: argparse.Namespace, sources: list[Path]) -> dict[str
     shown = ["command", "unit", "candidate", "score", "sensitivity", "offset", "anchor", "by_position"]
     shown += ["on_bad_unit", "epsilon", "mechanism", "parameter", "batch_candidates"]
     files = [*sources, *([options.candidates] if options.candidates else [])]
-    states = [[str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns] for p in files]
+    states = [[str(p.resolve()), *file_state(p)] for p in files]
     settings = {name: getattr(options, name) for name in shown}
     key = getattr(options, "key_file", None)
     settings |= {"files": states, "key_file": str(key) if key else None}

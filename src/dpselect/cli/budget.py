@@ -6,15 +6,21 @@ from typing import Any
 
 from dpselect.budget import Ledger, Statement
 from dpselect.cli.batches import report
+from dpselect.guarantees import ANY_SCORES, SAME_DIRECTION, WITHIN_SENSITIVITIES
 
 __all__ = ["run"]
+
+RELATIONS = {"any": ANY_SCORES, "within": WITHIN_SENSITIVITIES, "same-direction": SAME_DIRECTION}
 
 
 def run(options: argparse.Namespace) -> None:
     """Create a population, or show some."""
     if options.action == "create":
         with Ledger.create(options.ledger, keys=options.keys) as ledger:
-            ledger.add_population(options.population, epsilon=options.epsilon, delta=options.delta)
+            relation = RELATIONS[options.neighbours]
+            ledger.add_population(
+                options.population, epsilon=options.epsilon, delta=options.delta, neighbours=relation
+            )
             statement = ledger.statement(options.population)
         report(options, _facts(statement), _lines(statement))
         return
@@ -38,6 +44,7 @@ def _facts(statement: Statement) -> dict[str, Any]:
         "population": statement.population,
         "epsilon_cap": statement.epsilon_cap,
         "delta_cap": statement.delta_cap,
+        "neighbours": statement.neighbours,
         "epsilon_spent": statement.epsilon_spent,
         "releases": releases,
     }
@@ -47,6 +54,7 @@ def _lines(statement: Statement) -> list[str]:
     cap = f"ε = {statement.epsilon_spent:g} of {statement.epsilon_cap:g}"
     share = f" at δ = {statement.delta_cap:g}" if statement.delta_cap else ""
     lines = [f"{statement.population}: {cap} is spent{share}, in {len(statement.releases)} releases"]
+    lines.append(f"  for {statement.neighbours}")
     for release in statement.releases:
         times = f" × {release.units_per_person}" if release.units_per_person > 1 else ""
         what = f": {release.what}" if release.what else ""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from dpselect.cli.batches import describe_files, report
+from dpselect.cli.inputs import Inputs
 from dpselect.cli.payment import Account, read_key
 from dpselect.cli.progress import Progress
 from dpselect.cli.tables import UsageError, make_layout, parse_numbers
@@ -28,12 +29,13 @@ def run(options: argparse.Namespace, mechanism: Mechanism) -> None:
     """Pick, pay, publish, report."""
     if options.by_position or options.offset or options.anchor or options.on_bad_unit == "skip":
         raise UsageError("--one goes with neither --by-position, --offset, --anchor nor --on-bad-unit=skip")
+    inputs = Inputs(options)
     kind = table_format(options.input, options.format)
     files = table_files(options.input, kind)
     table = Candidates(files, kind, options)
     started = time.monotonic()
     with ExitStack() as stack:
-        account = Account(options, files, mechanism, stack) if options.budget else None
+        account = Account(options, inputs, mechanism, stack) if options.budget else None
         output = options.output
         if output is None:
             output = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpselect-"))) / "output.csv"
@@ -59,6 +61,7 @@ def run(options: argparse.Namespace, mechanism: Mechanism) -> None:
             count = account.pay_for(job, compute)
         else:
             count = compute(job.key() if options.key_file is None else read_key(options.key_file))
+            inputs.check_unchanged()
         job.publish(pa.schema([(table.layout.pick_name, table.pick_type)]))
         if options.output is None:
             copy_to_stdout(job.output)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dpselect.budget import BudgetError, Ledger, fingerprint_files
+from dpselect.cli.inputs import Inputs
 from dpselect.cli.tables import UsageError
 from dpselect.engines.jobs import Job
 from dpselect.mechanisms.protocol import Mechanism
@@ -35,11 +36,9 @@ class Account:
     costs nothing. Whether the budget suffices is looked up before the work, and decided by the charge.
     """
 
-    def __init__(
-        self, options: argparse.Namespace, sources: list[Path], mechanism: Mechanism, stack: ExitStack
-    ) -> None:
+    def __init__(self, options: argparse.Namespace, inputs: Inputs, mechanism: Mechanism, stack: ExitStack) -> None:
+        self._inputs = inputs
         self._ledger = stack.enter_context(Ledger.open(options.budget, keys=options.keys))
-        files = [*sources, *([options.candidates] if options.candidates else [])]
         columns = (
             "unit",
             "candidate",
@@ -51,7 +50,8 @@ class Account:
             "on_bad_unit",
             "one",
         )
-        fingerprint = fingerprint_files(files, {name: getattr(options, name) for name in columns})
+        settings = {name: getattr(options, name) for name in columns} | {"readings": inputs.readings}
+        fingerprint = fingerprint_files(inputs.files, settings)
         self._release = (options.population, options.release, mechanism)
         self._terms = {"fingerprint": fingerprint, "units_per_person": options.units_per_person}
         self._what = options.what
@@ -63,6 +63,7 @@ class Account:
         while True:
             key_id = job.key_id(self._ledger.keys.new, required)
             result = compute(self._ledger.keys.get(key_id))
+            self._inputs.check_unchanged()
             try:
                 self._paid = self._ledger.charge(*self._release, **self._terms, what=self._what, key_id=key_id)
             except BudgetError:  # others have spent it meanwhile: nothing unpaid may stay

@@ -6,6 +6,7 @@ from typing import Any
 
 from dpselect.cli import one
 from dpselect.cli.batches import Run, report
+from dpselect.cli.inputs import Inputs
 from dpselect.cli.payment import Account, check_budget_options, read_key
 from dpselect.cli.tables import make_mechanism, open_tables
 from dpselect.engines.arrow import PROBLEM, Selector
@@ -22,10 +23,11 @@ def run(options: argparse.Namespace) -> None:
         one.run(options, mechanism)
         return
     scratch = None if options.output is None else options.output.resolve().parent
+    inputs = Inputs(options)
     with ExitStack() as stack:
         source, layout = open_tables(options, scratch)
         layout.check_schema(source.schema)
-        account = Account(options, source.files, mechanism, stack) if options.budget else None
+        account = Account(options, inputs, mechanism, stack) if options.budget else None
         job = Run(options, source, layout, stack)
 
         def compute(key: bytes) -> Selector:
@@ -44,6 +46,7 @@ def run(options: argparse.Namespace) -> None:
             selector = account.pay_for(job.job, compute)
         else:
             selector = compute(job.job.key() if options.key_file is None else read_key(options.key_file))
+            inputs.check_unchanged()
         job.publish(selector.schema(source.schema))
         facts = job.summary() | {"mechanism": repr(mechanism), "epsilon": mechanism.guarantee.epsilon}
         if account is not None:

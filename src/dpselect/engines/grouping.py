@@ -16,11 +16,19 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from dpselect.engines.layout import is_identifier, is_number
-from dpselect.engines.sources import BATCH_CANDIDATES, ArrowSource, Located, ParquetSource
+from dpselect.engines.sources import BATCH_CANDIDATES, ArrowSource, Located, ParquetSource, Source
 
-__all__ = ["LongSource", "open_csv", "read_table"]
+__all__ = ["LongSource", "csv_delimiter", "open_csv", "read_table"]
 
 MEMORY = "1GB"
+
+PARQUET_ROWS = 1 << 18
+"""Rows of a Parquet file that are handed to DuckDB at once."""
+
+
+def csv_delimiter(path: Path) -> str:
+    """Return what stands between fields, as the name of a file says."""
+    return "\t" if ".tsv" in path.suffixes else ","
 
 
 def open_csv(path: Path, columns: list[str] | None = None) -> Any:  # noqa: ANN401 - an Arrow reader
@@ -44,7 +52,7 @@ def open_csv(path: Path, columns: list[str] | None = None) -> Any:  # noqa: ANN4
         except pa.ArrowException:  # it may quote what it cannot read
             raise ValueError(told) from None
 
-    delimiter = "\t" if ".tsv" in path.suffixes else ","
+    delimiter = csv_delimiter(path)
     try:
         with pa.input_stream(str(path)) as head:
             lenient = pa.csv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda _: "skip")
@@ -164,8 +172,9 @@ class LongSource:
                 "preserve_insertion_order": False,
             }
             connection = duckdb.connect(":memory:", config=settings)
+            rows = None
             try:
-                rows, table = self._relation(connection)
+                rows, table = self._relation(connection)  # the rows must live until all are sorted
                 unit, candidate, *numbers = map(_quoted, (self._unit, self._candidate, *self._numbers))
                 casts = ", ".join(f"try_cast({name} AS DOUBLE) AS {name}" for name in numbers)
                 query = f"SELECT {unit}, {candidate}, {casts} FROM {table} ORDER BY {unit} NULLS LAST, {candidate}"  # noqa: S608 - quoted names
@@ -187,18 +196,22 @@ class LongSource:
         return [self.schema.field(0).type, *(self.schema.field(n).type.value_type for n in self.schema.names[1:])]
 
     def _relation(self, connection: Any) -> tuple[Any, str]:  # noqa: ANN401 - whatever holds the rows
-        """Return what must be kept alive, and the name of the table in SQL."""
+        """Return what must be kept alive, and the name of the table in SQL.
+
+        DuckDB is given rows and no paths: it would read ``*``, ``?`` and ``[`` in them as patterns for other
+        files, and ``user=zoe/`` as a column.
+        """
         names = [self._unit, self._candidate, *self._numbers]
-        if self._kind == "parquet":
-            paths = ", ".join("'" + str(path).replace("'", "''") + "'" for path in self.files)
-            self._read = ParquetSource(self.files).total or 0
-            return None, f"read_parquet([{paths}])"
         if self._kind == "csv":
             reader = open_csv(self.files[0], names)
             batches, schema = iter(reader), reader.schema
         else:
-            source = ArrowSource(self.files[0])
-            batches = (located.batch for located in source.batches(names))
+            source: Source = (
+                ParquetSource(self.files, batch_candidates=PARQUET_ROWS)
+                if self._kind == "parquet"
+                else ArrowSource(self.files[0])
+            )
+            batches = (located.batch.select(names) for located in source.batches(names))
             schema = pa.schema([source.schema.field(name) for name in names])
         self._read = 0
         counted = pa.RecordBatchReader.from_batches(schema, self._counting(batches))

@@ -5,12 +5,14 @@ is kept elsewhere, and one file of results for each batch. Streams are addressed
 fit together. The output appears under its name when everything is there, and then the directory goes.
 """
 
+import errno
 import hashlib
 import io
 import json
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +24,8 @@ from dpselect.engines.outputs import output_format, write_rows
 from dpselect.files import write_atomically
 
 __all__ = ["Job", "JobConflictError"]
+
+NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
 
 class JobConflictError(ValueError):
@@ -42,7 +46,8 @@ class Job:
 
     def __enter__(self) -> Self:
         self.directory.mkdir(mode=0o700, exist_ok=True)
-        self._lock = os.open(self.directory / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        _refuse_foreign(self.directory, os.lstat(self.directory))
+        self._lock = os.open(self.directory / "lock", os.O_CREAT | os.O_RDWR | NO_LINKS, 0o600)
         if not _lock(self._lock):
             os.close(self._lock)
             raise JobConflictError(f"another process is writing {self.output.name!r}")
@@ -55,7 +60,7 @@ class Job:
                 f"an unfinished job for {self.output.name!r} had other inputs or options: "
                 "run it with the same ones, or give it up with --restart"
             )
-        with write_atomically(stored) as file:
+        with write_atomically(stored, private=True) as file:
             file.write(json.dumps(self.description, indent=1).encode())
         self._parts = self._find_parts()
         return self
@@ -70,10 +75,16 @@ class Job:
         """Return the job's own key: a fresh one, kept until the job is done so that it can be resumed."""
         path = self.directory / "key"
         if not path.exists():
-            with write_atomically(path) as file:
-                os.fchmod(file.fileno(), 0o600)
+            with write_atomically(path, private=True) as file:
                 file.write(secrets.token_bytes(32))
-        return path.read_bytes()
+        try:
+            with os.fdopen(os.open(path, os.O_RDONLY | NO_LINKS), "rb") as file:
+                _refuse_foreign(path, os.fstat(file.fileno()))
+                return file.read()
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise JobConflictError(f"{path.name!r} in {self.directory.name!r} must not be a link") from None
+            raise
 
     def key_id(self, suggested: Callable[[], str], required: str | None) -> str:
         """Return the identifier of a key kept elsewhere: the job's, a suggested one, or one that is required.
@@ -85,7 +96,7 @@ class Job:
         wanted = required or known or suggested()
         if wanted != known:
             self.forget_parts()
-            with write_atomically(path) as file:
+            with write_atomically(path, private=True) as file:
                 file.write(wanted.encode("ascii"))
         return wanted
 
@@ -115,7 +126,7 @@ class Job:
         content = io.BytesIO()
         write_rows([batch], batch.schema, "arrow", content)
         path = self.directory / _part_name(len(self._parts), content.getvalue())
-        with write_atomically(path, durable=False) as file:
+        with write_atomically(path, durable=False, private=True) as file:
             file.write(content.getbuffer())
         self._parts.append(path)
 
@@ -137,6 +148,17 @@ class Job:
         with write_atomically(self.output) as file:
             write_rows(map(shape, self.results()), schema, output_format(self.output), file)
         shutil.rmtree(self.directory)
+
+
+def _refuse_foreign(path: Path, state: os.stat_result) -> None:
+    """Refuse what others have put there, with a key of theirs, or could read."""
+    if os.name != "posix":
+        return
+    if stat.S_ISLNK(state.st_mode) or state.st_uid != os.geteuid() or state.st_mode & 0o077:
+        raise JobConflictError(
+            f"{path.name!r} is there, and not yours alone: it must belong to you, be no link, and be readable by "
+            "its owner only. Remove it"
+        )
 
 
 def _part_name(number: int, content: bytes) -> str:

@@ -47,6 +47,10 @@ class Rows(NamedTuple):
     sensitivities: Any
     public: dict[str, Any]
 
+    def __repr__(self) -> str:
+        # Scores are private.
+        return f"Rows({self.bounds.size - 1} units, {self.bounds[-1] - self.bounds[0]} candidates)"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:

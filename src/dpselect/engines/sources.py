@@ -34,6 +34,9 @@ FORMATS = {
     ".txt": "csv",
 }
 
+COMPRESSED = {".gz", ".zst", ".bz2", ".lz4"}
+"""Endings of names that Arrow takes for compressed text."""
+
 
 class Located(NamedTuple):
     """A batch, and where it is from."""
@@ -73,7 +76,7 @@ def table_format(path: Path, named: str | None = None) -> str:
         return named
     if path.is_dir():
         return "parquet"
-    suffixes = [suffix for suffix in path.suffixes if suffix not in {".gz", ".zst", ".bz2", ".lz4"}]
+    suffixes = [suffix for suffix in path.suffixes if suffix not in COMPRESSED]
     if suffixes and suffixes[-1].lower() in FORMATS:
         return FORMATS[suffixes[-1].lower()]
     raise ValueError(f"cannot tell the format of {path.name!r}: name it, as csv, parquet or arrow")

@@ -162,18 +162,30 @@ def _collected(frame: "DataFrame") -> list[Any]:
     return [pickle.loads(bytes(row["state"])) for row in frame.collect()]  # noqa: S301 - what our own tasks wrote
 
 
-def fingerprint(frame: "DataFrame") -> str:
-    """Return a fingerprint of a frame's rows, whatever their order and partitions: 32 hexadecimal digits.
+def fingerprint(frame: "DataFrame", layout: Layout | None = None) -> str:
+    """Return a fingerprint of what is picked from: a frame's rows, in any order and partitions, and the layout.
 
-    For :meth:`dpselect.budget.Ledger.charge`. It reads the whole frame once: a sum of hashes of all rows.
+    For :meth:`dpselect.budget.Ledger.charge`: 32 hexadecimal digits. Give it the layout that :func:`select` gets:
+    with the columns of another, the same rows are another release. It reads the whole frame once, for a sum of
+    hashes of all rows. If what is behind the frame may change between that and the picks, or its rows are not the
+    same every time they are computed, ``frame.persist()`` is not enough (lost blocks are computed again): use
+    ``frame.checkpoint()``, or write it down first.
     """
     from pyspark.sql import functions as f  # noqa: PLC0415 - an extra
 
     row = f.sha2(f.to_json(f.struct("*"), {"ignoreNullFields": "false"}), 256)
     halves = [f.conv(f.substring(row, start, 15), 16, 10).cast("decimal(20,0)") for start in (1, 16)]
     [total] = frame.agg(f.count("*"), *map(f.sum, halves)).collect()
-    content = f"{frame.schema.json()} {tuple(map(str, total))}"
-    return hashlib.blake2b(content.encode(), digest_size=16, person=b"dpselect frame").hexdigest()
+    columns = layout or Layout()
+    content = f"{frame.schema.json()} {tuple(map(str, total))} {columns!r}"
+    digest = hashlib.blake2b(content.encode(), digest_size=16, person=b"dpselect frame")
+    if columns.candidates is not None:
+        table = columns.candidates.combine_chunks().replace_schema_metadata(None)
+        with pa.BufferOutputStream() as stream:
+            with pa.ipc.new_stream(stream, table.schema) as writer:
+                writer.write_table(table)
+            digest.update(stream.getvalue())
+    return digest.hexdigest()
 
 
 def _is_list(frame: "DataFrame", name: str) -> bool:

@@ -17,6 +17,9 @@ class Contender(NamedTuple):
     scale: Fraction
     location: Fraction
 
+    def __repr__(self) -> str:
+        return f"Contender({self.candidate})"  # where it stands is private, and so is its noise
+
     def bounds(self, digits: int) -> tuple[Fraction, Fraction]:
         """Return bounds on the value, tighter with more digits and more bits of U."""
         least = -Fraction(log_bounds(self.uniform.high, digits)[1])

@@ -21,6 +21,9 @@ class Column(NamedTuple):
     values: FloatArray
     starts: IndexArray
 
+    def __repr__(self) -> str:
+        return f"Column({self.values.size} values, {self.starts.size} rows)"  # values may be private
+
 
 class Table(NamedTuple):
     """A batch: private scores, public sensitivities, and a public number more (an offset or an anchor)."""

@@ -52,6 +52,9 @@ class Standard(NamedTuple):
     leader: int
     widest: float
 
+    def __repr__(self) -> str:
+        return f"Standard({len(self.hull)} vertices, widest={self.widest})"  # heights are private
+
 
 @dataclass(frozen=True)
 class PartitionedSelection:
