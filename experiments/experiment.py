@@ -18,6 +18,8 @@ class Effort:
     """How finely to compute: everything that the fast mode makes coarser, and nothing else."""
 
     description: str
+    formats: tuple[str, ...]
+    """How figures are written; PDF takes as long as the others together."""
     epsilon_points: int
     """How many values of ε from 0.01 to 100; one more than a multiple of 4 hits each power of ten."""
     trials: int
@@ -36,6 +38,7 @@ class Effort:
 
 FULL = Effort(
     description="full: 25 values of ε, 5000 trials (48 for random stopping and RNMH), 50,000 bandit steps",
+    formats=("svg", "png", "pdf"),
     epsilon_points=25,
     trials=5000,
     slow_trials=48,
@@ -45,7 +48,8 @@ FULL = Effort(
     bandit_worlds=20,
 )
 FAST = Effort(
-    description="fast: 9 values of ε, 60 trials (2 for random stopping and RNMH), 1,250 bandit steps",
+    description="fast: 9 values of ε, 60 trials (2 for random stopping and RNMH), 1,250 bandit steps, no PDF",
+    formats=("svg", "png"),
     epsilon_points=9,
     trials=60,
     slow_trials=2,

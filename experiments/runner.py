@@ -53,12 +53,14 @@ def run(experiments: Sequence[Experiment], effort: Effort, output: Path, *, page
     with Progress(sum(len(plan) + 1 for plan in plans)) as progress, _drawing_office(len(experiments)) as office:
         for experiment, plan, parts in zip(experiments, plans, kept, strict=True):
             files.append(_compute(experiment, plan, parts, output, progress))
-            figure = parts.figure(files[-1].values(), _pictures(experiment, output).values())
+            for suffix in FORMATS.keys() - set(effort.formats):  # a picture of an earlier run's tables
+                (output / "figures" / f"{experiment.name}.{suffix}").unlink(missing_ok=True)
+            figure = parts.figure(files[-1].values(), _pictures(experiment, effort, output).values())
             # Drawn by others while the next experiment is computed; not at all if nothing has changed.
             order = (
                 None
                 if figure.is_current()
-                else office.submit(_draw, experiment.draw, files[-1], _pictures(experiment, output))
+                else office.submit(_draw, experiment.draw, files[-1], _pictures(experiment, effort, output))
             )
             orders.append((figure, order))
         for experiment, (figure, order) in zip(experiments, orders, strict=True):
@@ -67,7 +69,9 @@ def run(experiments: Sequence[Experiment], effort: Effort, output: Path, *, page
                 for message in order.result():
                     warnings.warn(f"{experiment.name}: {message}", stacklevel=2)
                 figure.remember()
-    sections = [_section(experiment, found, output) for experiment, found in zip(experiments, files, strict=True)]
+    sections = [
+        _section(experiment, found, effort, output) for experiment, found in zip(experiments, files, strict=True)
+    ]
     entries = ledger.in_order([entry for section in sections for entry in section.entries])
     if page == "report.html":
         tables.write(ledger.table(entries), output / "tables" / "claims.csv")
@@ -97,8 +101,8 @@ def _compute(
     return files
 
 
-def _pictures(experiment: Experiment, output: Path) -> dict[str, Path]:
-    return {suffix: output / "figures" / f"{experiment.name}.{suffix}" for suffix in FORMATS}
+def _pictures(experiment: Experiment, effort: Effort, output: Path) -> dict[str, Path]:
+    return {suffix: output / "figures" / f"{experiment.name}.{suffix}" for suffix in effort.formats}
 
 
 @contextmanager
@@ -126,19 +130,19 @@ def _draw(
     with warnings.catch_warnings(record=True) as caught, look():
         warnings.simplefilter("always")
         figure = draw(_read(files))
-        # Lay the panels out once, not for each format.
+        # Lay the panels out once, not for each format; with the engine "none" each would still be drawn twice.
         figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+        figure.set_layout_engine(None)
         for suffix, path in pictures.items():
             with replacing(path) as temporary:
                 figure.savefig(temporary, format=suffix, metadata=FORMATS[suffix])
     return [str(warning.message) for warning in caught]
 
 
-def _section(experiment: Experiment, files: Mapping[str, Path], output: Path) -> report.Section:
+def _section(experiment: Experiment, files: Mapping[str, Path], effort: Effort, output: Path) -> report.Section:
     """Return what the report shows of an experiment, again from its files alone."""
     data = _read(files)
-    pictures = _pictures(experiment, output)
+    pictures = _pictures(experiment, effort, output)
     return report.Section(
         experiment=experiment,
         image=pictures["svg"].read_bytes(),

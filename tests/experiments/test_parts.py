@@ -67,9 +67,16 @@ def test_a_second_run_computes_and_draws_nothing(tmp_path):
 
 def test_a_missing_picture_is_drawn_again(tmp_path):
     runner.run([Lab().experiment()], FAST, tmp_path)
-    (tmp_path / "figures" / "lab.pdf").unlink()
+    (tmp_path / "figures" / "lab.svg").unlink()
     runner.run([Lab().experiment()], FAST, tmp_path)
-    assert (tmp_path / "figures" / "lab.pdf").exists()
+    assert (tmp_path / "figures" / "lab.svg").exists()
+
+
+def test_no_picture_of_other_tables_is_left_behind(tmp_path):
+    for effort in (FULL, FAST):
+        runner.run([Lab().experiment()], effort, tmp_path)
+        drawn = {path.suffix[1:] for path in (tmp_path / "figures").iterdir()}
+        assert drawn == set(effort.formats)
 
 
 def test_another_effort_is_another_result_and_both_are_kept(tmp_path):

@@ -68,7 +68,7 @@ class References(HTMLParser):
 
 def test_a_fast_run_writes_the_report_all_figures_and_their_tables_and_nothing_else(output):
     files = {file for file in files_in(output) if not file.startswith("parts/")}
-    drawn = {f"figures/{each.name}.{suffix}" for each in EXPERIMENTS for suffix in ("pdf", "png", "svg")}
+    drawn = {f"figures/{each.name}.{suffix}" for each in EXPERIMENTS for suffix in FAST.formats}
     written = {
         f"tables/{each.name}-{name}.csv"
         for each in EXPERIMENTS
