@@ -58,7 +58,7 @@ class Law(NamedTuple):
 
 SURE = 1e-13
 """Panels of random stopping that hold many scores are trusted if they add up to 1 so well; else the line is cut at
-every score. About one row in a hundred needs that if its few candidates have scales that are decades apart.
+every score. No row is known that needs it.
 """
 
 
