@@ -599,7 +599,7 @@ def test_a_ledger_is_shown_in_words_too(commands, tmp_path, capsys):
     commands("select", "--release", "spring", "--what", "the spring letter")
     assert main(["budget", "show", str(tmp_path / "budget.db")]) == 0
     shown = capsys.readouterr().out
-    assert "readers: ε = 0.6 of 1 is spent, in 1 releases" in shown
+    assert "readers: ε = 0.6 of 1 is spent, in 1 release\n" in shown
     assert "the spring letter" in shown
     assert "for scores within the sensitivities" in shown
     create = ["budget", "create", str(tmp_path / "budget.db"), "--population", "counts", "--epsilon", "1", "--json"]

@@ -139,7 +139,7 @@ def test_every_form_of_the_table_gives_the_same_picks(form, name, batch, tmp_pat
     )
     assert code == 0
     assert read(output) == expected()
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["in", "key", "picks.parquet"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in", "key", "key.used", "picks.parquet"]
 
 
 @pytest.mark.parametrize("name", ["s[1].parquet", "s?.parquet", "*.parquet", "user=zoe/x.parquet", "it's.parquet"])
@@ -217,6 +217,7 @@ def test_sensitivities_come_from_a_second_table_or_are_one_number(form, suffix, 
     joined = ["--candidates", str(other), "--sensitivity", "width"]
     assert main(["select", path, *SETTINGS, *joined, "--key-file", key_file, "-o", str(output)]) == 0
     assert read(output) == expected()
+    (tmp_path / "key.used").unlink()
     constant = LISTS.set_column(3, "sensitivity", pa.array([[0.5] * len(c.as_py()) for c in LISTS["candidate"]]))
     assert main(["select", path, *SETTINGS, "--sensitivity", "0.5", "--key-file", key_file, "-o", str(output)]) == 0
     assert read(output) == expected(constant)

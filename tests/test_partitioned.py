@@ -143,7 +143,10 @@ def test_priorities_that_tie_in_64_bits_are_decided_by_further_bits():
         (lambda s: s.summarize([1.0], -1.0), "sensitivities must not be negative"),
         (lambda s: s.summarize([1.0, 2.0], [[1.0, 1.0], [2.0, 2.0]]), "sensitivities must be one number"),
         (lambda s: s.contend(s.summarize([], []), ["a"], [1.0], 1.0), "it holds no candidates"),
-        (lambda s: s.contend(s.summarize([1.0], 1.0), ["a", "a"], [1.0, 1.0], 1.0), "units must be distinct"),
+        (
+            lambda s: s.contend(s.summarize([1.0], 1.0), ["a", "a"], [1.0, 1.0], 1.0),
+            "column 'candidate' must name each candidate once",
+        ),
         (lambda s: s.decide([]), "nobody has passed"),
     ],
 )
@@ -185,7 +188,7 @@ def test_the_command_line_picks_one_of_a_table(suffix, tmp_path, key_file, capsy
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ("a,0.5,1\na,0.25,1\n", "units must be distinct"),
+        ("a,0.5,1\na,0.25,1\n", "column 'candidate' must name each candidate once"),
         ("a,0.123456,1\nb,x,1\n", "row 1: column 'score' is missing or not a number"),
         ("a,0.123456,1\nb,1,-1\n", "row 1: column 'sensitivity' must not be negative"),
         (",0.123456,1\n", "row 0: column 'candidate' is missing"),

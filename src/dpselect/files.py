@@ -1,12 +1,13 @@
 """Writing files so that what has a name is complete: a temporary name first, renamed when all is there."""
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-__all__ = ["sync_directory", "write_atomically"]
+__all__ = ["create_once", "sync_directory", "write_atomically"]
 
 
 @contextmanager
@@ -32,6 +33,20 @@ def write_atomically(path: Path, *, durable: bool = True, private: bool = False)
         raise
     if durable:
         sync_directory(path.parent)
+
+
+def create_once(path: Path, content: bytes) -> None:
+    """Make a file that only its owner can read, complete and on the disk, unless there is one of that name.
+
+    Of several processes at once the first one's is kept: read it to see whose it is.
+    """
+    complete = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with write_atomically(complete, private=True) as file:
+        file.write(content)
+    with suppress(FileExistsError):
+        os.link(complete, path)
+    complete.unlink()
+    sync_directory(path.parent)
 
 
 def _open_private(path: str, flags: int) -> int:

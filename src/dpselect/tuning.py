@@ -30,7 +30,7 @@ from dpselect.pools import describe, public_numbers, read_pool
 from dpselect.progress import tracked
 from dpselect.randomness import Randomness
 
-__all__ = ["Tuned", "choice_pmf", "fleet_errors", "tune"]
+__all__ = ["Tuned", "choice_guarantee", "choice_pmf", "fleet_errors", "tune"]
 
 UNIT = 2**24
 """Errors are counted in units of cap/UNIT, as whole numbers: their sums are exact, and so is their sensitivity."""
@@ -191,7 +191,7 @@ def tune(
         mechanism=members[member],
         cap=float(caps[size]),
         users=fleet.users,
-        tuning=_choice_guarantee(tuning_budget),
+        tuning=choice_guarantee(tuning_budget),
         guarantee=_whole_guarantee(tuning_budget, members),
     )
 
@@ -322,9 +322,16 @@ def _choose(tally: Tally, tuning_epsilon: float, source: Randomness) -> tuple[in
     return size, int(member)
 
 
-def _choice_guarantee(tuning_epsilon: float) -> Guarantee:
+def choice_guarantee(tuning_epsilon: float) -> Guarantee:
+    """Return what the choice alone promises, before it is made: :attr:`Tuned.tuning`.
+
+    Example:
+        >>> import dpselect as dps
+        >>> dps.tuning.choice_guarantee(0.5).neighbours
+        "fleets that differ in one user's scores, in any way"
+    """
     return Guarantee(
-        epsilon=tuning_epsilon,
+        epsilon=check.positive("tuning_epsilon", tuning_epsilon),
         neighbours=ONE_USER_CHANGED,
         theorem="a user's errors, cut off at a public cap, move each sum by at most 1; noisy max over sums is ε-DP",
         reference="docs/theory/tuning.md",
@@ -346,7 +353,7 @@ def _whole_guarantee(tuning_epsilon: float, members: Sequence[Mechanism]) -> Gua
         theorem="whichever member of the pool is chosen, it loses no more than the one that loses most",
         reference="docs/theory/tuning.md",
     )
-    whole = Guarantee.compose(_choice_guarantee(tuning_epsilon).restated(neighbours=ONE_USER_MOVED), pick)
+    whole = Guarantee.compose(choice_guarantee(tuning_epsilon).restated(neighbours=ONE_USER_MOVED), pick)
     return replace(
         whole,
         theorem="the losses of the choice and of the user's own pick add up; others' picks see only the choice",

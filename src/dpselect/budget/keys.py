@@ -3,10 +3,9 @@
 import hashlib
 import os
 import secrets
-from contextlib import suppress
 from pathlib import Path
 
-from dpselect.files import sync_directory, write_atomically
+from dpselect.files import create_once, write_atomically
 
 __all__ = ["KeyStore"]
 
@@ -30,19 +29,15 @@ class KeyStore:
         """Store a fresh key, safely on the disk, and return its identifier."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         identifier = secrets.token_hex(16)
-        key = secrets.token_bytes(KEY_BYTES)
         with write_atomically(self._path(identifier), private=True) as file:
-            file.write(f"{key.hex()} {_checksum(key)}\n".encode("ascii"))
+            file.write(_fresh())
         return identifier
 
     def make_secret(self) -> None:
         """Make the secret of fingerprints, if there is none; of several processes the first one's is kept."""
         if not self._path(SECRET).exists():
-            identifier = self.new()
-            with suppress(FileExistsError):
-                os.link(self._path(identifier), self._path(SECRET))
-            sync_directory(self._directory)
-            self.forget(identifier)
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            create_once(self._path(SECRET), _fresh())
 
     def secret(self) -> bytes:
         """Return the secret of fingerprints: without it nobody can tell whether a guess of the inputs is right."""
@@ -83,6 +78,12 @@ class KeyStore:
 
     def _path(self, identifier: str) -> Path:
         return self._directory / f"{identifier}.key"
+
+
+def _fresh() -> bytes:
+    """Return a new key, as it is stored."""
+    key = secrets.token_bytes(KEY_BYTES)
+    return f"{key.hex()} {_checksum(key)}\n".encode("ascii")
 
 
 def _checksum(key: bytes) -> str:

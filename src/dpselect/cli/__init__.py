@@ -1,8 +1,8 @@
 """The command line: ``dpselect select scores.csv --epsilon 1 --output picks.csv``.
 
-Exit codes: 0 done, 1 an audit found a violation, 2 wrong usage, 3 bad input, 4 refused by the budget, 5 the system
-failed (disk full, no permission), 130 interrupted. Picks are written to a temporary name and appear under their own
-when all are there.
+Exit codes: 0 done, 1 an audit found a violation, 2 wrong usage, 3 bad input, 4 refused by the budget or because a
+key was used before, 5 the system failed (disk full, no permission), 130 interrupted. Picks are written to a
+temporary name and appear under their own when all are there.
 """
 
 import importlib

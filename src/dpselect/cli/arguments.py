@@ -37,8 +37,11 @@ examples:
 TUNE_EXAMPLES = """\
 examples:
   dpselect tune scores.parquet --epsilon 1 --tuning-epsilon 0.2 --cap 0.01,10
+  dpselect tune scores.parquet --epsilon 1 --tuning-epsilon 0.2 --cap 0.01,10 \\
+      --budget budget.db --population readers --release spring-tuning
+      charged to a budget, once: run again it makes the same choice and costs nothing
 
-All scores are read into memory. The choice is for picks of the same users: together they cost the sum of both ε.
+All scores are read into memory. The choice costs the tuning ε; what is picked with it later costs its own ε.
 """
 
 AUDIT_EXAMPLES = """\
@@ -55,7 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="dpselect",
         description="One private pick per user from a table of scores, whatever its size.",
         epilog="exit codes: 0 done, 1 an audit found a violation, 2 wrong usage, 3 bad input, 4 refused by the "
-        "budget, 5 system, 130 interrupted",
+        "budget or because a key was used before, 5 system, 130 interrupted",
     )
     parser.add_argument("--version", action="version", version=f"dpselect {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -90,13 +93,17 @@ def _add_select(commands: Any) -> None:  # noqa: ANN401 - argparse's own
     )
     _add_mechanism(parser)
     _add_output(parser, "picks")
+    _add_payment(parser, "picks")
+
+
+def _add_payment(parser: argparse.ArgumentParser, what: str) -> None:
     keys = parser.add_argument_group("randomness (by default a fresh key, forgotten when the job is done)")
     keys.add_argument(
         "--key-file",
         type=Path,
         metavar="FILE",
-        help="a secret key of one release, made if there is none; with other scores, another epsilon or mechanism "
-        "it must be another one, or noise is used twice (nothing checks that, unlike with --budget)",
+        help=f"a secret key for one release, made if there is none: the same inputs give the same {what} again, "
+        "and others are refused (FILE.used says what the key was used for)",
     )
     budget = parser.add_argument_group("budget (the release is paid for before it is written; see dpselect budget)")
     budget.add_argument("--budget", metavar="LEDGER", help="a file, or a URL like postgresql://host/name")
@@ -179,6 +186,7 @@ def _add_tune(commands: Any) -> None:  # noqa: ANN401 - argparse's own
         help="a public bound on a user's error, or the range in which to look for one",
     )
     _add_power(parser)
+    _add_payment(parser, "choice")
     _add_reporting(parser)
 
 

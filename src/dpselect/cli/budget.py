@@ -53,7 +53,8 @@ def _facts(statement: Statement) -> dict[str, Any]:
 def _lines(statement: Statement) -> list[str]:
     cap = f"ε = {statement.epsilon_spent:g} of {statement.epsilon_cap:g}"
     share = f" at δ = {statement.delta_cap:g}" if statement.delta_cap else ""
-    lines = [f"{statement.population}: {cap} is spent{share}, in {len(statement.releases)} releases"]
+    count = len(statement.releases)
+    lines = [f"{statement.population}: {cap} is spent{share}, in {count} release{'s' * (count != 1)}"]
     lines.append(f"  for {statement.neighbours}")
     for release in statement.releases:
         times = f" × {release.units_per_person}" if release.units_per_person > 1 else ""

@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from dpselect.cli.batches import describe_files, report
 from dpselect.cli.inputs import Inputs
-from dpselect.cli.payment import Account, read_key
+from dpselect.cli.payment import open_payment
 from dpselect.cli.progress import Progress
 from dpselect.cli.tables import UsageError, make_layout, parse_numbers
 from dpselect.engines.grouping import open_csv
 from dpselect.engines.jobs import Job
 from dpselect.engines.outputs import copy_to_stdout
-from dpselect.engines.single import check_columns, select_one
+from dpselect.engines.single import check_columns, column_names, select_one
 from dpselect.engines.sources import ArrowSource, Located, ParquetSource, prefetched, table_files, table_format
 from dpselect.mechanisms.partitioned import PartitionedSelection
 from dpselect.mechanisms.protocol import Mechanism
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace, mechanism: Mechanism) -> None:
     table = Candidates(files, kind, options)
     started = time.monotonic()
     with ExitStack() as stack:
-        account = Account(options, inputs, mechanism, stack) if options.budget else None
+        payment = open_payment(options, inputs, mechanism, stack)
         output = options.output
         if output is None:
             output = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpselect-"))) / "output.csv"
@@ -57,11 +57,7 @@ def run(options: argparse.Namespace, mechanism: Mechanism) -> None:
             job.add(pa.RecordBatch.from_arrays([pa.array([pick], table.pick_type)], names=[name]))
             return read[0] // 2
 
-        if account is not None:
-            count = account.pay_for(job, compute)
-        else:
-            count = compute(job.key() if options.key_file is None else read_key(options.key_file))
-            inputs.check_unchanged()
+        count = payment.pay_for(compute, job)
         job.publish(pa.schema([(table.layout.pick_name, table.pick_type)]))
         if options.output is None:
             copy_to_stdout(job.output)
@@ -73,9 +69,8 @@ def run(options: argparse.Namespace, mechanism: Mechanism) -> None:
             "output": None if options.output is None else str(options.output),
         }
         lines = [f"one of {count:,} candidates with ε = {facts['epsilon']:g}, in {facts['seconds']:.1f} s"]
-        if account is not None:
-            facts |= account.facts()
-            lines.append(account.line(facts))
+        facts |= payment.facts()
+        lines += payment.lines()
     report(options, facts, lines)
 
 
@@ -85,7 +80,7 @@ class Candidates:
     def __init__(self, files: list[Path], kind: str, options: argparse.Namespace) -> None:
         self._files, self._csv = files, kind == "csv"
         self.layout = make_layout(options)
-        self._names = [name for name in self.layout.columns if name != self.layout.unit]
+        self._names = column_names(self.layout)
         if self._csv:
             with open_csv(files[0]) as reader:
                 stored = reader.schema

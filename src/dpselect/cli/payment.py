@@ -1,22 +1,30 @@
-"""Keys and payment of a release."""
+"""Where the key of a release comes from, and who pays for it."""
 
 import argparse
-import os
 import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from dpselect.budget import BudgetError, Ledger, fingerprint_files
 from dpselect.cli.inputs import Inputs
+from dpselect.cli.keyfiles import KeyFile
 from dpselect.cli.tables import UsageError
 from dpselect.engines.jobs import Job
-from dpselect.mechanisms.protocol import Mechanism
+from dpselect.guarantees import Guarantee
 
-__all__ = ["Account", "check_budget_options", "read_key"]
+__all__ = ["Payment", "Priced", "check_budget_options", "open_payment"]
 
 Result = TypeVar("Result")
+
+
+class Priced(Protocol):
+    """What is released: a mechanism, or a choice of one. Its ``repr`` says everything that decides the result."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised, and so what it costs."""
+        ...
 
 
 def check_budget_options(options: argparse.Namespace) -> None:
@@ -29,50 +37,90 @@ def check_budget_options(options: argparse.Namespace) -> None:
         raise UsageError("--population, --release and --keys need --budget")
 
 
-class Account:
-    """Pays for the release of one job.
+class Payment:
+    """A key that is used once: made for this job, kept with it while it is unfinished, and forgotten then.
 
-    Picks are computed first, in the job's private directory, and paid for just before they are published: bad input
-    costs nothing. Whether the budget suffices is looked up before the work, and decided by the charge.
+    ``pay_for`` computes a result with the key and returns it when it may be published. Results are computed first,
+    where nobody else can see them, and paid for just before they are published: bad input costs nothing.
     """
 
-    def __init__(self, options: argparse.Namespace, inputs: Inputs, mechanism: Mechanism, stack: ExitStack) -> None:
+    def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
+
+    def pay_for(self, compute: Callable[[bytes], Result], job: Job | None = None) -> Result:
+        """Compute a result; a job can be interrupted and go on with the same key."""
+        result = compute(secrets.token_bytes(32) if job is None else job.key())
+        self._inputs.check_unchanged()
+        return result
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the release cost, and what is spent, if anything keeps account of it."""
+        return {}
+
+    def lines(self) -> list[str]:
+        """Say the same in words."""
+        return []
+
+
+class Keyed(Payment):
+    """The key in a file: for one release, which may be made again."""
+
+    def __init__(self, options: argparse.Namespace, inputs: Inputs, released: Priced) -> None:
+        super().__init__(inputs)
+        settings = _settings(options, inputs) | {"command": options.command, "released": repr(released)}
+        self._file = KeyFile(options.key_file, fingerprint_files(inputs.files, settings))
+
+    def pay_for(self, compute: Callable[[bytes], Result], job: Job | None = None) -> Result:  # noqa: ARG002
+        """Compute a result, and record what the key was used for."""
+        result = compute(self._file.key)
+        self._inputs.check_unchanged()
+        self._file.bind()
+        return result
+
+
+class Account(Payment):
+    """A population's budget: it keeps a key for each release.
+
+    Whether the budget suffices is looked up before the work, and decided by the charge.
+    """
+
+    def __init__(self, options: argparse.Namespace, inputs: Inputs, released: Priced, stack: ExitStack) -> None:
+        super().__init__(inputs)
         self._ledger = stack.enter_context(Ledger.open(options.budget, keys=options.keys))
-        columns = (
-            "unit",
-            "candidate",
-            "score",
-            "sensitivity",
-            "offset",
-            "anchor",
-            "by_position",
-            "on_bad_unit",
-            "one",
-        )
-        settings = {name: getattr(options, name) for name in columns} | {"readings": inputs.readings}
-        fingerprint = fingerprint_files(inputs.files, settings)
-        self._release = (options.population, options.release, mechanism)
+        fingerprint = fingerprint_files(inputs.files, _settings(options, inputs))
+        self._release = (options.population, options.release, released)
         self._terms = {"fingerprint": fingerprint, "units_per_person": options.units_per_person}
         self._what = options.what
         self._paid = self._ledger.check(*self._release, **self._terms)
 
-    def pay_for(self, job: Job, compute: Callable[[bytes], Result]) -> Result:
-        """Compute the picks with the release's key, and pay for them."""
+    def pay_for(self, compute: Callable[[bytes], Result], job: Job | None = None) -> Result:
+        """Compute a result with the release's key, and pay for it."""
         required = self._paid.key_id if self._paid else None
         while True:
-            key_id = job.key_id(self._ledger.keys.new, required)
-            result = compute(self._ledger.keys.get(key_id))
-            self._inputs.check_unchanged()
+            key_id = self._key_id(job, required)
+            try:
+                result = compute(self._ledger.keys.get(key_id))
+                self._inputs.check_unchanged()
+            except BaseException:
+                if job is None and key_id != required:  # nothing will go on with this key
+                    self._ledger.keys.forget(key_id)
+                raise
             try:
                 self._paid = self._ledger.charge(*self._release, **self._terms, what=self._what, key_id=key_id)
             except BudgetError:  # others have spent it meanwhile: nothing unpaid may stay
-                job.discard()
-                self._ledger.keys.forget(key_id)
+                if job is not None:
+                    job.discard()
+                if key_id != required:
+                    self._ledger.keys.forget(key_id)
                 raise
             if self._paid.key_id == key_id:
                 return result
             required = self._paid.key_id  # another process was first, and its key is the release's
+
+    def _key_id(self, job: Job | None, required: str | None) -> str:
+        if job is not None:
+            return job.key_id(self._ledger.keys.new, required)
+        return required or self._ledger.keys.new()
 
     def facts(self) -> dict[str, Any]:
         """Return what the release cost, and what is spent."""
@@ -85,28 +133,23 @@ class Account:
             "epsilon_cap": statement.epsilon_cap,
         }
 
-    @staticmethod
-    def line(facts: dict[str, Any]) -> str:
+    def lines(self) -> list[str]:
         """Say what the release cost."""
+        facts = self.facts()
         paid = "paid" if facts["charged"] else "had paid before"
         spent = f"ε = {facts['epsilon_spent']:g} of {facts['epsilon_cap']:g} is spent"
-        return f"{facts['population']} {paid}: {spent}"
+        return [f"{facts['population']} {paid}: {spent}"]
 
 
-def read_key(path: Path) -> bytes:
-    """Return the key in a file that only its owner can read; make one if there is none."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        if os.name == "posix" and path.stat().st_mode & 0o077:
-            raise ValueError(f"the key file {path.name!r} must be readable by its owner only: chmod 600") from None
-    else:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(secrets.token_hex(32) + "\n")
-    try:
-        key = bytes.fromhex(path.read_text("ascii").strip())
-    except ValueError:
-        key = b""
-    if len(key) != 32:
-        raise ValueError(f"the key file {path.name!r} must hold 64 hexadecimal digits")
-    return key
+def open_payment(options: argparse.Namespace, inputs: Inputs, released: Priced, stack: ExitStack) -> Payment:
+    """Return the payment that the options ask for."""
+    if options.budget:
+        return Account(options, inputs, released, stack)
+    return Payment(inputs) if options.key_file is None else Keyed(options, inputs, released)
+
+
+def _settings(options: argparse.Namespace, inputs: Inputs) -> dict[str, object]:
+    """Return what decides, besides the contents of files, what is read out of them."""
+    names = ["unit", "candidate", "score", "sensitivity", "offset", "anchor", "by_position", "on_bad_unit"]
+    settings = {name: getattr(options, name) for name in names}
+    return settings | {"one": getattr(options, "one", False), "readings": inputs.readings}

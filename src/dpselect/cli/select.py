@@ -7,7 +7,7 @@ from typing import Any
 from dpselect.cli import one
 from dpselect.cli.batches import Run, report
 from dpselect.cli.inputs import Inputs
-from dpselect.cli.payment import Account, check_budget_options, read_key
+from dpselect.cli.payment import check_budget_options, open_payment
 from dpselect.cli.tables import make_mechanism, open_tables
 from dpselect.engines.arrow import PROBLEM, Selector
 from dpselect.engines.distinct import DistinctUnits
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> None:
     with ExitStack() as stack:
         source, layout = open_tables(options, scratch)
         layout.check_schema(source.schema)
-        account = Account(options, inputs, mechanism, stack) if options.budget else None
+        payment = open_payment(options, inputs, mechanism, stack)
         job = Run(options, source, layout, stack)
 
         def compute(key: bytes) -> Selector:
@@ -42,22 +42,16 @@ def run(options: argparse.Namespace) -> None:
                 )
             return selector
 
-        if account is not None:
-            selector = account.pay_for(job.job, compute)
-        else:
-            selector = compute(job.job.key() if options.key_file is None else read_key(options.key_file))
-            inputs.check_unchanged()
+        selector = payment.pay_for(compute, job.job)
         job.publish(selector.schema(source.schema))
         facts = job.summary() | {"mechanism": repr(mechanism), "epsilon": mechanism.guarantee.epsilon}
-        if account is not None:
-            facts |= account.facts()
+        facts |= payment.facts()
+        paid = payment.lines()
     lines = [f"{facts['picked']:,} picks with ε = {facts['epsilon']:g} each, in {facts['seconds']:.1f} s"]
     if facts["resumed"]:
         lines.append(f"{facts['resumed']:,} of them were there from an earlier run")
     lines += [f"skipped {count:,}: {problem}" for problem, count in facts["problems"].items()]
-    if account is not None:
-        lines.append(account.line(facts))
-    report(options, facts, lines)
+    report(options, facts, [*lines, *paid])
 
 
 def picked_units(results: Any, unit: str) -> Any:  # noqa: ANN401 - Arrow

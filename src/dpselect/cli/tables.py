@@ -87,6 +87,8 @@ def read_list(option: str, text: str) -> list[float]:
 
 def open_tables(options: argparse.Namespace, scratch: Path | None) -> tuple[Source, Layout]:
     """Return the table of units and its layout; long tables are sorted in ``scratch``."""
+    if options.unit in {options.score, None if options.by_position else options.candidate}:
+        raise UsageError(f"--unit must be a column of its own, not {options.unit!r}, which is another one's")
     kind = table_format(options.input, options.format)
     files = table_files(options.input, kind)
     layout = make_layout(options)
@@ -128,6 +130,8 @@ def _schema(files: list[Path], kind: str) -> Any:  # noqa: ANN401 - an Arrow sch
 
 def make_layout(options: argparse.Namespace) -> Layout:
     """Return the layout that the options describe."""
+    if options.score in {options.candidate, options.sensitivity, options.offset, options.anchor}:
+        raise UsageError(f"--score must be a column of its own, not {options.score!r}, which is another one's")
     try:
         sensitivity: str | float = float(options.sensitivity)
     except ValueError:

@@ -87,6 +87,10 @@ class Layout:
             object.__setattr__(self, "sensitivity", number)
         if self.candidates is not None:
             self._check_candidates()
+        named = {"candidate": self.candidate, "sensitivity": self.sensitivity}
+        for role, name in (named | {"offset": self.offset, "anchor": self.anchor}).items():
+            if name == self.score and not self.is_joined(self.score):
+                raise ValueError(f"{role} and score must be two columns, not both {name!r}: scores are private")
 
     def _check_candidates(self) -> None:
         if not isinstance(self.candidates, pa.Table):
@@ -106,21 +110,23 @@ class Layout:
     @property
     def columns(self) -> list[str]:
         """The columns that are read from the table of units."""
-        names = [self.unit, self.candidate, self.score, *self._public_columns.values()]
-        return [name for name in names if isinstance(name, str) and not self._is_joined(name)]
+        own = [name for name in (self.unit, self.candidate, self.score) if name is not None]
+        numbers = [n for n in self._public_columns.values() if isinstance(n, str) and not self.is_joined(n)]
+        return list(dict.fromkeys([*own, *numbers]))
 
     @property
     def _public_columns(self) -> dict[str, str | float]:
         named = {"sensitivities": self.sensitivity, "offsets": self.offset, "anchors": self.anchor}
         return {argument: name for argument, name in named.items() if name is not None}
 
-    def _is_joined(self, name: str) -> bool:
+    def is_joined(self, name: str) -> bool:
+        """Tell whether a column of public numbers is one of ``candidates``."""
         return self.candidates is not None and name != self.candidate and name in self.candidates.column_names
 
     @cached_property
     def _joined(self) -> dict[str, FloatArray]:
         """Public numbers of the second table, NaN where missing."""
-        names = [n for n in self._public_columns.values() if isinstance(n, str) and self._is_joined(n)]
+        names = [n for n in self._public_columns.values() if isinstance(n, str) and self.is_joined(n)]
         return {name: as_floats(name, self.candidates[name].combine_chunks()) for name in names}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -128,6 +134,9 @@ class Layout:
 
     def check_schema(self, schema: Any) -> None:  # noqa: ANN401 - an Arrow schema
         """Raise if a column is unknown, or not of a type that can be read."""
+        for role, name in (("candidate", self.candidate), ("score", self.score)):
+            if name == self.unit:
+                raise ValueError(f"unit and {role} must be two columns, not both {name!r}")
         for name in self.columns:
             if name not in schema.names:
                 raise ValueError(f"unknown column {name!r}: the table has {', '.join(map(repr, schema.names))}")
@@ -176,7 +185,7 @@ class Layout:
     def _numbers(self, batch: Any, name: str | float, identifiers: Any, bounds: IndexArray) -> Any:  # noqa: ANN401
         if not isinstance(name, str):
             return name
-        if self._is_joined(name):
+        if self.is_joined(name):
             if identifiers is None:
                 return self._joined[name]
             return _look_up(self._joined[name], self._places(identifiers))
@@ -192,7 +201,7 @@ class Layout:
         name = self.sensitivity
         if not isinstance(name, str):
             return np.full(batch.num_rows, name)
-        if self._is_joined(name):
+        if self.is_joined(name):
             return _look_up(self._joined[name], self._places(identifiers))
         return as_floats(name, batch.column(name))
 

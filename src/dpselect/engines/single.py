@@ -13,7 +13,7 @@ from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms.partitioned import Contender, PartitionedSelection, Summary
 from dpselect.randomness import Randomness
 
-__all__ = ["check_columns", "contend_over", "select_one", "summarize_over"]
+__all__ = ["check_columns", "column_names", "contend_over", "select_one", "summarize_over"]
 
 
 def select_one(
@@ -42,7 +42,7 @@ def select_one(
     with DistinctUnits() as seen:
         contenders = contend_over(selection, summary, counted(), layout, seen)
         if not seen.are_distinct():
-            raise ValueError(f"column {layout.pick_name!r} must name each candidate once: some has two rows")
+            raise _repeated(layout)
     return selection.decide(contenders)
 
 
@@ -67,7 +67,12 @@ def contend_over(
     kept: list[Contender] = []
     for located in batches:
         identifiers, scores, sensitivities = _columns(located, layout)
-        kept += selection.contend(summary, identifiers, scores, sensitivities)
+        try:
+            kept += selection.contend(summary, identifiers, scores, sensitivities)
+        except ValueError:
+            if len(np.unique(identifiers)) < len(identifiers):
+                raise _repeated(layout) from None
+            raise
         if kept:
             best = max(contender.priority for contender in kept)
             kept = [contender for contender in kept if contender.priority == best]
@@ -78,7 +83,7 @@ def contend_over(
 
 def check_columns(schema: Any, layout: Layout) -> None:  # noqa: ANN401 - an Arrow schema
     """Raise if a column is unknown, or not of a type that can be read."""
-    for name in _names(layout):
+    for name in column_names(layout):
         if name not in schema.names:
             raise ValueError(f"unknown column {name!r}: the table has {', '.join(map(repr, schema.names))}")
         fits = is_identifier if name == layout.candidate else is_number
@@ -87,9 +92,13 @@ def check_columns(schema: Any, layout: Layout) -> None:  # noqa: ANN401 - an Arr
             raise ValueError(f"column {name!r} must hold {wanted}, not {schema.field(name).type}")
 
 
-def _names(layout: Layout) -> list[str]:
-    names = [layout.candidate, layout.score, layout.sensitivity]
-    return [name for name in names if isinstance(name, str) and name in {*layout.columns, layout.candidate}]
+def column_names(layout: Layout) -> list[str]:
+    """Return the columns that are read, each once. There are no units: a candidate may be called a user."""
+    sensitivity = layout.sensitivity
+    names = [layout.pick_name, layout.score]
+    if isinstance(sensitivity, str) and not layout.is_joined(sensitivity):
+        names.append(sensitivity)
+    return list(dict.fromkeys(names))
 
 
 def _columns(located: Located, layout: Layout) -> tuple[Any, FloatArray, FloatArray]:
@@ -107,6 +116,10 @@ def _columns(located: Located, layout: Layout) -> tuple[Any, FloatArray, FloatAr
         _refuse(located, sensitivities < 0, layout.sensitivity, "must not be negative")
     integers = pa.types.is_integer(column.type)
     return column.to_numpy(zero_copy_only=False) if integers else column.to_pylist(), scores, sensitivities
+
+
+def _repeated(layout: Layout) -> ValueError:
+    return ValueError(f"column {layout.pick_name!r} must name each candidate once: some has two rows")
 
 
 def _refuse(located: Located, bad: Any, column: str, rule: str) -> None:  # noqa: ANN401 - an array of flags

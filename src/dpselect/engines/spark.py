@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from dpselect.engines.arrow import PROBLEM, Selector
 from dpselect.engines.layout import Layout
-from dpselect.engines.single import contend_over, summarize_over
+from dpselect.engines.single import column_names, contend_over, summarize_over
 from dpselect.engines.sources import Located
 from dpselect.mechanisms.partitioned import PartitionedSelection
 from dpselect.mechanisms.protocol import Mechanism
@@ -128,7 +128,7 @@ def select_one(
     """
     columns = layout or Layout()
     selection = PartitionedSelection(mechanism, key)
-    names = [name for name in columns.columns if name != columns.unit]
+    names = column_names(columns)
     for name in names:
         if name not in frame.columns:
             raise ValueError(f"unknown column {name!r}: the frame has {', '.join(map(repr, frame.columns))}")

@@ -1,0 +1,68 @@
+"""``--key-file``: the key of one release, and a record of what that release was."""
+
+import hashlib
+import os
+import secrets
+from pathlib import Path
+
+from dpselect.files import create_once
+
+__all__ = ["KeyFile", "KeyReuseError"]
+
+KEY_BYTES = 32
+
+
+class KeyReuseError(ValueError):
+    """The key belongs to another release."""
+
+    exit_code = 4
+
+
+class KeyFile:
+    """A key in a file that only its owner can read, and beside it, in ``FILE.used``, what it was used for.
+
+    Two releases with one key share their noise, and who sees both may learn what neither would tell. So a release
+    leaves a record before anything of it is published: a hash of its inputs and options under the key, which tells
+    nothing to those who do not have the key. With other inputs or options the key is then refused; with the same
+    ones it gives the same picks.
+
+    What this cannot catch: a key that was copied, a record that was removed, and uses of the key from Python.
+    """
+
+    def __init__(self, path: Path, fingerprint: str) -> None:
+        self._path = path
+        self._record = path.with_name(path.name + ".used")
+        self.key = self._read()
+        hashed = hashlib.blake2b(fingerprint.encode(), key=self.key, digest_size=16, person=b"dpselect use")
+        self._use = hashed.hexdigest()
+        self._check()
+
+    def bind(self) -> None:
+        """Record what the key is used for, safely on the disk; of two processes at once one is refused."""
+        create_once(self._record, f"{self._use}\n".encode("ascii"))
+        self._check()
+
+    def _read(self) -> bytes:
+        if not self._path.exists():
+            if self._record.exists():
+                raise KeyReuseError(
+                    f"the key file {self._path.name!r} is gone, but {self._record.name!r} says that it was used: "
+                    "restore it, or name another file for a new release"
+                )
+            create_once(self._path, f"{secrets.token_hex(KEY_BYTES)}\n".encode("ascii"))
+        if os.name == "posix" and self._path.stat().st_mode & 0o077:
+            raise ValueError(f"the key file {self._path.name!r} must be readable by its owner only: chmod 600")
+        try:
+            key = bytes.fromhex(self._path.read_text("ascii").strip())
+        except ValueError:
+            key = b""
+        if len(key) != KEY_BYTES:
+            raise ValueError(f"the key file {self._path.name!r} must hold 64 hexadecimal digits")
+        return key
+
+    def _check(self) -> None:
+        if self._record.exists() and self._record.read_text("ascii", errors="replace").strip() != self._use:
+            raise KeyReuseError(
+                f"the key {self._path.name!r} is refused: {self._record.name!r} says that it was used with other "
+                "inputs or options, and the same noise must not be used twice; name another file for a new key"
+            )

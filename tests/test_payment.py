@@ -1,0 +1,352 @@
+"""Keys of releases and who pays: a key file is for one release, and a tuned choice is charged like picks."""
+
+import json
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import dpselect as dps
+from dpselect.budget import Ledger
+from dpselect.cli import main
+from dpselect.cli.keyfiles import KeyFile, KeyReuseError
+from dpselect.guarantees import SAME_DIRECTION
+
+ROWS = "user,candidate,score,sensitivity\nann,a,0.75,1\nann,b,0.5,1\nbob,a,0.25,1\nbob,c,0.125,1\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(ROWS)
+    return tmp_path
+
+
+def select(*options, table="t.csv", epsilon="1"):
+    return main(["select", table, "--epsilon", epsilon, "--key-file", "key", "-o", "picks.csv", "-q", *options])
+
+
+# --- A key file is for one release -----------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_key_gives_the_same_picks_to_the_same_inputs_wherever_they_lie_and_however_often():
+    assert select() == 0
+    picks = Path("picks.csv").read_bytes()
+    Path("elsewhere").mkdir()
+    Path("t.csv").rename("elsewhere/u.csv")
+    for _ in range(3):
+        assert select("--threads", "1", "--batch-candidates", "1", table="elsewhere/u.csv") == 0
+        assert Path("picks.csv").read_bytes() == picks
+    for name in ("key", "key.used"):
+        assert stat.S_IMODE(Path(name).stat().st_mode) == 0o600
+
+
+CHANGES = {
+    "epsilon": ["--epsilon", "2"],
+    "mechanism": ["--mechanism", "gem"],
+    "parameter": ["--parameter", "tilt=1"],
+    "column": ["--score", "sensitivity", "--sensitivity", "1"],
+    "sensitivity": ["--sensitivity", "2"],
+    "bad units": ["--on-bad-unit", "skip"],
+    "one": ["--one", "--unit", "x"],
+}
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_key_is_refused_with_other_options(change, capsys):
+    assert select() == 0
+    picks = Path("picks.csv").read_bytes()
+    assert select(*change) == 4
+    assert "'key.used' says that it was used with other inputs or options" in capsys.readouterr().err
+    assert Path("picks.csv").read_bytes() == picks
+    assert select() == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_key_is_refused_with_other_scores_before_any_work(capsys):
+    assert select() == 0
+    Path("t.csv").write_text(ROWS.replace("0.125", "0.875"))
+    assert select() == 4
+    errors = capsys.readouterr().err
+    assert "name another file for a new key" in errors
+    assert "0.875" not in errors
+    assert not Path(".picks.csv.unfinished").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_bad_input_does_not_use_a_key_up(capsys):
+    Path("t.csv").write_text(ROWS + "cid,a,nan,1\n")
+    assert select() == 3
+    assert not Path("key.used").exists()
+    Path("t.csv").write_text(ROWS)
+    assert select("--restart") == 0
+    assert "not a number" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_a_key_was_used_for_is_on_the_disk_before_anything_is_published(monkeypatch):
+    """The record must be there when the output gets its name, and not a moment later."""
+    seen = []
+    replace = Path.replace
+
+    def watch(path, target):
+        if Path(target).name == "picks.csv":
+            seen.append(Path("key.used").exists())
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", watch)
+    assert select() == 0
+    assert seen == [True]
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_record_tells_nothing_without_the_key():
+    assert select() == 0
+    record = Path("key.used").read_text()
+    Path("key.used").unlink()
+    Path("key").write_text("ab" * 32)
+    assert select() == 0
+    assert Path("key.used").read_text() != record  # the same inputs: it depends on the key
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_key_that_is_gone_is_not_replaced_where_it_was_used(capsys):
+    assert select() == 0
+    Path("key").unlink()
+    assert select() == 4
+    assert "'key' is gone, but 'key.used' says that it was used" in capsys.readouterr().err
+    assert not Path("key").exists()
+
+
+def test_of_two_releases_at_once_one_gets_the_key(tmp_path):
+    first, second = KeyFile(tmp_path / "key", "spring"), KeyFile(tmp_path / "key", "summer")
+    assert first.key == second.key
+    first.bind()
+    first.bind()
+    with pytest.raises(KeyReuseError, match="used with other inputs"):
+        second.bind()
+    with pytest.raises(KeyReuseError):
+        KeyFile(tmp_path / "key", "summer")
+    KeyFile(tmp_path / "key", "spring").bind()
+
+
+def test_many_at_once_make_one_key(tmp_path):
+    for attempt in range(20):
+        path = tmp_path / str(attempt)
+        with ThreadPoolExecutor(4) as pool:
+            keys = set(pool.map(lambda _, path=path: KeyFile(path, "x").key, range(8)))
+        assert len(keys) == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(map(str, range(20)))
+
+
+# --- Tuning is charged -----------------------------------------------------------------------------------
+
+
+def fleet(path, users=20, seed=1):
+    rng = np.random.default_rng(seed)
+    widths = np.linspace(0.1, 1.0, 6)
+    scores = np.clip(widths + 0.1 * rng.normal(size=(users, 6)), 0, 1)
+    rows = {"user": range(users), "candidate": [list(range(6))] * users, "score": scores.tolist()}
+    pq.write_table(pa.table(rows | {"sensitivity": [widths.tolist()] * users}), path, row_group_size=8)
+
+
+@pytest.fixture
+def budget(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    fleet("t.parquet")
+    assert main(["budget", "create", "b.db", "--population", "readers", "--epsilon", "1"]) == 0
+    capsys.readouterr()
+
+
+TUNE = ["tune", "t.parquet", "--epsilon", "1", "--cap", "1", "--json"]
+RELEASE = ["--budget", "b.db", "--population", "readers", "--release"]
+
+
+def facts_of(capsys, *command):
+    assert main([*command]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.usefixtures("budget")
+def test_tuning_is_charged_once_and_makes_the_same_choice_again(capsys):
+    # At a tiny ε the choice is all but uniform over some forty mechanisms: five runs agree by chance with a
+    # probability below 1e-6.
+    command = [*TUNE, "--tuning-epsilon", "0.001", *RELEASE, "choice"]
+    runs = [facts_of(capsys, *command) for _ in range(5)]
+    assert [run["charged"] for run in runs] == [True] + [False] * 4
+    assert len({run["mechanism"] for run in runs}) == 1
+    assert {run["epsilon_spent"] for run in runs} == {0.001}
+    assert len(list(Path("b.db.keys").iterdir())) == 2  # the release's, and the secret of fingerprints
+
+
+@pytest.mark.usefixtures("budget")
+def test_tuning_and_the_picks_made_with_it_add_up(capsys):
+    tuned = facts_of(capsys, *TUNE, "--tuning-epsilon", "0.25", *RELEASE, "choice")
+    assert (tuned["epsilon_spent"], tuned["epsilon_cap"]) == (0.25, 1.0)
+    command = ["select", "t.parquet", *tuned["options"].split(), "-o", "p.csv", "--json"]
+    picked = facts_of(capsys, *command, "--epsilon", "0.5", *RELEASE, "picks")
+    assert picked["epsilon_spent"] == 0.75
+    assert main([*TUNE, "--tuning-epsilon", "0.5", *RELEASE, "another choice"]) == 4
+    assert "would have spent ε = 1.25" in capsys.readouterr().err
+    assert len(list(Path("b.db.keys").iterdir())) == 3
+    several = [*TUNE, "--tuning-epsilon", "0.125", "--units-per-person", "2", *RELEASE, "households"]
+    assert facts_of(capsys, *several)["epsilon_spent"] == 1.0
+
+
+@pytest.mark.usefixtures("budget")
+@pytest.mark.parametrize(
+    "change",
+    [["--tuning-epsilon", "0.2"], ["--epsilon", "0.5"], ["--cap", "0.5,1"], ["--power", "1"]],
+    ids=["tuning epsilon", "epsilon", "cap", "power"],
+)
+def test_a_choice_under_the_same_name_must_be_the_same_choice(change, capsys):
+    command = [*TUNE, "--tuning-epsilon", "0.1", *RELEASE, "choice"]
+    facts_of(capsys, *command)
+    assert main([*command, *change]) == 4
+    assert "with another mechanism" in capsys.readouterr().err
+    fleet("t.parquet", seed=2)
+    assert main(command) == 4
+    assert "with another fingerprint" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("budget")
+def test_a_choice_that_could_not_be_told_is_told_by_the_next_run_and_not_paid_for_again(capsys):
+    command = [*TUNE, "--tuning-epsilon", "0.001", *RELEASE, "choice"]
+    with Path("/dev/full").open("w") as full:
+        failed = subprocess.run(  # noqa: S603
+            [sys.executable, "-m", "dpselect.cli", *command], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert failed.returncode == 5, failed.stderr
+    with Ledger.open("b.db") as ledger:
+        [release] = ledger.statement("readers").releases
+        key = ledger.charge(
+            "readers", "other", dps.Uniform(), fingerprint="x", key_id=release.key_id
+        ).key  # a free release, to look at the key
+    again = facts_of(capsys, *command)
+    assert not again["charged"]
+    table = pq.read_table("t.parquet")
+    scores, widths = np.array(table["score"].to_pylist()), np.array(table["sensitivity"].to_pylist())
+    randomness = dps.Randomness.keyed(key, "tuning")
+    chosen = dps.tuning.tune(scores, widths, 1.0, 0.001, cap=1.0, randomness=randomness, progress=False)
+    assert again["mechanism"] == repr(chosen.mechanism)
+
+
+@pytest.mark.usefixtures("budget")
+def test_tuning_with_bad_input_costs_nothing_and_leaves_no_key(capsys):
+    table = pq.read_table("t.parquet")
+    scores = table["score"].to_pylist()
+    scores[15][2] = float("nan")
+    pq.write_table(table.set_column(2, "score", pa.array(scores)), "t.parquet")
+    before = sorted(Path("b.db.keys").iterdir())
+    assert main([*TUNE, "--tuning-epsilon", "0.1", *RELEASE, "choice"]) == 3
+    assert main(["budget", "show", "b.db", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["populations"][0]["releases"] == []
+    assert sorted(Path("b.db.keys").iterdir()) == before
+
+
+@pytest.mark.usefixtures("budget")
+def test_a_choice_is_worth_its_price_for_every_population(capsys):
+    """It protects a user's scores against any change: also where a cap is for fewer of them."""
+    with Ledger.open("b.db") as ledger:
+        ledger.add_population("counts", epsilon=1.0, neighbours=SAME_DIRECTION)
+    release = ["--budget", "b.db", "--population", "counts", "--release", "choice"]
+    assert facts_of(capsys, *TUNE, "--tuning-epsilon", "0.5", *release)["epsilon_spent"] == 0.5
+
+
+@pytest.mark.usefixtures("budget")
+def test_a_key_file_repeats_a_choice_and_is_refused_for_another(capsys):
+    command = [*TUNE, "--key-file", "key"]
+    runs = [facts_of(capsys, *command, "--tuning-epsilon", "0.001") for _ in range(5)]
+    assert len({run["mechanism"] for run in runs}) == 1
+    assert main([*command, "--tuning-epsilon", "0.002"]) == 4
+    assert main(["select", "t.parquet", "--epsilon", "1", "--key-file", "key", "-o", "p.csv"]) == 4
+    assert capsys.readouterr().err.count("used with other inputs or options") == 2
+
+
+@pytest.mark.parametrize("columns", ["shared", "own"])
+def test_tuning_by_position_reads_every_row_group(columns, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    fleet("t.parquet")
+    table = pq.read_table("t.parquet")
+    kept = ["user", "score"] if columns == "shared" else ["user", "score", "sensitivity"]
+    pq.write_table(table.select(kept), "t.parquet", row_group_size=8)
+    widths = table["sensitivity"][0].as_py()
+    items = {"candidate": range(6)} | ({"sensitivity": widths} if columns == "shared" else {})
+    pa.csv.write_csv(pa.table(items), "items.csv")
+    options = ["--by-position", "--candidates", "items.csv", "--tuning-epsilon", "100"]
+    assert facts_of(capsys, *TUNE, *options)["users"] == 20
+
+
+@pytest.mark.usefixtures("budget")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--on-bad-unit", "skip"], "--on-bad-unit skip does not go with tune"),
+        (["--anchor", "sensitivity"], "--offset and --anchor do not go with tune"),
+        (["--tuning-epsilon", "0"], "--tuning-epsilon must be positive"),
+        (["--release", "x"], "need --budget"),
+        (["--key-file", "key", *RELEASE, "x"], "--key-file does not go with --budget"),
+    ],
+)
+def test_options_of_tuning_that_do_not_fit_are_refused(options, message, capsys):
+    assert main([*TUNE, "--tuning-epsilon", "1", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+# --- Columns with two roles ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.arrow"])
+def test_one_pick_may_be_of_a_user(name, tmp_path, capsys):
+    """Where there are no units, the column of candidates may have the name that units have elsewhere."""
+    table = pa.table({"user": ["ann", "bob", "cid"], "score": [0.0, 0.0, 99.0]})
+    path = tmp_path / name
+    if name == "t.csv":
+        pa.csv.write_csv(table, path)
+    elif name == "t.parquet":
+        pq.write_table(table, path)
+    else:
+        pa.feather.write_feather(table, path)
+    command = ["select", "--one", str(path), "--candidate", "user", "--sensitivity", "1", "--epsilon", "5", "-q"]
+    assert main(command) == 0
+    assert capsys.readouterr().out.splitlines() == ['"user"', '"cid"']
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--candidate", "user"], "--unit must be a column of its own, not 'user'"),
+        (["--unit", "score"], "--unit must be a column of its own, not 'score'"),
+        (["--score", "candidate"], "--score must be a column of its own, not 'candidate'"),
+        (["--one", "--score", "candidate"], "--score must be a column of its own, not 'candidate'"),
+        (["--sensitivity", "score"], "--score must be a column of its own, not 'score'"),
+        (["--offset", "score"], "--score must be a column of its own, not 'score'"),
+    ],
+)
+def test_a_column_has_one_role(options, message, capsys):
+    assert main(["select", "t.csv", "--epsilon", "1", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_one_pick_out_of_repeated_candidates_is_refused_by_column(capsys):
+    assert main(["select", "--one", "t.csv", "--epsilon", "1"]) == 3
+    assert "column 'candidate' must name each candidate once" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_second_table_may_have_columns_of_the_same_names():
+    Path("items.csv").write_text("candidate,width,user,score\na,1,x,7\nb,2,y,7\nc,1,z,7\n")
+    assert select("--candidates", "items.csv", "--sensitivity", "width") == 0
+    assert len(Path("picks.csv").read_text().splitlines()) == 3
