@@ -143,10 +143,7 @@ def test_priorities_that_tie_in_64_bits_are_decided_by_further_bits():
         (lambda s: s.summarize([1.0], -1.0), "sensitivities must not be negative"),
         (lambda s: s.summarize([1.0, 2.0], [[1.0, 1.0], [2.0, 2.0]]), "sensitivities must be one number"),
         (lambda s: s.contend(s.summarize([], []), ["a"], [1.0], 1.0), "it holds no candidates"),
-        (
-            lambda s: s.contend(s.summarize([1.0], 1.0), ["a", "a"], [1.0, 1.0], 1.0),
-            "column 'candidate' must name each candidate once",
-        ),
+        (lambda s: s.contend(s.summarize([1.0], 1.0), ["a", "a"], [1.0, 1.0], 1.0), "units must be distinct"),
         (lambda s: s.decide([]), "nobody has passed"),
     ],
 )

@@ -139,7 +139,7 @@ def test_a_relative_or_missing_cache_setting_falls_back_to_the_home_directory(co
 
 
 def test_the_command_line_does_not_load_pandas_where_it_is_installed(tmp_path):
-    """Arrow would, before its first conversion; it takes as long as all else together."""
+    """Arrow would, before its first conversion, and that takes a quarter of the time to a pick."""
     assert importlib.util.find_spec("pandas")
     table = tmp_path / "t.csv"
     table.write_text("user,candidate,score,sensitivity\nann,a,1,1\nann,b,2,1\n")
@@ -147,5 +147,5 @@ def test_the_command_line_does_not_load_pandas_where_it_is_installed(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import")}
     assert "pyarrow" in loaded
-    assert "pandas" not in loaded
+    assert not [name for name in loaded if name.startswith("pandas.")]
     assert done.stdout.startswith('"user","candidate"')
