@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,6 +22,10 @@ OUTPUT_FORMATS = {
 }
 
 
+ROW_GROUP_BYTES = 1 << 25
+"""How much is held in memory for a row group of Parquet."""
+
+
 def output_format(path: Path) -> str:
     """Return the format of a file to be written, from its name."""
     try:
@@ -34,8 +38,8 @@ def write_rows(batches: Iterable[Any], schema: Any, kind: str, file: IO[bytes]) 
     """Write record batches in a format; lists become text in CSV."""
     if kind == "parquet":
         with pq.ParquetWriter(file, schema, compression="zstd") as parquet:
-            for batch in batches:
-                parquet.write_batch(batch)
+            for table in _row_groups(batches, schema):
+                parquet.write_table(table)
     elif kind == "arrow":
         with pa.ipc.new_file(file, schema) as arrow:
             for batch in batches:
@@ -46,6 +50,19 @@ def write_rows(batches: Iterable[Any], schema: Any, kind: str, file: IO[bytes]) 
                 table.write_batch(batch)
     else:
         _write_json(batches, kind, file)
+
+
+def _row_groups(batches: Iterable[Any], schema: Any) -> Iterator[Any]:  # noqa: ANN401 - Arrow
+    """Yield tables of several batches each: many small row groups are slow to write, and to read."""
+    held, size = [], 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= ROW_GROUP_BYTES:
+            yield pa.Table.from_batches(held, schema)
+            held, size = [], 0
+    if held:
+        yield pa.Table.from_batches(held, schema)
 
 
 def _write_json(batches: Iterable[Any], kind: str, file: IO[bytes]) -> None:

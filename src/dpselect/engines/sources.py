@@ -14,13 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpselect.engines.layout import is_list
+from dpselect.engines.pages import Copies, is_leaf
 
 __all__ = ["ArrowSource", "Located", "ParquetSource", "Source", "prefetched", "table_files", "table_format"]
 
 BATCH_CANDIDATES = 1 << 22
 """Candidates in a batch: 32 MB for each column of numbers."""
 
-BATCH_ROWS = 1 << 16
+MOST_COPIED = 4
+"""Batches in a row group that is copied whole."""
 
 FORMATS = {
     ".parquet": "parquet",
@@ -99,30 +101,42 @@ def table_files(path: Path, kind: str) -> list[Path]:
 
 
 class ParquetSource:
-    """List columns in one or many Parquet files."""
+    """List columns in one or many Parquet files.
+
+    Row groups whose lists are plain numbers are copied (:mod:`dpselect.engines.pages`) if they are not too large
+    for that; Arrow reads all others.
+    """
 
     units_are_distinct = False
 
     def __init__(self, files: list[Path], *, batch_candidates: int = BATCH_CANDIDATES) -> None:
         self.files = files
         self._batch_candidates = batch_candidates
-        with _plain_errors(files[0]):
-            self.schema = pq.read_schema(files[0])
-        for path in files[1:]:
+        self._rows = 0
+        for path in files:
             with _plain_errors(path):
-                other = pq.read_schema(path)
-            if not other.equals(self.schema):
+                stored = pq.read_metadata(path)
+                schema = stored.schema.to_arrow_schema()
+            self._rows += int(stored.num_rows)
+            if path == files[0]:
+                self.schema = schema
+            elif not schema.equals(self.schema):
                 raise ValueError(f"{path.name!r} has other columns than {files[0].name!r}")
 
     @property
     def total(self) -> int | None:
         """How many rows the files have."""
-        return sum(int(pq.read_metadata(path).num_rows) for path in self.files)
+        return self._rows
 
     def batches(self, columns: list[str], skip: int = 0) -> Iterator[Located]:
         """Yield the batches of one row group after the other."""
         for path in self.files:
-            with _plain_errors(path), pq.ParquetFile(path, memory_map=True, pre_buffer=False) as file:
+            with (
+                _plain_errors(path),
+                pq.ParquetFile(path, memory_map=True, pre_buffer=False) as file,
+                pa.memory_map(str(path)) as content,
+            ):
+                copies = Copies(file, content, columns, MOST_COPIED * self._batch_candidates)
                 for group in range(file.num_row_groups):
                     rows = file.metadata.row_group(group).num_rows
                     if skip >= rows:
@@ -130,15 +144,16 @@ class ParquetSource:
                         continue
                     first = 0
                     size = self._batch_rows(file.metadata.row_group(group), columns)
-                    for batch in file.iter_batches(size, [group], columns):
+                    for batch in copies.batches(group, size) or file.iter_batches(size, [group], columns):
                         if skip < batch.num_rows:
-                            yield Located(batch.slice(skip), f"{path.name}, row group {group}", first + skip)
+                            part = batch.select(columns).slice(skip)
+                            yield Located(part, f"{path.name}, row group {group}", first + skip)
                         skip = max(0, skip - batch.num_rows)
                         first += batch.num_rows
 
     def _batch_rows(self, group: Any, columns: list[str]) -> int:  # noqa: ANN401 - Parquet's metadata
         chunks = (group.column(i) for i in range(group.num_columns))
-        widest = max(int(c.num_values) for c in chunks if c.path_in_schema.partition(".")[0] in columns)
+        widest = max(int(c.num_values) for c in chunks if any(is_leaf(c.path_in_schema, n) for n in columns))
         rows = int(group.num_rows)
         return max(1, min(rows, self._batch_candidates * rows // max(1, widest)))
 

@@ -7,9 +7,31 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpselect.kernels import chacha, correlations, draws, duplicates, gaps, parts, picks, quadrature, rows
+    from dpselect.kernels import (
+        chacha,
+        correlations,
+        draws,
+        duplicates,
+        gaps,
+        levels,
+        parts,
+        picks,
+        quadrature,
+        rows,
+    )
 
-__all__ = ["chacha", "correlations", "draws", "duplicates", "gaps", "parts", "picks", "quadrature", "rows"]
+__all__ = [
+    "chacha",
+    "correlations",
+    "draws",
+    "duplicates",
+    "gaps",
+    "levels",
+    "parts",
+    "picks",
+    "quadrature",
+    "rows",
+]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module
