@@ -11,11 +11,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather
@@ -26,12 +28,23 @@ from dpselect.cli import main as command_line
 from dpselect.engines.arrow import Layout, Selector
 from dpselect.engines.distinct import DistinctUnits
 from dpselect.engines.single import select_one
-from dpselect.engines.sources import Located
+from dpselect.engines.sources import BATCH_CANDIDATES, MOST_COPIED, Located, ParquetSource
 from dpselect.mechanisms.partitioned import PartitionedSelection
 
 PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"
 CANDIDATES = 100
 BATCH = 40_000
+WIDTH = 500
+"""Candidates of a user in files."""
+ROW_GROUP = 8000
+"""Users in a row group: 32 MB of each list column."""
+PLAIN = {
+    "row_group_size": ROW_GROUP,
+    "data_page_size": 1 << 23,
+    "compression": "none",
+    "use_dictionary": False,
+}
+"""How files are written: so that they are fast to read."""
 MECHANISMS = {"NoisyMax": dps.NoisyMax(epsilon=1.0), "GEM": dps.GEM(epsilon=1.0)}
 
 
@@ -73,54 +86,157 @@ def scaling(name: str, users: int) -> Cost:
     return Cost(total.seconds + cost.seconds, total.processor_seconds + cost.processor_seconds)
 
 
-def file_rows(folder: Path) -> Iterator[tuple[str, float, float, float]]:
-    """Yield (what, share of the kernel's throughput by processor time and by the clock, MB per core and second)."""
-    users, width = 50_000, 500
+class Measured(NamedTuple):
+    """What picks from one file cost, in nanoseconds of processor time for a candidate."""
+
+    label: str
+    kernel: float
+    """``mechanism.select`` on the same numbers in memory."""
+    reading: float | None
+    """Reading the same columns and doing nothing with them; ``None`` for files that are mapped into memory."""
+    whole: float
+    """``dpselect select``, from the file to a file of picks."""
+    clock: float
+    """The share of the kernel's throughput by the clock."""
+
+    @property
+    def share(self) -> float:
+        """The share of the kernel's throughput."""
+        return self.kernel / self.whole
+
+    @property
+    def bound(self) -> float:
+        """The share that would be left if nothing but reading and the kernel cost anything."""
+        return self.kernel / (self.kernel + (self.reading or 0.0))
+
+    @property
+    def rate(self) -> float:
+        """MB of scores for a second of processor time."""
+        return 8e3 / self.whole
+
+
+class Fleet(NamedTuple):
+    """Numbers in memory, and the same in files."""
+
+    users: int
+    scores: np.ndarray
+    widths: np.ndarray
+    folder: Path
+
+
+def write_fleet(folder: Path, users: int) -> Fleet:
+    """Write files of list columns: scores, sensitivities and identifiers."""
     generator = np.random.default_rng(3)
-    scores, widths = generator.normal(size=users * width), generator.uniform(0.1, 1.0, users * width)
-    offsets = np.arange(users + 1, dtype=np.int32) * width
-    lists = {"score": scores, "sensitivity": widths, "candidate": np.tile(np.arange(width), users)}
-    columns = {
-        name: pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)) for name, values in lists.items()
-    }
-    path = folder / "lists.parquet"
+    scores, widths = generator.normal(size=users * WIDTH), generator.uniform(0.1, 1.0, users * WIDTH)
+    offsets = pa.array(np.arange(users + 1, dtype=np.int32) * WIDTH)
+    lists = {"score": scores, "sensitivity": widths, "candidate": np.tile(np.arange(WIDTH), users)}
+    columns = {name: pa.ListArray.from_arrays(offsets, pa.array(values)) for name, values in lists.items()}
     table = pa.table({"user": np.arange(users), **columns})
-    pq.write_table(table, path, row_group_size=4000, compression="none", use_dictionary=["candidate"])
-    pa.feather.write_feather(table, folder / "lists.arrow", compression="uncompressed", chunksize=4000)
-    items = folder / "items.parquet"
-    pq.write_table(pa.table({"candidate": np.arange(width), "sensitivity": widths[:width]}), items)
-    bounds = offsets.astype(np.int64)
-    for label, mechanism, options in (
-        ("NoisyMax, scores only", ["rnm"], ["--by-position", "--candidates", str(items)]),
-        ("NoisyMax, scores only, Arrow IPC", ["rnm"], ["--by-position", "--candidates", str(items)]),
-        ("GEM, scores only", ["gem"], ["--by-position", "--candidates", str(items)]),
-        ("GEM, scores only, Arrow IPC", ["gem"], ["--by-position", "--candidates", str(items)]),
-        ("GEM, scores and sensitivities", ["gem"], ["--by-position"]),
-        ("GEM, scores, sensitivities and identifiers", ["gem"], []),
-        (
-            "RandomStopping, γ = 0.002, scores only",
-            ["rs", "--parameter", "gamma=0.002"],
-            ["--by-position", "--candidates", str(items)],
-        ),
-        ("CombinedGEM, scores and sensitivities", ["combined-gem"], ["--by-position"]),
+    pq.write_table(table, folder / "lists.parquet", **PLAIN)
+    pq.write_table(table.select(["user", "score"]), folder / "scores.parquet", **PLAIN)
+    pa.feather.write_feather(
+        table.select(["user", "score"]), folder / "scores.arrow", compression="uncompressed", chunksize=ROW_GROUP
+    )
+    items = pa.table({"candidate": np.arange(WIDTH), "sensitivity": widths[:WIDTH]})
+    pq.write_table(items, folder / "items.parquet")
+    return Fleet(users, scores, widths, folder)
+
+
+def file_rows(fleet: Fleet, rounds: int) -> Iterator[Measured]:
+    """Yield what picks cost for mechanisms and files of several kinds."""
+    shared = ["--by-position", "--candidates", str(fleet.folder / "items.parquet")]
+    stopping = ["rs", "--parameter", "gamma=0.002"]
+    for label, mechanism, options, name in (
+        ("NoisyMax, scores only", ["rnm"], shared, "scores.parquet"),
+        ("NoisyMax, scores only, Arrow IPC", ["rnm"], shared, "scores.arrow"),
+        ("GEM, scores only", ["gem"], shared, "scores.parquet"),
+        ("GEM, scores only, Arrow IPC", ["gem"], shared, "scores.arrow"),
+        ("GEM, scores and sensitivities", ["gem"], ["--by-position"], "lists.parquet"),
+        ("GEM, scores, sensitivities and identifiers", ["gem"], [], "lists.parquet"),
+        ("RandomStopping, γ = 0.002, scores only", stopping, shared, "scores.parquet"),
+        ("CombinedGEM, scores and sensitivities", ["combined-gem"], ["--by-position"], "lists.parquet"),
     ):
-        fields = {"gamma": 0.002} if mechanism[0] == "rs" else {}
-        chosen = dps.MECHANISMS[mechanism[0]](epsilon=1.0, **fields)
-        shared = "--candidates" in options
-        known = (scores.reshape(users, width), widths[:width]) if shared else ((scores, bounds), (widths, bounds))
-        source = path.with_suffix(".arrow") if "Arrow" in label else path
-        command = ["select", str(source), "--epsilon", "1", "--mechanism", *mechanism, *options, "-q"]
-        command += ["-o", str(folder / "picks.parquet")]
-        kernel, whole = [], []
-        for _ in range(5):
-            kernel.append(measure(lambda m=chosen, k=known: m.select(*k)))
-            whole.append(measure(lambda c=command: command_line(c)))
-        ratios = [
-            statistics.median(cost[i] for cost in kernel[1:]) / statistics.median(cost[i] for cost in whole[1:])
-            for i in (1, 0)
-        ]
-        processor = statistics.median(cost.processor_seconds for cost in whole[1:])
-        yield label, ratios[0], ratios[1], scores.nbytes / 1e6 / processor
+        chosen = dps.MECHANISMS[mechanism[0]](epsilon=1.0, **({"gamma": 0.002} if mechanism[0] == "rs" else {}))
+        bounds = np.arange(fleet.users + 1, dtype=np.int64) * WIDTH
+        known = (
+            (fleet.scores.reshape(fleet.users, WIDTH), fleet.widths[:WIDTH])
+            if options is shared
+            else ((fleet.scores, bounds), (fleet.widths, bounds))
+        )
+        columns = ["user", "score", *([] if options is shared else ["sensitivity"])]
+        columns += [] if options else ["candidate"]
+        path = fleet.folder / name
+        command = ["select", str(path), "--epsilon", "1", "--mechanism", *mechanism, *options, "-q"]
+        command += ["-o", str(fleet.folder / "picks.parquet")]
+        work = {"kernel": lambda m=chosen, k=known: m.select(*k), "whole": lambda c=command: command_line(c)}
+        if path.suffix == ".parquet":
+            work["reading"] = lambda p=path, c=columns: consume(ParquetSource([p]).batches(c))
+        costs = medians(work, rounds)
+        scale = 1e9 / fleet.scores.size
+        yield Measured(
+            label,
+            costs["kernel"].processor_seconds * scale,
+            costs["reading"].processor_seconds * scale if "reading" in costs else None,
+            costs["whole"].processor_seconds * scale,
+            costs["kernel"].seconds / costs["whole"].seconds,
+        )
+
+
+def reading_rows(fleet: Fleet, rounds: int) -> Iterator[tuple[str, float, float]]:
+    """Yield (how scores are written and read, nanoseconds of processor time for a candidate, bytes for one)."""
+    scores = pq.read_table(fleet.folder / "scores.parquet")
+    lists = pa.list_(pa.field("item", pa.float64(), nullable=False))
+    required = pa.schema([pa.field("user", pa.int64()), pa.field("score", lists, nullable=False)])
+
+    def by_arrow(path: Path) -> None:
+        with pq.ParquetFile(path, memory_map=True, pre_buffer=False) as file:
+            consume(file.iter_batches(256, columns=["score"], use_threads=False))
+
+    def by_duckdb(path: Path) -> None:
+        with duckdb.connect(config={"threads": 1}) as connection:
+            consume(connection.read_parquet(str(path)).select("score").to_arrow_reader(2048))
+
+    def here(path: Path) -> None:
+        consume(ParquetSource([path]).batches(["score"]))
+
+    for label, read, table, options in (
+        ("plain, pages of 8 MB, copied by dpselect", here, scores, PLAIN),
+        ("the same, read by Arrow", by_arrow, scores, PLAIN),
+        ("the same with `nullable=False`, read by Arrow", by_arrow, scores.cast(required), PLAIN),
+        ("the same, read by DuckDB", by_duckdb, scores, PLAIN),
+        ("plain, pages of 1 MB as `pyarrow` makes them, copied", here, scores, PLAIN | {"data_page_size": 1 << 20}),
+        ("plain, all users in one row group", here, scores, PLAIN | {"row_group_size": fleet.users}),
+        ("Snappy, copied", here, scores, PLAIN | {"compression": "snappy"}),
+        ("Zstandard, copied", here, scores, PLAIN | {"compression": "zstd"}),
+        (
+            "with a dictionary, as `pyarrow` does by default, read by Arrow",
+            here,
+            scores,
+            PLAIN | {"use_dictionary": True},
+        ),
+    ):
+        path = fleet.folder / "variant.parquet"
+        pq.write_table(table, path, **options)
+        cost = medians({"reading": lambda r=read, p=path: r(p)}, rounds)["reading"].processor_seconds
+        yield label, cost * 1e9 / fleet.scores.size, path.stat().st_size / fleet.scores.size
+
+
+def consume(items: Iterable[object]) -> None:
+    """Go through something and keep nothing of it."""
+    for _ in items:
+        pass
+
+
+def medians(work: dict[str, Callable[[], object]], rounds: int) -> dict[str, Cost]:
+    """Return the medians of what several things take, in turn and after a round that does not count."""
+    costs: dict[str, list[Cost]] = {name: [] for name in work}
+    for _ in range(rounds + 1):
+        for name, run in work.items():
+            costs[name].append(measure(run))
+    return {
+        name: Cost(*(statistics.median(cost[i] for cost in found[1:]) for i in (0, 1)))
+        for name, found in costs.items()
+    }
 
 
 def cold_start(folder: Path) -> Cost:
@@ -173,66 +289,139 @@ def main() -> int:
             print(lines[-1], flush=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        measured = list(file_rows(folder))
-        ratios = ["| file | by processor time | by the clock | MB of scores per core and second |"]
-        ratios += ["| --- | --- | --- | --- |"]
-        ratios += [f"| {label} | {a:.0%} | {b:.0%} | {rate:,.0f} |" for label, a, b, rate in measured]
-        through = min(
-            rate for label, *_, rate in measured if label in {"NoisyMax, scores only", "GEM, scores only"}
-        )
+        fleet = write_fleet(folder, 100_000 // shrink)
+        measured = []
+        for row in file_rows(fleet, 4):
+            measured.append(row)
+            print(row, flush=True)
+        readings = list(reading_rows(fleet, 4))
         start = cold_start(folder)
-    page = as_page("\n".join(lines), "\n".join(ratios), rates, through, start, many, memory, 10**8 // shrink)
+    page = as_page("\n".join(lines), measured, readings, rates, start, many, memory, 10**8 // shrink, fleet.users)
     print(page)
     if not options.fast:
         PAGE.write_text(page, encoding="utf-8")
     return 0
 
 
+GOAL = 0.7
+"""The share of the kernel's throughput that is aimed at, from a file to picks."""
+
+
+def verdict(measured: list[Measured]) -> str:
+    """Say in words for which files the goal is reached, and where it cannot be."""
+    reached = [row.label for row in measured if row.share >= GOAL]
+    missed = [row for row in measured if row.share < GOAL]
+    bounded = [row for row in missed if row.bound < GOAL]
+    others = [row.label for row in missed if row.bound >= GOAL]
+    told = [f"The goal is {GOAL:.0%} of the kernel's throughput, by processor time."]
+    told.append(
+        f"It is reached for: {'; '.join(reached)}." if reached else "It is reached for none of these files."
+    )
+    if bounded:
+        listed = "; ".join(f"{row.label} (at most {row.bound:.0%})" for row in bounded)
+        told.append(
+            "It is out of reach, however little all else costs, where reading alone takes "
+            f"{1 / GOAL - 1:.2f} times the kernel's time or more: {listed}."
+        )
+    if others:
+        told.append(f"It is missed, though reading would leave room for it, for: {'; '.join(others)}.")
+    return textwrap.fill(" ".join(told), 116, break_on_hyphens=False)
+
+
+def as_table(heads: list[str], rows: Iterable[list[str]]) -> str:
+    """Return a table for the page."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
 def as_page(
     scales: str,
-    ratios: str,
+    measured: list[Measured],
+    readings: list[tuple[str, float, float]],
     rates: dict[str, float],
-    through: float,
     start: Cost,
     many: Cost,
     memory: float,
     count: int,
+    users: int,
 ) -> str:
     """Return the documentation page."""
     hours = ", ".join(f"{10**9 * 500 / rate / 3600:.1f} core hours for {name}" for name, rate in rates.items())
+    through = min(row.rate for row in measured if row.label in {"NoisyMax, scores only", "GEM, scores only"})
     reading = 4e6 / through / 3600
+    ratios = as_table(
+        ["file", "kernel", "reading", "file to picks", "share", "at most", "share by the clock", "MB/s"],
+        (
+            [
+                row.label,
+                f"{row.kernel:.1f}",
+                "mapped" if row.reading is None else f"{row.reading:.1f}",
+                f"{row.whole:.1f}",
+                f"**{row.share:.0%}**",
+                "–" if row.reading is None else f"{row.bound:.0%}",
+                f"{row.clock:.0%}",
+                f"{row.rate:,.0f}",
+            ]
+            for row in measured
+        ),
+    )
+    variants = as_table(
+        ["scores written", "ns", "bytes"], ([label, f"{cost:.1f}", f"{size:.1f}"] for label, cost, size in readings)
+    )
     return f"""# How it scales
 
-From `make bench-fleet`, on {os.cpu_count()} cores. Throughput is given for a second of *processor time*. Scores are
-generated as they are needed, and that is not counted.
+From `make bench-fleet`, on {os.cpu_count()} cores. Throughput is given for a second of *processor time*, which
+other work on the same machine disturbs less than the clock. Scores are generated as they are needed, and that is
+not counted.
 
 ## Users
 
 {scales}
 
-Throughput does not depend on the number of users: there is no state but the addresses of units, which are kept to
-see that no unit has two rows.
+There is no state but the addresses of units, which are kept to see that no unit has two rows: so throughput need
+not depend on the number of users.
 
 ## The size of a cluster: 10⁹ users × 500 candidates
 
 5·10¹¹ candidates at the throughput above are {hours}, in memory.
 But the scores are 4 TB, and must be read: at the {through:,.0f} MB of scores a second that a core takes from an
-uncompressed Parquet file to picks (the slower of the rows "scores only" below) they take {reading:.1f} core hours
-in all. So ten minutes need {reading * 6:.0f} cores, and an hour {max(1, reading):.0f}, if the storage delivers
-6.7 GB (1.1 GB) a second and nothing is compressed. Spark's own serialisation between the virtual machine and Python
-comes on top; measure it on your cluster before you size it.
+uncompressed Parquet file to picks (the slower of the two rows "scores only" below) they take {reading:.1f} core
+hours in all. So ten minutes need {reading * 6:.0f} cores, and an hour {max(1, reading):.0f}, if the storage
+delivers 6.7 GB (1.1 GB) a second and nothing is compressed. Spark's own serialisation between the virtual machine
+and Python comes on top; measure it on your cluster before you size it.
 
 ## Parquet, end to end
 
-The throughput of `dpselect select` from a Parquet file of list columns to a Parquet file of picks, as a share of
-what `mechanism.select` reaches on the same numbers in memory (50,000 users × 500 candidates, no compression).
+`dpselect select` from a file of list columns, written as recommended below, to a Parquet file of picks, for
+{users:,} users × {WIDTH} candidates, in nanoseconds of processor time for a candidate: the *kernel*
+(`mechanism.select` on the same numbers in memory), *reading* the same columns and doing nothing with them, and the
+whole way from *file to picks*. The *share* is the throughput as a share of the kernel's; *at most* is what would be
+left of it if only the kernel and reading cost anything. MB/s are of scores, for a core.
 
 {ratios}
 
-Decoding a list column costs a core some 6 ns a candidate; a noisy max of it costs one or two. So a mechanism that
-is faster than its input waits for it, and only slow ones come near their speed in memory. Arrow files are mapped
-into memory and not decoded. Files should leave out what all users share: a table of candidates given with
-`--candidates` and `--by-position` saves two of three columns.
+{verdict(measured)}
+
+## Files that are fast to read
+
+What it costs to read a list column of scores (random numbers, which do not compress), in nanoseconds of processor
+time and bytes of the file for a candidate.
+
+{variants}
+
+Parquet stores two levels with each number of a list, to tell where lists start and what is missing, and Arrow's
+reader unpacks them. Where numbers are plain and none is missing, `dpselect` reads the levels by runs and copies the
+numbers ([why](decisions/0010-plain-lists-are-copied-out-of-pages.md)). That takes
+
+- lists of `double` (or `int64`, for identifiers), none of them empty, nothing missing;
+- no dictionary for these columns: `use_dictionary=False` in `pyarrow.parquet.write_table`,
+  `parquet.enable.dictionary=false` in Spark. Scores seldom repeat, so a dictionary of them saves nothing;
+- row groups of at most {MOST_COPIED * BATCH_CANDIDATES:,} candidates ({MOST_COPIED} times `--batch-candidates`);
+- no compression, or Snappy, or Zstandard, best with large pages (`data_page_size=8 << 20`; `parquet.page.size`).
+
+All other files are read by Arrow, with the same result. Files should leave out what all users share: a table of
+candidates given with `--candidates` and `--by-position` saves two of three columns. Arrow IPC files without
+compression are mapped into memory and not decoded at all.
 
 ## A cold start
 

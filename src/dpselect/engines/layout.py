@@ -352,7 +352,9 @@ def _rows_with_duplicates(identifiers: Any, bounds: IndexArray) -> NDArray[np.bo
     if not pa.types.is_integer(identifiers.type):
         encoded = identifiers if pa.types.is_dictionary(identifiers.type) else identifiers.dictionary_encode()
         identifiers = encoded.indices
-    numbers = pc.fill_null(identifiers, 0).to_numpy(zero_copy_only=False)
+    if identifiers.null_count:
+        identifiers = pc.fill_null(identifiers, 0)
+    numbers = identifiers.to_numpy(zero_copy_only=False)
     if numbers.dtype == np.uint64:
         numbers = numbers.view(np.int64)
     numbers = np.ascontiguousarray(numbers, dtype=np.int64)
