@@ -416,7 +416,7 @@ numbers ([why](decisions/0010-plain-lists-are-copied-out-of-pages.md)). That tak
 - lists of `double` (or `int64`, for identifiers), none of them empty, nothing missing;
 - no dictionary for these columns: `use_dictionary=False` in `pyarrow.parquet.write_table`,
   `parquet.enable.dictionary=false` in Spark. Scores seldom repeat, so a dictionary of them saves nothing;
-- row groups of at most {MOST_COPIED * BATCH_CANDIDATES:,} candidates ({MOST_COPIED} times `--batch-candidates`);
+- row groups of at most {MOST_COPIED * BATCH_CANDIDATES:,} candidates;
 - no compression, or Snappy, or Zstandard, best with large pages (`data_page_size=8 << 20`; `parquet.page.size`).
 
 All other files are read by Arrow, with the same result. Files should leave out what all users share: a table of

@@ -18,6 +18,7 @@ import dpselect as dps
 from dpselect.budget import Ledger
 from dpselect.cli import main
 from dpselect.cli.keyfiles import KeyFile, KeyReuseError
+from dpselect.engines.arrow import Layout, Selector
 from dpselect.guarantees import SAME_DIRECTION
 
 ROWS = "user,candidate,score,sensitivity\nann,a,0.75,1\nann,b,0.5,1\nbob,a,0.25,1\nbob,c,0.125,1\n"
@@ -337,6 +338,29 @@ def test_one_pick_may_be_of_a_user(name, tmp_path, capsys):
 def test_a_column_has_one_role(options, message, capsys):
     assert main(["select", "t.csv", "--epsilon", "1", *options]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"candidate": "score"}, "candidate and score must be two columns"),
+        (
+            {"sensitivity": "score"},
+            "sensitivity and score must be two columns, not both 'score': scores are private",
+        ),
+        ({"anchor": "score"}, "anchor and score must be two columns"),
+    ],
+)
+def test_scores_cannot_be_public_at_the_same_time(names, message):
+    with pytest.raises(ValueError, match=message):
+        Layout(**names)
+
+
+def test_units_of_a_batch_have_their_own_column():
+    batch = pa.RecordBatch.from_pydict({"score": [[1.0]], "candidate": [["a"]]})
+    selector = Selector(dps.Uniform(), bytes(32), layout=Layout(unit="candidate", sensitivity=1.0))
+    with pytest.raises(ValueError, match="unit and candidate must be two columns, not both 'candidate'"):
+        selector.select(batch)
 
 
 @pytest.mark.usefixtures("folder")

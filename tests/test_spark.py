@@ -194,6 +194,14 @@ def test_one_pick_out_of_a_whole_frame_does_not_depend_on_its_partitions(spark, 
         engine.select_one(frame.union(frame.limit(1)), mechanism, key=KEY)
 
 
+def test_one_pick_may_be_of_a_user_and_units_have_their_own_column(spark):
+    frame = spark.createDataFrame([("ann", 0.0), ("bob", 99.0)], ["user", "score"])
+    layout = Layout(candidate="user", sensitivity=1.0)
+    assert engine.select_one(frame, dps.GEM(epsilon=5.0), key=KEY, layout=layout) == "bob"
+    with pytest.raises(ValueError, match="unit and candidate must be two columns"):
+        engine.select(frame, dps.GEM(epsilon=5.0), key=KEY, layout=layout)
+
+
 def test_fingerprints_are_of_rows_whatever_their_order(spark):
     frame = spark.createDataFrame(ROWS, NAMES)
     mark = engine.fingerprint(frame)

@@ -132,11 +132,15 @@ class Layout:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_joined"}
 
-    def check_schema(self, schema: Any) -> None:  # noqa: ANN401 - an Arrow schema
-        """Raise if a column is unknown, or not of a type that can be read."""
+    def check_unit(self) -> None:
+        """Raise if units have no column of their own. Where there are no units, they need none."""
         for role, name in (("candidate", self.candidate), ("score", self.score)):
             if name == self.unit:
                 raise ValueError(f"unit and {role} must be two columns, not both {name!r}")
+
+    def check_schema(self, schema: Any) -> None:  # noqa: ANN401 - an Arrow schema
+        """Raise if a column is unknown, or not of a type that can be read."""
+        self.check_unit()
         for name in self.columns:
             if name not in schema.names:
                 raise ValueError(f"unknown column {name!r}: the table has {', '.join(map(repr, schema.names))}")

@@ -193,6 +193,7 @@ def _is_list(frame: "DataFrame", name: str) -> bool:
 
 
 def _check_columns(frame: "DataFrame", layout: Layout) -> None:
+    layout.check_unit()
     for name in layout.columns:
         if name not in frame.columns:
             raise ValueError(f"unknown column {name!r}: the frame has {', '.join(map(repr, frame.columns))}")
