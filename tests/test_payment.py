@@ -374,3 +374,10 @@ def test_a_second_table_may_have_columns_of_the_same_names():
     Path("items.csv").write_text("candidate,width,user,score\na,1,x,7\nb,2,y,7\nc,1,z,7\n")
     assert select("--candidates", "items.csv", "--sensitivity", "width") == 0
     assert len(Path("picks.csv").read_text().splitlines()) == 3
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", ["scores", "scores.csv", "scores.parquet"])
+def test_a_file_that_is_not_there_is_told_so_whatever_its_name(name, capsys):
+    assert main(["select", name, "--epsilon", "1"]) == 3
+    assert f"there is no file '{name}'" in capsys.readouterr().err

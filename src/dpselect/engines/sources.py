@@ -81,6 +81,8 @@ def table_format(path: Path, named: str | None = None) -> str:
     suffixes = [suffix for suffix in path.suffixes if suffix not in COMPRESSED]
     if suffixes and suffixes[-1].lower() in FORMATS:
         return FORMATS[suffixes[-1].lower()]
+    if not path.exists():
+        raise ValueError(f"there is no file {str(path)!r}")
     raise ValueError(f"cannot tell the format of {path.name!r}: name it, as csv, parquet or arrow")
 
 
