@@ -249,7 +249,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
     limits.add_argument("--threads", type=_positive_integer, metavar="N", help="(default: all processors)")
     limits.add_argument("--memory", default="1GB", metavar="SIZE", help="for sorting long tables (default: 1GB)")
     limits.add_argument(
-        "--batch-candidates", type=_positive_integer, default=1 << 22, metavar="N", help=argparse.SUPPRESS
+        "--batch-candidates", type=_positive_integer, default=1 << 23, metavar="N", help=argparse.SUPPRESS
     )
 
 

@@ -104,7 +104,8 @@ class LongSource:
         self.files = files
         self._kind = kind
         self._unit, self._candidate, self._numbers = unit, candidate, numbers
-        self._scratch, self._memory, self._size = scratch, memory, batch_candidates
+        self._scratch, self._memory = scratch, memory
+        self._size = max(1, batch_candidates // (1 + len(numbers)))
         self._read = 0
         self._total: int | None = None
         self._failure: Exception | None = None

@@ -48,7 +48,7 @@ class Copies:
         file: The Parquet file.
         content: The same, mapped into memory.
         columns: What to read; columns other than plain lists are read by Arrow.
-        most: The largest number of entries, in any column of a row group, for which it is copied.
+        most: The largest number of entries, in all columns of a row group that can be, for which they are copied.
     """
 
     def __init__(self, file: Any, content: Any, columns: list[str], most: int) -> None:  # noqa: ANN401 - Arrow
@@ -72,6 +72,8 @@ class Copies:
         plain = [name for name in self._leaves if self._is_plain(stored, name)]
         if not plain or not stored.num_rows:
             raise Unusual
+        if sum(int(stored.column(self._leaves[name]).num_values) for name in plain) > self._most:
+            raise Unusual
         others = [name for name in self._columns if name not in plain]
         read = self._file.read_row_group(group, others, use_threads=False).combine_chunks()
         found = {name: read.column(name) for name in others}
@@ -94,7 +96,6 @@ class Copies:
             and kind.value_type == NUMBERS.get(column.physical_type)
             and column.max_repetition_level == 1
             and 1 <= column.max_definition_level <= 3
-            and chunk.num_values <= self._most
             and chunk.compression in CODECS
             and not chunk.has_dictionary_page
             and set(chunk.encodings) <= {"PLAIN", "RLE"}

@@ -18,11 +18,11 @@ from dpselect.engines.pages import Copies, is_leaf
 
 __all__ = ["ArrowSource", "Located", "ParquetSource", "Source", "prefetched", "table_files", "table_format"]
 
-BATCH_CANDIDATES = 1 << 22
-"""Candidates in a batch: 32 MB for each column of numbers."""
+BATCH_CANDIDATES = 1 << 23
+"""Entries in a batch, of all its list columns together: 64 MB of numbers."""
 
-MOST_COPIED = 4
-"""Batches in a row group that is copied whole."""
+MOST_COPIED = 2
+"""Batches in a row group that is copied whole: 128 MB of numbers, what Spark makes them by default."""
 
 FORMATS = {
     ".parquet": "parquet",
@@ -154,10 +154,11 @@ class ParquetSource:
                         first += batch.num_rows
 
     def _batch_rows(self, group: Any, columns: list[str]) -> int:  # noqa: ANN401 - Parquet's metadata
+        lists = [name for name in columns if is_list(self.schema.field(name).type)]
         chunks = (group.column(i) for i in range(group.num_columns))
-        widest = max(int(c.num_values) for c in chunks if any(is_leaf(c.path_in_schema, n) for n in columns))
+        entries = sum(int(c.num_values) for c in chunks if any(is_leaf(c.path_in_schema, n) for n in lists))
         rows = int(group.num_rows)
-        return max(1, min(rows, self._batch_candidates * rows // max(1, widest)))
+        return max(1, min(rows, self._batch_candidates * rows // max(rows, entries)))
 
 
 class ArrowSource:
@@ -200,9 +201,9 @@ class ArrowSource:
                     yield Located(part, f"{path.name}, row group {number}", first)
 
     def _batch_rows(self, batch: Any) -> int:  # noqa: ANN401 - an Arrow batch
-        lists = [column for column in batch.columns if is_list(column.type)]
-        widest = max((len(column.flatten()) for column in lists), default=batch.num_rows)
-        return max(1, self._batch_candidates * int(batch.num_rows) // max(1, widest))
+        entries = sum(len(column.flatten()) for column in batch.columns if is_list(column.type))
+        rows = int(batch.num_rows)
+        return max(1, self._batch_candidates * rows // max(1, rows, entries))
 
 
 class _plain_errors:  # noqa: N801 - used like a function
