@@ -185,11 +185,11 @@ def noisy_max_select(
     fixed_work: bool,  # noqa: FBT001
     units: Units,
     width: float,
+    room: FloatArray,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of every row by a noisy max over normalised scores."""
-    widest = widest_row(first, last, table.bounds)
-    room = np.empty(widest)
+    """Pick one candidate of every row by a noisy max over normalised scores; ``room`` holds those of one row."""
+    widest = room.size
     hull = np.empty(widest, np.int64)
     order = no_order()
     seen = np.zeros(widest, np.bool_)
