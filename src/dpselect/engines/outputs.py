@@ -37,7 +37,10 @@ def output_format(path: Path) -> str:
 def write_rows(batches: Iterable[Any], schema: Any, kind: str, file: IO[bytes]) -> None:  # noqa: ANN401 - Arrow
     """Write record batches in a format; lists become text in CSV."""
     if kind == "parquet":
-        with pq.ParquetWriter(file, schema, compression="zstd") as parquet:
+        # Units are all distinct, so a dictionary of them would be for nothing, and takes longer than all else.
+        nested = any(pa.types.is_nested(field.type) for field in schema)
+        repeating = True if nested else schema.names[1:]
+        with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=repeating) as parquet:
             for table in _row_groups(batches, schema):
                 parquet.write_table(table)
     elif kind == "arrow":

@@ -158,7 +158,8 @@ class ParquetSource:
         chunks = (group.column(i) for i in range(group.num_columns))
         entries = sum(int(c.num_values) for c in chunks if any(is_leaf(c.path_in_schema, n) for n in lists))
         rows = int(group.num_rows)
-        return max(1, min(rows, self._batch_candidates * rows // max(rows, entries)))
+        most = max(1, min(rows, self._batch_candidates * rows // max(rows, entries)))
+        return -(-rows // -(-rows // most))  # as few batches as that allows, of about the same size
 
 
 class ArrowSource:
