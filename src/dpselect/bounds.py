@@ -112,6 +112,7 @@ def guaranteed_score(
         docs/theory/utility-bounds.md. S. Raskhodnikova, A. Smith, Efficient Lipschitz extensions, 2015 (GEM).
     """
     chance = check.inside_unit_interval("beta", beta)
+    check.having("mechanism", mechanism, "pmf")
     taken = signature(mechanism.pmf).bind(scores, sensitivities, **public)  # refuses what it does not take
     batch = read_batch(scores, sensitivities, **taken.kwargs)
     return batch.restore_rows(_guarantee(mechanism, batch, chance))
