@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -354,6 +355,40 @@ def test_the_number_of_threads_must_be_positive(monkeypatch, setting):
     for call in calls(NOISY_MAX).values():
         with pytest.raises(ValueError, match="DPSELECT_THREADS must be a positive whole number"):
             call([SECRET, 1.0], 1.0)
+
+
+# --- Labels -----------------------------------------------------------------------------------------------
+
+SERIES = pd.Series([SECRET, 2.0, 1.0], index=list("abc"))
+FRAME = pd.DataFrame([[SECRET, 2.0, 1.0]] * 2, columns=list("abc"), index=["ann", "bob"])
+
+
+@pytest.mark.parametrize(
+    ("scores", "other"),
+    [
+        (SERIES.sort_values(), SERIES),
+        (SERIES, SERIES[::-1]),
+        (FRAME, SERIES[::-1]),
+        (FRAME, FRAME[["c", "a", "b"]]),
+        (FRAME, FRAME[::-1]),
+        (pd.Series([SECRET, 1.0], index=["a", 1]), pd.Series([1.0, 1.0], index=[1, "a"])),
+    ],
+)
+def test_labels_in_another_order_are_refused(scores, other):
+    widths = abs(other * 0 + 1)
+    for call in calls(NOISY_MAX).values():
+        assert_refused(call, scores, widths, names="sensitivities must have the labels of scores")
+        assert_refused(call, scores, 1.0, offsets=widths, names="offsets must have the labels of scores")
+    assert_refused(
+        dps.auditing.privacy_loss, NOISY_MAX, scores, other, 100.0, names="neighbour must have the labels"
+    )
+
+
+@pytest.mark.parametrize(
+    "widths", [SERIES * 0 + 2, pd.Series([2.0] * 3), [2.0] * 3, pd.Index([2.0] * 3), FRAME * 0 + 2]
+)
+def test_other_labels_are_none_of_our_business(widths):
+    assert (NOISY_MAX.pmf(FRAME, widths) == NOISY_MAX.pmf(FRAME.to_numpy(), 2.0)).all()
 
 
 # --- Functions of mechanisms, of sensitivities alone, and of collections ----------------------------------

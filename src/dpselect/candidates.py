@@ -31,6 +31,9 @@ Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
 - a tuple ``(values, offsets)`` for rows of different length: row i is ``values[offsets[i]:offsets[i + 1]]``;
 - an Arrow list array (``ListArray``, ``LargeListArray``, ``FixedSizeListArray``, chunked or not), a list for
   each row.
+
+What comes from pandas is read by position. Where labels tell that positions do not match (the same labels, in
+another order), it is refused: a candidate with another one's sensitivity would void the guarantee.
 """
 
 
@@ -121,6 +124,8 @@ def read_batch(scores: Numbers, sensitivities: Numbers, *, finite: bool = True, 
         ValueError: If an argument breaks a rule; the message names both.
     """
     (public_name, public_numbers) = next(iter(public.items()), ("offsets", None))
+    if _is_labelled(scores):
+        _refuse_other_order(scores, **{"sensitivities": sensitivities, public_name: public_numbers})
     read = _read_ragged if _is_ragged(scores) else _read_dense
     batch = read(scores, sensitivities, public_name, public_numbers)
     if finite:
@@ -135,6 +140,8 @@ def read_neighbours(
     if _is_ragged(scores) or _is_ragged(neighbour):
         raise ValueError("scores and neighbour must be arrays whose last axis is candidates, not ragged rows")
     read_batch(scores, sensitivities)
+    if _is_labelled(scores):
+        _refuse_other_order(scores, neighbour=neighbour)
     here, there = read_numbers("scores", scores), read_numbers("neighbour", neighbour)
     _check_finite("neighbour", there)
     if here.shape != there.shape:
@@ -161,6 +168,20 @@ def refuse_scores(name: str = "scores") -> NoReturn:
 
 def _is_arrow(numbers: Numbers) -> bool:
     return type(numbers).__module__.partition(".")[0] == "pyarrow"
+
+
+def _is_labelled(numbers: Numbers) -> bool:
+    return type(numbers).__module__.partition(".")[0] == "pandas"
+
+
+def _refuse_other_order(scores: Any, **others: Any) -> None:  # noqa: ANN401 - Series or DataFrames
+    """Refuse numbers whose labels are those of the scores, in another order."""
+    for name, numbers in others.items():
+        if not _is_labelled(numbers):
+            continue
+        axes = zip(reversed(getattr(scores, "axes", [])), reversed(getattr(numbers, "axes", [])), strict=False)
+        if any(not ours.equals(theirs) and set(ours) == set(theirs) for ours, theirs in axes):
+            raise ValueError(f"{name} must have the labels of scores in the same order: numbers go by position")
 
 
 def _is_ragged(numbers: Numbers) -> bool:

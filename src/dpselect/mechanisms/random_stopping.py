@@ -36,9 +36,9 @@ class RandomStopping:
     Cost:
         ``select`` takes 1/γ draws on average for η = 1, (1/γ − 1)/log(1/γ) for η = 0, and about η/γ for large η: it
         does not end in any useful time if that is beyond a billion or so. ``pmf`` is a
-        quadrature, a quarter of a millisecond for k = 100, and up to a millisecond for large ε. Time grows with k
-        while sensitivities lie within two decades or so, and with k² beyond: for k = 10,000 it takes seconds over three
-        decades, and half a minute over eight.
+        quadrature, a quarter of a millisecond for k = 100, and up to a millisecond for large ε. It grows with k
+        while sensitivities lie within two decades or so, and with k² beyond: for k = 10,000 it takes seconds over
+        three decades, and half a minute over eight.
 
     Args:
         epsilon: The privacy budget of one pick.
