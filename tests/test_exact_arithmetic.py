@@ -107,13 +107,12 @@ def test_a_gap_that_is_not_known_decides_nothing():
 @given(st.integers(32, 2**63 - 1))
 @example(32)
 @example(2**63 - 1)
-def test_exponential_noise_is_within_its_error_and_below_its_cheap_bound(number):
+def test_exponential_noise_is_within_its_error(number):
     mp.dps = 60
     value, error = draws.draw_exponential(np.uint64(number), np.uint64(1))
     least, most = (-mp.log(mp.mpf(end) / 2**63) for end in (number + 1, number))
     assert value - error <= least
     assert most <= value + error
-    assert most <= draws.largest_exponential(np.uint64(number)) + ROUNDING
 
 
 @given(
@@ -135,7 +134,6 @@ def test_bounds_on_exponential_noise_hold_for_every_number_of_the_span(number, s
         assert most == np.inf
     else:
         assert -mp.log(mp.mpf(number) / 2**63) <= most + ROUNDING
-        assert fine or most == draws.largest_exponential(np.uint64(number))
 
 
 def test_bounds_on_exponential_noise_are_close_where_the_span_is_small():
@@ -262,10 +260,6 @@ def test_a_random_real_number_is_narrowed_by_64_bits_at_a_time():
     assert (number.low, number.high) == (Fraction(5 * 2**64 + 7, 2**67), Fraction(5 * 2**64 + 8, 2**67))
     number.refine()
     assert number.high - number.low == Fraction(1, 2**131)
-    assert UniformReal(5, 3, iter([])).is_below(Fraction(6, 8))
-    assert not UniformReal(5, 3, iter([])).is_below(Fraction(5, 8))
-    assert UniformReal(5, 3, iter([7])).is_below(Fraction(5, 8) + Fraction(8, 2**67))
-    assert not UniformReal(5, 3, iter([7])).is_below(Fraction(5, 8) + Fraction(7, 2**67))
 
 
 # --- Gaps in fractions ------------------------------------------------------------------------------------
