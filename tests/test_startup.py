@@ -134,3 +134,24 @@ def test_a_relative_or_missing_cache_setting_falls_back_to_the_home_directory(co
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(os, "access", lambda path, _: "__pycache__" not in Path(path).parts)
     assert directory_of(monkeypatch, copied, "").parent == tmp_path / ".cache" / "dpselect"
+
+
+def test_a_user_without_a_home_is_no_trouble(copied, tmp_path, monkeypatch):
+    def nobody(_):
+        raise KeyError("no such user")
+
+    kept = directory_of(monkeypatch, copied, tmp_path)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert compilation.cache_directory.__wrapped__() == kept
+    kept.chmod(0o500)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert compilation.cache_directory.__wrapped__() is None
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_a_directory_that_others_can_write_to_is_passed_over(copied, tmp_path, monkeypatch, mode):
+    kept = directory_of(monkeypatch, copied, tmp_path)
+    kept.chmod(mode)
+    assert directory_of(monkeypatch, copied, tmp_path).parent == tmp_path / "dpselect"
