@@ -24,7 +24,8 @@ class RandomStopping:
     published), ``eta=0`` logarithmic (the improved version). With F_a, f_a the distribution function and
     density of a's noisy score and F̄ the mean of all F,
 
-        Pr[a] = (1/k) ∫ f_a(x) φ'(F̄(x)) dx,     φ(s) = ((1 − (1−γ)s)^−η − 1) / (γ^−η − 1).
+        Pr[a] = (1/k) ∫ f_a(x) φ'(F̄(x)) dx,
+        φ(s) = ((1 − (1−γ)s)^−η − 1) / (γ^−η − 1).
 
     Candidates of large sensitivity reach the top more easily, so it suits positive correlation.
 
