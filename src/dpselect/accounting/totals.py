@@ -18,6 +18,9 @@ __all__ = ["epsilon_per_pick", "total_guarantee"]
 SMALLEST_DELTA = 1e-11
 """Below it loss distributions are not asked: they are multiplied by Fourier transforms, whose rounding it nears."""
 
+MOST_PARTS = 1 << 20
+"""More are not composed as loss distributions, whose size grows with their number; Rényi DP is close to tight there."""
+
 LARGEST_GRID = 1 << 20
 """How many losses the distribution of one pick may have on each side; more would not be worth their time."""
 
@@ -135,7 +138,7 @@ def _total(counts: Counter[Guarantee], delta: float, *, fixed: bool) -> Guarante
     if delta == 0 or not lossy:
         return simple
     bounds = {"Rényi DP": _epsilon_by_concentration(lossy, delta)}
-    if fixed and delta >= SMALLEST_DELTA:
+    if fixed and delta >= SMALLEST_DELTA and lossy.total() <= MOST_PARTS:
         bounds["privacy loss distributions"] = _epsilon_by_distributions(lossy, delta)
     way, epsilon = min(bounds.items(), key=lambda bound: bound[1])
     if not epsilon < simple.epsilon * (1 - WORTH_A_DELTA):
