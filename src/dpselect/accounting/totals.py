@@ -19,7 +19,7 @@ SMALLEST_DELTA = 1e-11
 """Below it loss distributions are not asked: they are multiplied by Fourier transforms, whose rounding it nears."""
 
 MOST_PARTS = 1 << 20
-"""More are not composed as loss distributions, whose size grows with their number; Rényi DP is close to tight there."""
+"""More are not composed as loss distributions, whose size grows with them: Rényi DP is nearly tight there."""
 
 LARGEST_GRID = 1 << 20
 """How many losses the distribution of one pick may have on each side; more would not be worth their time."""
