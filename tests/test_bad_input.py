@@ -318,6 +318,19 @@ def test_the_power_of_an_error_must_be_positive(power):
     assert_refused(dps.expected_error, NOISY_MAX, [SECRET, 1.0], 1.0, power, names="power")
 
 
+@pytest.mark.parametrize(("gamma", "eta"), [(1e-12, 1.0), (1e-12, 0.0), (1e-11, 3.0), (2.0**-300, 2.0**300)])
+def test_more_draws_than_a_stream_has_bits_for_are_refused_before_any_work(gamma, eta):
+    mechanism = dps.RandomStopping(epsilon=1.0, gamma=gamma, eta=eta)
+    assert_refused(mechanism.select, [SECRET, 1.0], 1.0, names="gamma")
+
+
+@pytest.mark.parametrize("eta", [-0.5, -1e-12, 0.0, 1e-12, 1.0, 3.0])
+def test_the_mean_number_of_draws_is_that_of_the_law(eta):
+    mechanism = dps.RandomStopping(epsilon=1.0, gamma=0.3, eta=eta)
+    weights = np.cumprod([1.0, *((1 - 0.3) * (n + eta) / (n + 1) for n in range(1, 400))])
+    assert mechanism._mean_draws == pytest.approx(weights @ np.arange(1, 401) / weights.sum(), rel=1e-9)
+
+
 # --- Randomness -------------------------------------------------------------------------------------------
 
 
