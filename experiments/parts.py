@@ -8,7 +8,7 @@ them and the result is computed again; what only draws or reports does not count
 import ast
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -51,7 +51,8 @@ class Parts:
 
     def table(self, task: Task) -> pa.Table:
         """Return a task's result, from an earlier run where there is one."""
-        key = repr((task.table, task.label, task.inputs, self.effort))
+        # How figures are written changes no number.
+        key = repr((task.table, task.label, task.inputs, replace(self.effort, description="", formats=())))
         path = self.directory / f"{sha256(key.encode()).hexdigest()[:24]}.parquet"
         if path.exists():
             self.reused += 1
