@@ -80,7 +80,7 @@ def _plan(effort: Effort) -> list[Task]:
 
 
 def _search(name: str, sensitivities: Sequence[float], effort: Effort) -> pa.Table:
-    restarts = max(1, effort.audit_restarts // 3) if name in SLOW else effort.audit_restarts
+    restarts = max(1, effort.audit_restarts // 2) if name in SLOW else effort.audit_restarts
     found = _audit(MECHANISMS[name], sensitivities, restarts)
     return pa.table(
         {

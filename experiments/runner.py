@@ -150,7 +150,7 @@ def _section(experiment: Experiment, files: Mapping[str, Path], effort: Effort, 
         image=pictures["svg"].read_bytes(),
         numbers=experiment.count(data) if experiment.count else None,
         listings=_listings(experiment, data),
-        entries=ledger.assess(experiment.name, experiment.claims, data),
+        entries=ledger.assess(experiment.name, experiment.claims, data, full=effort.full),
         files=[path.relative_to(output).as_posix() for path in (*files.values(), *pictures.values())],
     )
 

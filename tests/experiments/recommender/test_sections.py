@@ -174,4 +174,4 @@ def test_the_claims_of_this_section_are_its_five():
 
 def _entries():
     data = made_up(AS_CLAIMED, {}, "Amazon Books")
-    return ledger.assess("recommender", claims.CLAIMS, data)
+    return ledger.assess("recommender", claims.CLAIMS, data, full=True)
