@@ -7,7 +7,7 @@ them and the result is computed again; what only draws or reports does not count
 
 import ast
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
@@ -112,12 +112,16 @@ def _reachable(module: str) -> set[str]:
     return found
 
 
-def _imports(module: str) -> Iterator[str]:
+@cache
+def _imports(module: str) -> Sequence[str]:
+    """Return what a module imports itself."""
+    found: list[str] = []
     for node in ast.walk(ast.parse(_file(module).read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "experiments":
             # What is imported may be a module or a name inside one.
             candidates = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-            yield from (name for name in candidates if _is_computing(name))
+            found.extend(name for name in candidates if _is_computing(name))
+    return found
 
 
 def _is_computing(name: str) -> bool:

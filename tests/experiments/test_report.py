@@ -10,6 +10,7 @@ from experiments import report, tables
 from experiments.__main__ import EXPERIMENTS, copy_pictures, main
 from experiments.experiment import FAST, FULL
 from experiments.files import replacing
+from experiments.recommender import results, sections
 from experiments.runner import run
 from experiments.synthetic.bimodal import BIMODAL
 
@@ -123,6 +124,16 @@ def test_nothing_in_the_output_names_a_directory_of_this_machine(output):
 def test_the_report_shows_the_numbers_and_where_they_come_from(page):
     for text in ("1.453", "0.881", "3.447", "0.291", "RNMH (not private)", "Provenance", "seed", FAST.description):
         assert text in page
+
+
+@pytest.mark.skipif(not results.COMMITTED.is_dir(), reason="no results are kept")
+def test_the_report_shows_kept_results_and_judges_the_claims(page):
+    for folder in results.COMMITTED.iterdir():
+        summary = results.read_summary(folder)
+        assert all(summary[name] in page for name in ("title", "data", "model", "recall@20", "peak memory", "date"))
+    for claim in sections.REAL.claims:
+        assert f'id="claim-{claim.id}"' in page
+    assert "not private sensitivities" in page.replace("\n", " ")
 
 
 def test_tables_hold_every_computed_number_to_the_last_digit(output):
