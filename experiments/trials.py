@@ -27,7 +27,7 @@ __all__ = [
 BETA = 0.05
 GAMMA = 0.05
 SLOW = frozenset({"rnmh", "rs", "rs-improved", "rs-improved-matched"})
-"""Mechanisms whose exact law is a quadrature of about a millisecond a row: they see the first ``slow_trials`` only."""
+"""Mechanisms whose exact law takes about a millisecond a row: they see the first ``slow_trials`` only."""
 
 
 def epsilon_grid(effort: Effort) -> FloatArray:
