@@ -107,13 +107,12 @@ def test_a_gap_that_is_not_known_decides_nothing():
 @given(st.integers(32, 2**63 - 1))
 @example(32)
 @example(2**63 - 1)
-def test_exponential_noise_is_within_its_error_and_below_its_cheap_bound(number):
+def test_exponential_noise_is_within_its_error(number):
     mp.dps = 60
     value, error = draws.draw_exponential(np.uint64(number), np.uint64(1))
     least, most = (-mp.log(mp.mpf(end) / 2**63) for end in (number + 1, number))
     assert value - error <= least
     assert most <= value + error
-    assert most <= draws.largest_exponential(np.uint64(number)) + ROUNDING
 
 
 @given(
@@ -135,7 +134,6 @@ def test_bounds_on_exponential_noise_hold_for_every_number_of_the_span(number, s
         assert most == np.inf
     else:
         assert -mp.log(mp.mpf(number) / 2**63) <= most + ROUNDING
-        assert fine or most == draws.largest_exponential(np.uint64(number))
 
 
 def test_bounds_on_exponential_noise_are_close_where_the_span_is_small():

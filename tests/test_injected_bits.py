@@ -206,98 +206,148 @@ def test_laplace_noise_of_hardly_any_bits_leaves_the_row_undecided():
     assert exact.pick_noisy_max("laplace", [Fraction(0), Fraction(X)], 2, stream_of(signed(2**62), signed(0))) == 1
 
 
-def stopping_tape(tape, count, numbers, further):
-    """Make a tape read this word for K, and these 32 bits and then 64 for draws."""
-    packed = np.zeros(chacha.GROUP_WORDS * 2, dtype=np.uint32)
-    packed[2 : 2 + len(numbers)] = numbers
-    tape[chacha.BYTES : chacha.BYTES + chacha.GROUP_WORDS] = packed.view(np.uint64)
-    tape[chacha.BYTES] = count
+def stopping_tape(tape, packed, further):
+    """Make a tape read these words for K, for octaves and for draws, and these as draws' further 64 bits."""
+    tape[chacha.BYTES : chacha.BYTES + chacha.GROUP_WORDS] = 0
+    tape[chacha.BYTES : chacha.BYTES + len(packed)] = np.array(packed, dtype=np.uint64)
     tape[chacha.WORDS : chacha.WORDS + len(further)] = np.array(further, dtype=np.uint64)
     tape[chacha.LOADED_BYTES] = tape[chacha.LOADED_WORDS] = 0
     return tape
 
 
-ONCE, TWICE, THRICE = (2**64 * np.array([0.1, 0.4, 0.6]) // 1).astype(np.uint64)
-"""Words for which K is 1, 2 or 3 if γ = 0.3 and η = 1: Pr[K ≤ n] is 0.3, 0.51, 0.657."""
-
-
-def stop(*reals, count=TWICE, noise=LAPLACE, scores=(0.0, -1.0), widths=(1.0, 2.0), gamma=0.3, eta=1.0):
-    """Return what the kernel and its twin pick if draw i's random real number starts with the i-th 96 bits."""
-    bits = count, [real >> 64 for real in reals], [real & 2**64 - 1 for real in reals]
+def stop_with(
+    packed, further=(), noise=LAPLACE, scores=(0.0, -1.0), widths=(1.0, 2.0), gamma=0.3, eta=1.0, units=UNITS
+):
+    """Return what the kernel and its twin pick if they read these words."""
     scores, widths = frozen(*scores), frozen(*widths)
-    tape, stream = stopping_tape(tape_of(), *bits), stream_of()
-    stopping_tape(stream._tape, *bits)
-    top = scores.max()
-    kernel = largest_draws.pick_by_random_stopping(noise, scores, top, widths, 1.0, gamma, eta, tape, FILTER_WIDTH)
+    tape, stream = chacha.new_stream(units.key), ExactStream(units, 0)
+    chacha.seek(tape, units.nonces, 0)
+    stopping_tape(tape, packed, further)
+    stopping_tape(stream._tape, packed, further)
+    length = largest_draws.length_of(gamma, eta)
+    law = scores, scores.max(), widths, widths.max(), 1.0
+    kernel = largest_draws.pick_by_random_stopping(noise, *law, length, tape, FILTER_WIDTH)
     return kernel, exact.pick_by_random_stopping(NOISES[noise], scores, widths, Fraction(1), gamma, eta, stream)
 
 
-def drawn(a, noise, sign=1):
-    """Return 96 bits of a draw of candidate ``a`` of two, its noise being ±(−log W) with W = noise/2⁹⁴."""
-    return joined(a, 2, (sign << 95) + (noise << 1), 96)
+COUNTS = (2**64 * np.array([0, 0.1, 0.4, 0.6]) // 1).astype(np.uint64)
+"""Words for which K is 1, 2 or 3 (the first is not used) if γ = 0.3 and η = 1: Pr[K ≤ n] is 0.3, 0.51, 0.657."""
+
+
+def stop(*draws, noise=LAPLACE, **settings):
+    """Return what is picked from these draws, each an octave (or DOWN) and 96 bits, the largest noise first."""
+    octaves = [octave for octave, _ in draws]
+    assert octaves == sorted(octaves, reverse=True)
+    halvings = range(-1 if noise == LAPLACE else 0, max(octaves) + 1)  # of those that get so far, the first go on
+    goes_on = [2 ** sum(octave > j for octave in octaves) - 1 for j in halvings]
+    leading = [bits >> 64 for _, bits in draws] + [0]
+    pairs = [leading[i] + (leading[i + 1] << 32) for i in range(0, len(draws), 2)]
+    return stop_with(
+        [COUNTS[len(draws)], *goes_on, *pairs], [bits & 2**64 - 1 for _, bits in draws], noise, **settings
+    )
+
+
+def drawn(a, w, off=0.0, size=2):
+    """Return a draw of candidate ``a`` whose noise goes up by −log(w (1 + off)): its octave and 96 bits."""
+    mp.dps = 60
+    w *= 1 + mp.mpf(off)
+    octave = int(mp.ceil(-mp.log(w, 2))) - 1
+    return octave, joined(a, size, edge(w * 2 ** (octave + 1) - 1, 96), 96)
+
+
+def drawn_down(a, w, off=0.0, size=2):
+    """Return a draw of candidate ``a`` whose noise goes down by −log(w (1 + off))."""
+    return largest_draws.DOWN, joined(a, size, edge(w, 96, off), 96)
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL])
-def test_draws_that_come_out_equal_leave_random_stopping_undecided(noise):
-    first = mp.mpf(0.3)
+@pytest.mark.parametrize("first", [0.3, 0.6, 0.02])
+def test_draws_that_come_out_equal_leave_random_stopping_undecided(noise, first):
+    first = mp.mpf(first)
     second = mp.sqrt(first) * mp.exp(-mp.mpf(0.5))  # −2 log U₁ − 1 = −log U₀
 
-    def draws_of(off):
-        return drawn(0, edge(first, 94)), drawn(1, edge(second, 94, off))
+    def pick(off):
+        return stop(*sorted([drawn(0, first), drawn(1, second, off)], reverse=True), noise=noise)
 
-    assert stop(*draws_of(0.0), noise=noise)[0] == picks.UNRESOLVED
-    assert stop(*draws_of(-CLEAR), noise=noise) == (1, 1)
-    assert stop(*draws_of(CLEAR), noise=noise) == (0, 0)
-    assert stop(*draws_of(-NEAR), noise=noise) == (picks.UNRESOLVED, 1)
-    assert stop(*draws_of(NEAR), noise=noise) == (picks.UNRESOLVED, 0)
-
-
-THREE = {"scores": (0.0, -1.0, -40.0), "widths": (1.0, 2.0, 1.0)}
+    assert pick(0.0)[0] == picks.UNRESOLVED
+    assert pick(-CLEAR) == (1, 1)
+    assert pick(CLEAR) == (0, 0)
+    assert pick(-NEAR) == (picks.UNRESOLVED, 1)
+    assert pick(NEAR) == (picks.UNRESOLVED, 0)
 
 
-def test_a_draw_whose_first_bits_do_not_tell_its_sign_is_looked_at_again():
-    """Below the edge candidate 0 has hardly any noise, downwards; above it an enormous one, upwards."""
-    edge_of_sign, rival = 2**95 // 3, joined(1, 3, (1 << 95) + edge(chance(3.0), 95), 96)
-    assert (edge_of_sign - 2**40) >> 64 == (edge_of_sign + 2**40) >> 64
-    assert stop(edge_of_sign - 2**40, rival, **THREE) == (1, 1)
-    assert stop(edge_of_sign + 2**40, rival, **THREE) == (0, 0)
-    assert stop(edge_of_sign, rival, **THREE) == (picks.UNRESOLVED, 1)
-    assert stop(edge_of_sign + 1, rival, **THREE) == (picks.UNRESOLVED, 0)
+def test_noises_downwards_that_come_out_equal_leave_random_stopping_undecided():
+    first = mp.mpf(0.3)
+    second = mp.sqrt(first) * mp.exp(mp.mpf(0.5))  # 2 log U₁ − 1 = log U₀
+
+    def pick(off):
+        return stop(drawn_down(0, first), drawn_down(1, second, off))
+
+    assert pick(0.0)[0] == picks.UNRESOLVED
+    assert pick(-CLEAR) == (0, 0)
+    assert pick(CLEAR) == (1, 1)
+    assert pick(-NEAR) == (picks.UNRESOLVED, 0)
+    assert pick(NEAR) == (picks.UNRESOLVED, 1)
 
 
-def test_a_draw_whose_first_bits_do_not_tell_its_candidate_is_looked_at_again():
+@pytest.mark.parametrize("octave", [0, 7])
+def test_a_draw_whose_first_bits_do_not_tell_its_candidate_is_looked_at_again(octave):
     edge_of_candidate = 2**96 // 3
+    settings = {"scores": (0.0, -1.0, -40.0), "widths": (1.0, 2.0, 1.0)}
     assert (edge_of_candidate - 2**40) >> 64 == (edge_of_candidate + 2**40) >> 64
-    assert stop(edge_of_candidate - 2**40, count=ONCE, **THREE) == (0, 0)
-    assert stop(edge_of_candidate + 2**40, count=ONCE, **THREE) == (1, 1)
-    assert stop(edge_of_candidate, count=ONCE, **THREE)[0] == picks.UNRESOLVED
-    assert stop(edge_of_candidate + 1, count=ONCE, **THREE) == (picks.UNRESOLVED, 1)
 
+    def pick(bits):
+        return stop((octave, bits), **settings)
 
-@pytest.mark.parametrize(("count", "expected"), [(ONCE, 0), (TWICE, 1), (THRICE, 0)])
-def test_as_many_draws_are_made_as_the_first_word_says(count, expected):
-    reals = drawn(0, edge(chance(1.0), 94)), drawn(1, edge(chance(5.0), 94)), drawn(0, edge(chance(30.0), 94))
-    assert stop(*reals, count=count) == (expected, expected)
+    assert pick(edge_of_candidate - 2**40) == (0, 0)
+    assert pick(edge_of_candidate + 2**40) == (1, 1)
+    assert pick(edge_of_candidate) == (picks.UNRESOLVED, 0)
+    assert pick(edge_of_candidate + 1) == (1, 1)
 
 
 def test_of_draws_without_noise_that_tie_the_first_counts():
     settings = {"scores": (1.0, 1.0), "widths": (0.0, 0.0)}
-    assert stop(drawn(1, 5), drawn(0, 5), **settings) == (1, 1)
-    assert stop(drawn(0, 5), drawn(1, 5), **settings) == (0, 0)
+    for draw in (drawn, drawn_down):
+        assert stop(draw(1, 0.7), draw(0, 0.7), **settings) == (1, 1)
+        assert stop(draw(0, 0.7), draw(1, 0.7), **settings) == (0, 0)
 
 
-LATER = drawn(0, edge(chance(30.0), 94))
-"""A large noise, if there is another draw."""
+def test_a_noisy_draw_level_with_a_draw_without_noise_leaves_the_row_undecided():
+    level = chance(1.0)  # −1 + 2 · (−log U) = 1 where U = 1/e
+
+    def pick(off):
+        return stop(drawn(1, level, off), drawn(0, 0.7), scores=(1.0, -1.0), widths=(0.0, 2.0))
+
+    assert pick(0.0)[0] == picks.UNRESOLVED
+    assert pick(-CLEAR) == (1, 1)
+    assert pick(CLEAR) == (0, 0)
+
+
+def one_more(n):
+    """Return the words after K's for which n draws go down and pick 1, and n + 1 are one that goes up and picks 0.
+
+    The n-th bit of the first of them is set, so only another draw goes up. If there is one, then the second word
+    counts octaves, of which it fills just the first; and draws start with the third and not with the second. The
+    first draw there is of candidate 0, and its V is tiny: it is far down, or a little up. All others are of 1.
+    """
+    leading = [(3 << 30) + (i << 16) for i in range(16)]  # none of them level with another
+    leading[2] = 2
+    return [2**n, *(leading[i] + (leading[i + 1] << 32) for i in range(0, 16, 2))]
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_as_many_draws_are_made_as_the_first_word_says(n):
+    assert stop_with([COUNTS[n], *one_more(n)]) == (1, 1)
+    assert stop_with([COUNTS[n + 1], *one_more(n)]) == (0, 0)
 
 
 def test_a_geometric_number_of_draws_on_the_edge_leaves_the_row_undecided():
     mp.dps = 60
     for n in (1, 2, 10):
         reached = 1 - (1 - mp.mpf(0.3)) ** n  # Pr[K ≤ n]
-        small = [drawn(1, edge(chance(2.0 + 0.1 * i), 94)) for i in range(n)]
 
-        def pick(off, reached=reached, small=small):
-            return stop(*small, LATER, count=edge(reached, off=off))
+        def pick(off, n=n, reached=reached):
+            return stop_with([edge(reached, off=off), *one_more(n)])
 
         assert pick(0.0)[0] == picks.UNRESOLVED
         assert pick(-1e-8) == (1, 1)
@@ -310,24 +360,70 @@ def test_an_inverted_number_of_draws_on_the_edge_leaves_the_row_undecided(eta):
     gamma = mp.mpf(0.2)
     once = (1 - gamma) * (eta / (gamma**-eta - 1) if eta else -1 / mp.log(gamma))  # Pr[K = 1]
     twice = once * (1 + (1 - gamma) * (1 + mp.mpf(eta)) / 2)  # Pr[K ≤ 2]
+    for p, n in ((once, 1), (twice, 2)):
 
-    def pick(p, off, draws_before):
-        small = [drawn(1, edge(chance(2.0 + 0.1 * i), 94)) for i in range(draws_before)]
-        return stop(*small, LATER, count=edge(p, off=off), gamma=0.2, eta=eta)
+        def pick(off, n=n, p=p):
+            return stop_with([edge(p, off=off), *one_more(n)], gamma=0.2, eta=eta)
 
-    for p, count in ((once, 1), (twice, 2)):
-        assert pick(p, 0.0, count)[0] == picks.UNRESOLVED
-        assert pick(p, -1e-8, count) == (1, 1)
-        assert pick(p, 1e-8, count)[1] == 0
+        assert pick(0.0)[0] == picks.UNRESOLVED
+        assert pick(-1e-8) == (1, 1)
+        assert pick(1e-8) == (0, 0)
 
 
-def test_a_noisy_draw_level_with_a_draw_without_noise_leaves_the_row_undecided():
-    level = chance(1.0)  # −1 + 2 · (−log U) = 1 where U = 1/e
+@pytest.mark.parametrize("number", [3, 60, 64])
+@pytest.mark.parametrize("bits", [0, 1, 63, 64, 65, 700])
+def test_ones_are_counted_across_words_and_groups(number, bits):
+    words = [int(chacha.packed_word(tape_of(), number + i)) for i in range(-(-bits // 64))]
+    expected = "".join(f"{word:064b}"[::-1] for word in words)[:bits].count("1")
+    assert largest_draws.count_ones(tape_of(), number, bits) == expected
+    assert stream_of().ones(number, bits) == expected
 
-    def draws_of(off):
-        return joined(0, 2, 7, 96), drawn(1, edge(level, 94, off))
 
-    settings = {"scores": (1.0, -1.0), "widths": (0.0, 2.0)}
-    assert stop(*draws_of(0.0), **settings)[0] == picks.UNRESOLVED
-    assert stop(*draws_of(-CLEAR), **settings) == (1, 1)
-    assert stop(*draws_of(CLEAR), **settings) == (0, 0)
+@pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL])
+@pytest.mark.parametrize("count", [1, 2, 100, 10_000])
+def test_octaves_are_those_of_the_twin_and_share_out_all_draws(noise, count):
+    tape = tape_of()
+    octaves, words = largest_draws.count_octaves(noise, count, tape)
+    expected, used = exact.largest_draws._octaves(NOISES[noise], count, stream_of())
+    counts = tape[chacha.COUNTS : chacha.COUNTS + octaves + 1].astype(int).tolist()
+    down = expected.count(None)
+    assert (words, counts[0], counts[-1]) == (used, count - down, 0)
+    assert counts == [sum(each is not None and each >= j for each in expected) for j in range(octaves + 1)]
+    assert expected == sorted(expected[: count - down], reverse=True) + [None] * down
+    assert noise == LAPLACE or not down
+
+
+def test_a_noise_of_too_many_octaves_leaves_the_row_to_its_twin():
+    """The 64 words after K's decide whether the only draw gets to octave 64; one of them is not injected."""
+    for address in range(20):
+        units = UNITS._replace(nonces=np.array([[address, 0, 0]], dtype=np.uint32))
+        tape = chacha.new_stream(units.key)
+        chacha.seek(tape, units.nonces, 0)
+        goes_on = bool(chacha.packed_word(tape, 64) & np.uint64(1))
+        kernel, twin = stop_with([COUNTS[1], *[2**64 - 1] * 63], noise=EXPONENTIAL, units=units)
+        assert (kernel == picks.UNRESOLVED) == goes_on
+        assert goes_on or kernel == twin
+        assert twin in {0, 1}
+
+
+@pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 30.0])
+def test_the_draws_that_are_not_made_would_not_have_been_picked(noise, epsilon):
+    """With a largest sensitivity of infinity no octave is left out."""
+    random = np.random.default_rng(5)
+    length = largest_draws.length_of(0.02, 1.0)
+    made_less = 0
+    for address in range(400):
+        units = UNITS._replace(nonces=np.array([[address, 0, 0]], dtype=np.uint32))
+        scores, widths = random.normal(size=20), random.choice([0.0, 0.5, 1.0, 3.0], 20)
+        found = []
+        for widest in (widths.max(), np.inf):
+            tape = chacha.new_stream(units.key)
+            chacha.seek(tape, units.nonces, 0)
+            law = scores, scores.max(), widths, widest, 3 / epsilon
+            found.append(largest_draws.pick_by_random_stopping(noise, *law, length, tape, FILTER_WIDTH))
+            found.append(int(tape[chacha.LOADED_BYTES]))
+        assert found[0] == found[2]
+        assert found[1] <= found[3]
+        made_less += found[1] < found[3]
+    assert made_less > 0 or epsilon == 30.0

@@ -26,21 +26,39 @@ def pick_by_random_stopping(
     contenders = []
     atom, atom_pick = None, -1
     count = 1 if gamma == 1 else _count_draws(gamma, eta, stream.count_uniform())
-    for i in range(count):
-        uniform = stream.draw_uniform(i)
+    octaves, words = _octaves(noise, count, stream)
+    for i, octave in enumerate(octaves):
+        uniform = stream.draw_uniform(words, i)
         a = uniform.split(scores.size)
         if sensitivities[a] == 0:
             if atom is None or scores[a] > atom:
                 atom, atom_pick = scores[a], a
             continue
-        upwards = uniform.split(2)
-        sign = 1 if upwards or noise == "exponential" else -1
+        if octave is not None:
+            uniform.move_to_octave(octave)
         spread = scale * Fraction(sensitivities[a])
-        contenders.append(Contender(a, sign, uniform, spread, Fraction(scores[a])))
+        contenders.append(Contender(a, -1 if octave is None else 1, uniform, spread, Fraction(scores[a])))
     if not contenders:
         return atom_pick
     winner = largest(contenders, None if atom is None else Fraction(atom))
     return atom_pick if winner < 0 else winner
+
+
+def _octaves(noise: Noise, count: int, stream: ExactStream) -> tuple[list[int | None], int]:
+    """Return the octave of each draw's noise, the largest noise first, and the number of the next unused word.
+
+    ``None`` stands for noise that goes down.
+    """
+    used, remaining = 1, count
+    if noise != "exponential":
+        remaining, used = stream.ones(used, count), used + -(-count // 64)
+    rising: list[int | None] = []
+    down, octave = count - remaining, 0
+    while remaining:
+        ones, used = stream.ones(used, remaining), used + -(-remaining // 64)
+        rising += [octave] * (remaining - ones)
+        remaining, octave = ones, octave + 1
+    return rising[::-1] + [None] * down, used
 
 
 def _count_draws(gamma: float, eta: float, uniform: UniformReal) -> int:

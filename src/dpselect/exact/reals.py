@@ -46,6 +46,11 @@ class UniformReal:
         self._span *= parts
         return index
 
+    def move_to_octave(self, octave: int) -> None:
+        """Become (1 + itself)/2^(octave + 1): uniform between 2^−(octave + 1) and 2^−octave."""
+        self._leading += 1 << self.bits
+        self.bits += octave + 1
+
     def is_below(self, number: Fraction) -> bool:
         """Decide whether it is below a number."""
         while not (self.high <= number or self.low >= number):

@@ -12,7 +12,8 @@ the LANES · 64 bytes this gives, in that order. A stream has three regions, tol
   reads the bytes as words, and has one of the other words for each draw.
 
 A stream is one flat array, a *tape*: the block function's input (constants, key, block number, nonce), where
-reading has got to, and a group of each region. One array is what the compiler handles without bookkeeping.
+reading has got to, a group of each region, and some counts. One array is what the compiler handles without
+bookkeeping.
 """
 
 from typing import Any, TypeAlias
@@ -40,7 +41,11 @@ STATE, USED, READ, LOADED_BYTES, LOADED_WORDS = 0, 8, 9, 10, 11
 """Where the tape holds the input, the words used of the sequential group, the groups read, the groups loaded."""
 
 SEQUENCE, BYTES, WORDS = 16, 16 + GROUP_WORDS, 16 + 2 * GROUP_WORDS
-TAPE_LENGTH = 16 + 3 * GROUP_WORDS
+OCTAVES = 64
+COUNTS = 16 + 3 * GROUP_WORDS
+"""Where random stopping counts its draws by octaves of noise, and at most how many octaves there are."""
+
+TAPE_LENGTH = COUNTS + OCTAVES + 1
 NO_GROUP = 2**63
 
 CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u8").astype(np.uint64)

@@ -100,23 +100,11 @@ def draw_exponential(bits: np.uint64, span: np.uint64) -> tuple[float, float]:
 
 
 @compiled
-def largest_exponential(bits: np.uint64) -> float:
-    """Return an upper bound on −log U, given that U is at least bits/2⁶³, without a logarithm.
-
-    After ``zeros`` leading bits that are 0 the next ten, t, are looked up in a table: U ≥ t/1024 · 2^−zeros.
-    """
-    zeros = leading_zeros(bits) - 1
-    t = (bits << np.uint64(zeros)) >> np.uint64(53)
-    bound: float = np.float64(zeros) * LOG_2 + FINE_LOGARITHMS[t]
-    return bound
-
-
-@compiled
 def exponential_bounds(bits: np.uint64, span: np.uint64, fine: bool) -> tuple[float, float]:  # noqa: FBT001
     """Return bounds on −log U, given that U lies in [bits, bits + span)/2⁶³ and below 1.
 
-    They come from a logarithm if ``fine``, else from the table: if the span is less than one of its steps, then
-    U < (t + 2)/1024 · 2^−zeros.
+    They come from a logarithm if ``fine``, else from a table: after ``zeros`` leading bits that are 0 the next ten
+    are t, so U ≥ t/1024 · 2^−zeros, and U < (t + 2)/1024 · 2^−zeros if the span is less than a step of the table.
     """
     if fine:
         value, error = draw_exponential(bits, span)

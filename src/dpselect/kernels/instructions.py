@@ -133,6 +133,21 @@ def _leading_zeros(typing_context: Any, mask: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
+@intrinsic
+def _ones(typing_context: Any, number: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+@compiled
+def ones_of(number: np.uint64) -> int:
+    """Return how many bits are set."""
+    count: int = _ones(number)  # type: ignore[call-arg]
+    return count
+
+
 @borrowing
 def reaching(values: FloatArray, first: int, cut: float) -> np.uint64:
     """Return a bit for each of BLOCK values from number ``first`` on: whether it is at least ``cut``."""

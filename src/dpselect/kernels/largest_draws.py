@@ -1,36 +1,61 @@
-"""Random stopping: the largest of K noisy draws, most of which are out of the race after 32 random bits.
+"""Random stopping: the largest of K noisy draws, of which those with little noise are mostly not made at all.
 
-Draw i has a random real number U_i of its own. k · U_i = a + V draws the candidate a and leaves V, uniform again;
-2V = sign + W gives the sign of the noise and leaves W, and −log W is its size. The first 32 bits of every U_i are
-looked at. If they do not tell which draw is largest, all draws are looked at once more, with 64 bits more of each.
+Draw i's noise is ±(−log W_i) times a scale. A fair coin tells whether it goes up; another whether W_i < 1/2, if so
+another whether W_i < 1/4, and so on. So how many of the K draws go up is the number of ones among K random bits,
+and how many of the N_j that go up with W < 2^−j have W < 2^−(j+1) is that of the ones among N_j bits. Draws of
+one *octave*, 2^−(j+1) ≤ W < 2^−j, are alike: draw i has a random real number U_i of its own, k · U_i = a + V draws
+the candidate a and leaves V, uniform again, and W = (1 + V)/2^(j+1). Octaves are visited from the largest noise to
+the smallest, and what goes down comes last (W = V), until nothing that an octave can still reach would be largest.
 
-:mod:`dpselect.exact.largest_draws` does the same in exact arithmetic.
+The first 32 bits of every U_i are looked at. If they do not tell which draw is largest, all draws are looked at
+once more, with 64 bits more of each. :mod:`dpselect.exact.largest_draws` does the same in exact arithmetic.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray
-from dpselect.kernels.chacha import Tape, candidate_word, next_word, packed_word
+from dpselect.kernels.chacha import COUNTS, OCTAVES, Tape, candidate_word, next_word, packed_word
 from dpselect.kernels.compilation import borrowing, compiled, inlined
 from dpselect.kernels.draws import (
+    FINE_LOGARITHMS,
     LOW,
     UNSURE,
     draw_below,
     draw_exponential,
     exponential_bounds,
-    largest_exponential,
 )
+from dpselect.kernels.instructions import ones_of
 from dpselect.kernels.picks import UNRESOLVED
 from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, NO_ETA
 
 COARSE, FINE = False, True
-HALF = np.uint64(2**63)
 LOG_2 = math.log(2.0)
+HALF = np.uint64(2**62)
+"""1/2, for numbers in units of 2⁻⁶³."""
+
+DOWN = -1
+"""What comes after octave 0: the draws whose noise goes down."""
 
 MOST_DRAWS = 2**33
 """Beyond that many a random stream would be exhausted, and so would everybody's patience."""
+
+
+class Length(NamedTuple):
+    """The law of the number of draws, and what of it costs a logarithm."""
+
+    gamma: float
+    eta: float
+    rate: float
+    """−log(1 − γ)."""
+
+
+@compiled
+def length_of(gamma: float, eta: float) -> Length:
+    """Return the law of the number of draws."""
+    return Length(gamma, eta, -math.log1p(-gamma) if gamma < 1.0 else math.inf)
 
 
 @borrowing
@@ -39,62 +64,112 @@ def pick_by_random_stopping(
     scores: FloatArray,
     top: float,
     sensitivities: FloatArray,
+    widest: float,
     scale: float,
-    gamma: float,
-    eta: float,
+    length: Length,
     tape: Tape,
     width: float,
 ) -> int:
     """Draw K candidates with replacement, add fresh noise of scale · Δ_a to each, and pick the largest."""
-    count = count_draws(packed_word(tape, 0), gamma, eta, width)
+    count = count_draws(packed_word(tape, 0), length, width)
     if count == UNSURE:
         return UNRESOLVED
-    picked = pick_largest_draw(COARSE, count, noise, scores, top, sensitivities, scale, tape, width)
+    octaves, words = count_octaves(noise, count, tape)
+    if octaves == UNSURE:
+        return UNRESOLVED
+    draws = Draws(tape, count, octaves, words)
+    picked = pick_largest_draw(COARSE, draws, scores, top, sensitivities, widest, scale, width)
     if picked == UNRESOLVED:
-        picked = pick_largest_draw(FINE, count, noise, scores, top, sensitivities, scale, tape, width)
+        picked = pick_largest_draw(FINE, draws, scores, top, sensitivities, widest, scale, width)
     return picked
+
+
+class Draws(NamedTuple):
+    """The draws of a row: their bits, their number, how many octaves they fill, which word theirs start with."""
+
+    tape: Tape
+    total: int
+    octaves: int
+    words: int
+
+
+@borrowing
+def count_octaves(noise: int, count: int, tape: Tape) -> tuple[int, int]:
+    """Count the draws that go up and have W < 2^−j, j = 0, 1, …, until there are none.
+
+    The counts go to the tape. Returns the number of octaves, or UNSURE if there are too many, and the number of the
+    first word of the byte region that is still unused.
+    """
+    used, remaining = 1, count
+    if noise != EXPONENTIAL:
+        remaining = count_ones(tape, used, count)
+        used += (count + 63) // 64
+    tape[COUNTS] = remaining
+    octaves = 0
+    while remaining > 0:
+        if octaves == OCTAVES:
+            return UNSURE, used
+        ones = count_ones(tape, used, remaining)
+        used += (remaining + 63) // 64
+        octaves += 1
+        tape[COUNTS + octaves] = ones
+        remaining = ones
+    return octaves, used
+
+
+@borrowing
+def count_ones(tape: Tape, number: int, bits: int) -> int:
+    """Return how many of so many random bits are set, from a word of the byte region on, lowest bits first."""
+    total = 0
+    while bits >= 64:
+        total += ones_of(packed_word(tape, number))
+        number += 1
+        bits -= 64
+    if bits > 0:
+        total += ones_of(packed_word(tape, number) << np.uint64(64 - bits))
+    return total
 
 
 @borrowing
 def pick_largest_draw(
     fine: bool,  # noqa: FBT001
-    count: int,
-    noise: int,
+    draws: Draws,
     scores: FloatArray,
     top: float,
     sensitivities: FloatArray,
+    widest: float,
     scale: float,
-    tape: Tape,
     width: float,
 ) -> int:
-    """Pick the largest of so many draws. Of draws without noise (Δ_a = 0) that tie, the first counts."""
+    """Pick the largest draw. Of draws without noise (Δ_a = 0) that tie, the first counts."""
     best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
     atom, atom_pick = -math.inf, UNRESOLVED
-    always = HALF if noise == EXPONENTIAL else np.uint64(0)
-    for i in range(count):
-        a, rest, span = draw(tape, i, scores.size, fine)
-        if a == UNSURE:
-            return UNRESOLVED
-        if sensitivities[a] == 0.0:
-            if scores[a] > atom:
-                atom, atom_pick = scores[a], a
-            continue
-        upwards = np.float64((rest | always) >> np.uint64(63))  # a factor, since a branch would be guessed wrongly
-        bits = rest & ~HALF
-        spread = scale * sensitivities[a]
-        shortfall = scores[a] - top
-        reach = upwards * spread * largest_exponential(bits)
-        if not shortfall + reach + 2.0**-30 * (reach - shortfall) <= best_low:  # else it cannot come out largest
-            least, most = exponential_bounds(bits, span, fine)
-            if upwards == 0.0:
-                least, most = -most, -least
-            doubt = width * (spread * (1.0 + abs(least)) - shortfall)
-            low, high = shortfall + spread * least - doubt, shortfall + spread * most + doubt
-            if low > best_low:
-                rival = max(rival, best_high)
-                best_low, best_high, picked = low, high, a
-            else:
-                rival = max(rival, high)
+    made = 0
+    for octave in range(draws.octaves - 1, DOWN - 1, -1):
+        if best_low > scale * widest * (LOG_2 * (1.0 + 2.0**-30)) * (octave + 1):
+            break  # what is left is at most that much above the top
+        wanted = draws.total if octave == DOWN else int(draws.tape[COUNTS + octave])
+        for i in range(made, wanted):
+            a, rest, span = draw(draws, i, scores.size, fine)
+            if a == UNSURE:
+                return UNRESOLVED
+            if sensitivities[a] == 0.0:
+                if scores[a] > atom:
+                    atom, atom_pick = scores[a], a
+                continue
+            spread = scale * sensitivities[a]
+            shortfall = scores[a] - top
+            reach = spread * largest_noise(octave, rest)
+            if not shortfall + reach + 2.0**-30 * (reach - shortfall) <= best_low:  # else it cannot be largest
+                least, most = noise_bounds(octave, rest, span, fine)
+                doubt = width * (spread * (1.0 + abs(least)) - shortfall)
+                low, high = shortfall + spread * least - doubt, shortfall + spread * most + doubt
+                if low > best_low:
+                    rival = max(rival, best_high)
+                    best_low, best_high, picked = low, high, a
+                else:
+                    rival = max(rival, high)
+        made = wanted
     level = atom - top
     doubt = -width * level if level > -math.inf else 0.0
     if level - doubt > max(best_high, rival):
@@ -102,40 +177,61 @@ def pick_largest_draw(
     return picked if best_low > max(rival, level + doubt) else UNRESOLVED
 
 
+@compiled
+def largest_noise(octave: int, rest: np.uint64) -> float:
+    """Return an upper bound on a draw's noise, without a logarithm."""
+    if octave == DOWN:
+        return 0.0
+    bound: float = LOG_2 * octave + FINE_LOGARITHMS[(HALF | (rest >> np.uint64(2))) >> np.uint64(53)]
+    return bound
+
+
+@compiled
+def noise_bounds(octave: int, rest: np.uint64, span: np.uint64, fine: bool) -> tuple[float, float]:  # noqa: FBT001
+    """Return bounds on a draw's noise ±(−log W), V being in [rest, rest + span)/2⁶⁴."""
+    if octave == DOWN:
+        least, most = exponential_bounds(rest >> np.uint64(1), (span >> np.uint64(1)) + np.uint64(1), fine)
+        return -most, -least
+    half = HALF | (rest >> np.uint64(2))
+    least, most = exponential_bounds(half, (span >> np.uint64(2)) + np.uint64(2), fine)
+    return LOG_2 * octave + least, LOG_2 * octave + most
+
+
 @inlined
-def draw(tape: Tape, i: int, size: int, fine: bool) -> tuple[int, np.uint64, np.uint64]:  # noqa: FBT001
+def draw(draws: Draws, i: int, size: int, fine: bool) -> tuple[int, np.uint64, np.uint64]:  # noqa: FBT001
     """Return the candidate of draw i, or UNSURE, and (rest, span) such that V lies in [rest, rest + span)/2⁶⁴.
 
     With U_i in [u, u + 1)/2³², k · U_i · 2⁶⁴ lies within k · 2³² above k · u · 2³². With 64 bits f more, it lies
     within k/2³² ≤ 1 above k · u · 2³² + k · f/2³², and rounding the last term down takes another 1.
     """
     number = np.uint64(size)
-    leading = (packed_word(tape, 1 + i // 2) >> np.uint64(32 * (i & 1))) & LOW
+    leading = (packed_word(draws.tape, draws.words + i // 2) >> np.uint64(32 * (i & 1))) & LOW
     product = leading * number
     a: int = np.int64(product >> np.uint64(32))  # type: ignore[assignment] # an unsigned one would spread
     rest, span = product << np.uint64(32), number << np.uint64(32)
-    if fine or size >= 2**31 or (rest & ~HALF) > HALF - span:  # the last: neither a nor the sign may be sure
-        further = candidate_word(tape, i)
+    if fine or size >= 2**31 or rest > np.uint64(0) - span:  # the last: the candidate may not be sure
+        further = candidate_word(draws.tape, i)
         added = (further >> np.uint64(32)) * number + (((further & LOW) * number) >> np.uint64(32))
         a += 1 if rest > ~added else 0  # the carry
         rest, span = rest + added, np.uint64(2)
-        if (rest & ~HALF) > HALF - span:
+        if rest > np.uint64(0) - span:
             a = UNSURE
     return a, rest, span
 
 
 @compiled
-def count_draws(word: np.uint64, gamma: float, eta: float, width: float) -> int:
+def count_draws(word: np.uint64, length: Length, width: float) -> int:
     """Return K, the smallest n such that U < Pr[K ≤ n], given that U lies in [word, word + 1)/2⁶⁴; or UNSURE.
 
     Pr[K = 1] is η(1−γ)/(γ^−η − 1), and Pr[K = n+1]/Pr[K = n] is (1−γ)(n+η)/(n+1). Terms are added up in units of
     γ^η · 2^(300 · shifts), because for large η the first ones are too small for a float. Each term loses at
     most 2⁻⁴⁹ to rounding, and all of them 2⁻⁴² of the exponent η log(1/γ), which is a logarithm's error, amplified.
     """
+    gamma, eta = length.gamma, length.eta
     if gamma == 1.0:
         return 1
     if eta == 1.0:
-        return count_geometric_draws(word, gamma, width)
+        return count_geometric_draws(word, length.rate, width)
     uniform = np.float64(word) * 2.0**-64
     decay = -math.log(gamma)
     exponent = -max(0.0, eta) * decay
@@ -163,10 +259,9 @@ def count_draws(word: np.uint64, gamma: float, eta: float, width: float) -> int:
 
 
 @compiled
-def count_geometric_draws(word: np.uint64, gamma: float, width: float) -> int:
-    """Return K for η = 1: Pr[K > n] = (1−γ)^n, so that K is log(1 − U)/log(1 − γ), rounded down, and one more."""
+def count_geometric_draws(word: np.uint64, rate: float, width: float) -> int:
+    """Return K for η = 1: Pr[K > n] = (1−γ)^n, so that K is −log(1 − U)/rate, rounded down, and one more."""
     size, error = draw_exponential(~word >> np.uint64(1), np.uint64(1))
-    rate = -math.log1p(-gamma)
     level = size / rate
     if level > MOST_DRAWS:
         raise OverflowError("a random stream is exhausted")

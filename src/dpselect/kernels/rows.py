@@ -19,7 +19,7 @@ from dpselect.kernels.gaps import (
     fill_plain_gaps,
 )
 from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, ordered_bits_of
-from dpselect.kernels.largest_draws import keep_larger, pick_by_random_stopping, pick_largest_noisy
+from dpselect.kernels.largest_draws import keep_larger, length_of, pick_by_random_stopping, pick_largest_noisy
 from dpselect.kernels.lineups import KNOWN, LAZY, Lineup, fill_heights
 from dpselect.kernels.passers import fill_exponential_pmf, fill_gumbel_pmf
 from dpselect.kernels.picks import (
@@ -185,11 +185,11 @@ def noisy_max_select(
     fixed_work: bool,  # noqa: FBT001
     units: Units,
     width: float,
+    room: FloatArray,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of every row by a noisy max over normalised scores."""
-    widest = widest_row(first, last, table.bounds)
-    room = np.empty(widest)
+    """Pick one candidate of every row by a noisy max over normalised scores; ``room`` holds those of one row."""
+    widest = room.size
     hull = np.empty(widest, np.int64)
     order = no_order()
     seen = np.zeros(widest, np.bool_)
@@ -244,6 +244,8 @@ def pick_largest(
     picks: IndexArray,
 ) -> None:
     """Pick the largest noisy score of every row, candidate a's noise being scale · Δ_a."""
+    length = length_of(gamma, eta)
+    widest = 0.0
     for row in range(first, last):
         seek(tape, units.nonces, row)
         scores = row_of(table.scores, table.bounds, row)
@@ -252,7 +254,11 @@ def pick_largest(
         if not magnitude <= LARGEST:
             picks[row] = INVALID
         elif stopping:
-            picks[row] = pick_by_random_stopping(noise, scores, top, sensitivities, scale, gamma, eta, tape, width)
+            if row == first or table.sensitivities.starts[row] != table.sensitivities.starts[row - 1]:
+                widest = row_extent(sensitivities)[0]
+            picks[row] = pick_by_random_stopping(
+                noise, scores, top, sensitivities, widest, scale, length, tape, width
+            )
         else:
             picks[row] = pick_largest_noisy(noise, scores, top, sensitivities, scale, tape)
 

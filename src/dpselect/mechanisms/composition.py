@@ -16,7 +16,7 @@ import numpy as np
 
 from dpselect import exact, kernels
 from dpselect.candidates import Batch
-from dpselect.kernels.arrays import FloatArray, IndexArray, Normalisation
+from dpselect.kernels.arrays import FloatArray, IndexArray, Normalisation, Units
 from dpselect.mechanisms.rows import pick_rows, weigh_rows
 from dpselect.parameters import LARGEST, NOISES, Noise
 from dpselect.randomness import Randomness
@@ -65,12 +65,19 @@ class Composition:
     def select(self, batch: Batch, randomness: Randomness | None, *, fixed_work: bool = False) -> IndexArray:
         """Return one pick for each row; with ``fixed_work``, by the same amount of work whatever the scores."""
         rule, noise = self._rule(batch), NOISES.index(self.noise)
+        bounds = batch.table.bounds
+
+        def fill(first: int, last: int, units: Units, width: float, picks: IndexArray) -> None:
+            # NumPy's memory comes in large pages; the compiler's would cost more than the pick if a row is long.
+            room = np.empty(bounds[-1] if batch.rows == 1 else kernels.rows.widest_row(first, last, bounds))
+            kernels.rows.noisy_max_select(
+                first, last, batch.table, rule, noise, fixed_work, units, width, room, picks
+            )
+
         return pick_rows(
             batch,
             randomness,
-            lambda first, last, units, width, picks: kernels.rows.noisy_max_select(
-                first, last, batch.table, rule, noise, fixed_work, units, width, picks
-            ),
+            fill,
             lambda row, stream: self._resolve(batch, row, stream, fixed_work=fixed_work),
         )
 

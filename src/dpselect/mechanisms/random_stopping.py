@@ -31,11 +31,12 @@ class RandomStopping:
     Privacy:
         ε-DP for every γ, assuming public sensitivities and candidates: each draw is ε/(2+η)-DP, and the best
         of K such draws costs at most (2+η) times as much. A candidate of sensitivity zero gets no noise.
-        The *time* a pick takes grows with K, which is independent of the data.
+        The *time* a pick takes depends on the data: draws that cannot be picked are not made.
 
     Cost:
-        ``select`` takes 1/γ draws on average for η = 1, (1/γ − 1)/log(1/γ) for η = 0, and about η/γ for large η: it
-        does not end in any useful time if that is beyond a billion or so. ``pmf`` is a
+        ``select`` draws 1/γ candidates on average for η = 1, (1/γ − 1)/log(1/γ) for η = 0, and about η/γ for large
+        η. Each costs two random bits, and only those with large noise cost more, unless noise is small against the
+        spread of scores. It does not end in any useful time if there are more than a billion or so. ``pmf`` is a
         quadrature, a quarter of a millisecond for k = 100, and up to a millisecond for large ε.
 
     Args:
