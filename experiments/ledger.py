@@ -133,13 +133,14 @@ def table(entries: Sequence[Entry]) -> pa.Table:
 
 def markdown(entries: Sequence[Entry], effort: str) -> str:
     """Return the ledger as a Markdown page."""
+    counts = totals(entries).items()
     lines = [
         "# The paper's claims",
         "",
         f"Written by `make paper` ({effort}), which also puts the figures behind it into `output/report.html`.",
         "A claim of several parts holds in part if some of them do; those that do not are named.",
         "",
-        f"{', '.join(f'**{count}** {WORDS[verdict]}' for verdict, count in totals(entries).items())}.",
+        f"{', '.join(f'**{count}** {verdict if count == 1 else WORDS[verdict]}' for verdict, count in counts)}.",
         "",
         "| id | claim | measured | verdict | figure |",
         "| --- | --- | --- | --- | --- |",

@@ -10,6 +10,7 @@ from experiments import report, tables
 from experiments.__main__ import EXPERIMENTS, copy_pictures, main
 from experiments.experiment import FAST, FULL
 from experiments.files import replacing
+from experiments.ledger import WORDS, Verdict
 from experiments.recommender import results, sections
 from experiments.runner import run
 from experiments.synthetic.bimodal import BIMODAL
@@ -83,9 +84,9 @@ def test_every_claim_has_a_line_with_numbers_a_verdict_and_its_figure(output, pa
         assert f'<tr id="claim-{line["id"]}">' in page
         if line["verdict"] != "holds":
             assert line["comment"], line["id"]
-    for verdict in ("holds", "holds in part", "does not hold"):
+    for verdict in Verdict:
         count = sum(line["verdict"] == verdict for line in lines)
-        assert re.search(rf">{count} (hold|hold in part|do not hold)</span>", page)
+        assert re.search(rf">{count} ({verdict}|{WORDS[verdict]})</span>", page)
 
 
 def test_what_is_proved_comes_out_so_even_in_a_fast_run(output):
