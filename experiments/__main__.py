@@ -16,7 +16,7 @@ from experiments.runner import run
 from experiments.synthetic import EXPERIMENTS as SYNTHETIC
 from experiments.tuning import TUNING
 
-__all__ = ["EXPERIMENTS", "main"]
+__all__ = ["EXPERIMENTS", "copy_pictures", "main"]
 
 EXPERIMENTS = (*SYNTHETIC, AUDITS, TUNING, *RECOMMENDER, *BANDIT)
 """In the order of the report."""
@@ -69,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ("pictures", "ledger"):
         if getattr(options, name) is not None and options.only:
             parser.error(f"argument --{name}: needs all figures, so not together with --only")
+    if options.pictures is not None and options.fast:
+        parser.error("argument --pictures: a fast run draws no PNG, so not together with --fast")
     for name in ("output", "pictures"):
         _make_directory(parser, name, getattr(options, name))
     try:
@@ -81,14 +83,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 130
     if options.pictures is not None:
-        for picture, figure in PICTURES.items():
-            with replacing(options.pictures / picture) as temporary:
-                shutil.copyfile(options.output / "figures" / figure, temporary)
+        copy_pictures(options.output / "figures", options.pictures)
     if options.ledger is not None:
         with replacing(options.ledger) as temporary:
             shutil.copyfile(options.output / "claims.md", temporary)
     print(f"Report: {report}")
     return 0
+
+
+def copy_pictures(figures: Path, pictures: Path) -> None:
+    """Copy those figures that the documentation shows, under the names that it has for them."""
+    for picture, figure in PICTURES.items():
+        with replacing(pictures / picture) as temporary:
+            shutil.copyfile(figures / figure, temporary)
 
 
 def _make_directory(parser: argparse.ArgumentParser, name: str, path: Path | None) -> None:

@@ -80,7 +80,7 @@ def _plan(effort: Effort) -> list[Task]:
 
 
 def _search(name: str, sensitivities: Sequence[float], effort: Effort) -> pa.Table:
-    restarts = max(1, effort.audit_restarts // 3) if name in SLOW else effort.audit_restarts
+    restarts = max(1, effort.audit_restarts // 2) if name in SLOW else effort.audit_restarts
     found = _audit(MECHANISMS[name], sensitivities, restarts)
     return pa.table(
         {
@@ -242,14 +242,14 @@ def _judge_within(names: Sequence[str], reaches: float, comment: str, data: Tabl
     """Judge that mechanisms lose at most what they claim, and that the search is strong enough to tell."""
     worst = {name: _worst(data, name) for name in names}
     parts = {f"{name} within its ε": row["verdict"] == "no violation found" for name, row in worst.items()}
-    measured = "; ".join(
+    losses = "; ".join(
         f"{name}: largest loss found {row['loss']:.3f} of {row['claimed']:g}" for name, row in worst.items()
     )
     if reaches:
         parts["the search comes near the claim"] = all(row["loss"] >= reaches for row in worst.values())
     pairs = sum(pc.sum(where(data["losses"], mechanism=name)["pairs"]).as_py() for name in names)
     evidence = f"The largest of {pairs:,} pairs tried; the proof is the theorem’s. {comment}"
-    return judge(parts, measured, evidence.strip())
+    return judge(parts, f"{losses}.", evidence.strip())
 
 
 AUDITS = Experiment(
@@ -297,7 +297,7 @@ AUDITS = Experiment(
             check=_within("RNM", reaches=0.99 * EPSILON),
         ),
         Claim(
-            id="P4", text="RS_γ (Laplace, scale 3Δ_a/ε) is ε-DP for every γ.", check=_within("RSᵧ", "RSᵧ, γ = 0.5")
+            id="P4", text="RSᵧ (Laplace, scale 3Δ_a/ε) is ε-DP for every γ.", check=_within("RSᵧ", "RSᵧ, γ = 0.5")
         ),
         Claim(
             id="P7",

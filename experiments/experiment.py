@@ -18,14 +18,16 @@ class Effort:
     """How finely to compute: everything that the fast mode makes coarser, and nothing else."""
 
     description: str
+    full: bool
+    """Whether there are trials and steps enough for the verdicts that rest on them."""
     formats: tuple[str, ...]
-    """How figures are written; PDF takes as long as the others together."""
+    """How figures are written; the report shows SVG, and PDF takes as long as the others together."""
     epsilon_points: int
     """How many values of ε from 0.01 to 100; one more than a multiple of 4 hits each power of ten."""
     trials: int
     """How many score sets are averaged over, where scores vary between trials."""
     slow_trials: int
-    """The same for mechanisms whose exact law takes milliseconds a row: random stopping, RNMH."""
+    """The same for mechanisms whose exact law takes about a millisecond a row: random stopping, RNMH."""
     resolution: int
     """How many cells a heat map has to a side, and how many points a curve over a parameter."""
     audit_restarts: int
@@ -37,22 +39,24 @@ class Effort:
 
 
 FULL = Effort(
-    description="full: 25 values of ε, 5000 trials (48 for random stopping and RNMH), 50,000 bandit steps",
+    description="full: 25 values of ε, 5000 trials (200 for random stopping and RNMH), 50,000 bandit steps",
+    full=True,
     formats=("svg", "png", "pdf"),
     epsilon_points=25,
     trials=5000,
-    slow_trials=48,
+    slow_trials=200,
     resolution=33,
     audit_restarts=16,
     bandit_steps=50_000,
     bandit_worlds=20,
 )
 FAST = Effort(
-    description="fast: 9 values of ε, 60 trials (2 for random stopping and RNMH), 1,250 bandit steps, no PDF",
-    formats=("svg", "png"),
+    description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH), 1,250 bandit steps, SVG alone",
+    full=False,
+    formats=("svg",),
     epsilon_points=9,
     trials=60,
-    slow_trials=2,
+    slow_trials=4,
     resolution=17,
     audit_restarts=2,
     bandit_steps=1_250,

@@ -26,9 +26,17 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     IN_PART = "holds in part"
     FAILS = "does not hold"
+    OPEN = "needs the full run"
 
 
-WORDS = MappingProxyType({Verdict.HOLDS: "hold", Verdict.IN_PART: "hold in part", Verdict.FAILS: "do not hold"})
+WORDS = MappingProxyType(
+    {
+        Verdict.HOLDS: "hold",
+        Verdict.IN_PART: "hold in part",
+        Verdict.FAILS: "do not hold",
+        Verdict.OPEN: "need the full run",
+    }
+)
 """What is said of several claims."""
 
 
@@ -51,6 +59,8 @@ class Claim:
     text: str
     check: Callable[[Tables], Finding]
     """Given the experiment's tables by name."""
+    needs_full_run: bool = False
+    """Whether the verdict rests on many trials or on long runs, so that a coarser run cannot give it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +87,19 @@ def judge(parts: Mapping[str, bool], measured: str, comment: str = "") -> Findin
     return Finding(verdict=verdict, measured=measured, comment=f"Not so: {'; '.join(failed)}. {comment}".strip())
 
 
-def assess(name: str, claims: Sequence[Claim], tables: Tables) -> list[Entry]:
-    """Check an experiment's claims on its tables."""
-    return [Entry(claim=claim, finding=claim.check(tables), experiment=name) for claim in claims]
+def assess(name: str, claims: Sequence[Claim], tables: Tables, *, full: bool) -> list[Entry]:
+    """Check an experiment's claims on its tables; unless they are a full run's, some verdicts are left open."""
+    return [
+        Entry(claim=claim, finding=_finding(claim, claim.check(tables), full=full), experiment=name)
+        for claim in claims
+    ]
+
+
+def _finding(claim: Claim, found: Finding, *, full: bool) -> Finding:
+    if full or not claim.needs_full_run:
+        return found
+    comment = "A rough look: this run has too few trials or steps for a verdict."
+    return Finding(verdict=Verdict.OPEN, measured=found.measured, comment=comment)
 
 
 def in_order(entries: Sequence[Entry]) -> list[Entry]:
@@ -92,8 +112,9 @@ def in_order(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def totals(entries: Sequence[Entry]) -> dict[Verdict, int]:
-    """Return how many claims have each verdict."""
-    return {verdict: sum(entry.finding.verdict is verdict for entry in entries) for verdict in Verdict}
+    """Return how many claims have each verdict; none are left open by a full run, which need not say so."""
+    counts = {verdict: sum(entry.finding.verdict is verdict for entry in entries) for verdict in Verdict}
+    return {verdict: count for verdict, count in counts.items() if count or verdict is not Verdict.OPEN}
 
 
 def table(entries: Sequence[Entry]) -> pa.Table:
@@ -112,13 +133,14 @@ def table(entries: Sequence[Entry]) -> pa.Table:
 
 def markdown(entries: Sequence[Entry], effort: str) -> str:
     """Return the ledger as a Markdown page."""
+    counts = totals(entries).items()
     lines = [
         "# The paper's claims",
         "",
         f"Written by `make paper` ({effort}), which also puts the figures behind it into `output/report.html`.",
         "A claim of several parts holds in part if some of them do; those that do not are named.",
         "",
-        f"{', '.join(f'**{count}** {WORDS[verdict]}' for verdict, count in totals(entries).items())}.",
+        f"{', '.join(f'**{count}** {verdict if count == 1 else WORDS[verdict]}' for verdict, count in counts)}.",
         "",
         "| id | claim | measured | verdict | figure |",
         "| --- | --- | --- | --- | --- |",

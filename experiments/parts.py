@@ -7,8 +7,8 @@ them and the result is computed again; what only draws or reports does not count
 
 import ast
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -51,7 +51,8 @@ class Parts:
 
     def table(self, task: Task) -> pa.Table:
         """Return a task's result, from an earlier run where there is one."""
-        key = repr((task.table, task.label, task.inputs, self.effort))
+        # How figures are written changes no number.
+        key = repr((task.table, task.label, task.inputs, replace(self.effort, description="", formats=())))
         path = self.directory / f"{sha256(key.encode()).hexdigest()[:24]}.parquet"
         if path.exists():
             self.reused += 1
@@ -111,12 +112,16 @@ def _reachable(module: str) -> set[str]:
     return found
 
 
-def _imports(module: str) -> Iterator[str]:
+@cache
+def _imports(module: str) -> Sequence[str]:
+    """Return what a module imports itself."""
+    found: list[str] = []
     for node in ast.walk(ast.parse(_file(module).read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "experiments":
             # What is imported may be a module or a name inside one.
             candidates = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-            yield from (name for name in candidates if _is_computing(name))
+            found.extend(name for name in candidates if _is_computing(name))
+    return found
 
 
 def _is_computing(name: str) -> bool:

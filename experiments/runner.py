@@ -131,7 +131,9 @@ def _draw(
         warnings.simplefilter("always")
         figure = draw(_read(files))
         # Lay the panels out once, not for each format; with the engine "none" each would still be drawn twice.
-        figure.draw_without_rendering()
+        engine = figure.get_layout_engine()
+        if engine is not None:
+            engine.execute(figure)
         figure.set_layout_engine(None)
         for suffix, path in pictures.items():
             with replacing(path) as temporary:
@@ -148,7 +150,7 @@ def _section(experiment: Experiment, files: Mapping[str, Path], effort: Effort, 
         image=pictures["svg"].read_bytes(),
         numbers=experiment.count(data) if experiment.count else None,
         listings=_listings(experiment, data),
-        entries=ledger.assess(experiment.name, experiment.claims, data),
+        entries=ledger.assess(experiment.name, experiment.claims, data, full=effort.full),
         files=[path.relative_to(output).as_posix() for path in (*files.values(), *pictures.values())],
     )
 

@@ -1,7 +1,8 @@
 """Exact errors, averaged over the trials of a scenario."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +12,22 @@ from experiments.experiment import Effort, Task
 from experiments.mechanisms import STYLES, contenders
 from experiments.scenarios import FloatArray, Scenario
 
-__all__ = ["BETA", "GAMMA", "SLOW", "epsilon_grid", "error_table", "error_tasks", "summary"]
+__all__ = [
+    "BETA",
+    "GAMMA",
+    "SLOW",
+    "Errors",
+    "epsilon_grid",
+    "error_table",
+    "error_tasks",
+    "exact_errors",
+    "summary",
+]
 
 BETA = 0.05
 GAMMA = 0.05
 SLOW = frozenset({"rnmh", "rs", "rs-improved", "rs-improved-matched"})
-"""Mechanisms whose exact law is a quadrature of milliseconds a row: they see the first ``slow_trials`` only."""
+"""Mechanisms whose exact law takes about a millisecond a row: they see the first ``slow_trials`` only."""
 
 
 def epsilon_grid(effort: Effort) -> FloatArray:
@@ -57,27 +68,43 @@ def error_tasks(
 
 def error_table(build: Callable[[], Scenario], mechanism: str, effort: Effort) -> pa.Table:
     """Return the mean squared error of one mechanism in one scenario, for each ε."""
-    scenario = build()
-    part = scenario.first(effort.slow_trials if mechanism in SLOW else effort.trials)
-    epsilons = epsilon_grid(effort)
-    means, deviations = np.transpose(
-        [
-            summary(
-                dps.expected_error(
-                    contenders(epsilon, beta=BETA, gamma=GAMMA)[mechanism], part.scores, part.sensitivities
-                ),
-                part.groups,
-            )
-            for epsilon in epsilons
-        ]
-    )
+    found = exact_errors(build, mechanism, effort)
+    points = len(found.means)
     return pa.table(
         {
-            "scenario": [scenario.title] * epsilons.size,
-            "mechanism": [mechanism] * epsilons.size,
-            "epsilon": epsilons,
-            "mean_squared_error": means,
-            "standard_error": deviations,
-            "trials": [len(part.scores)] * epsilons.size,
+            "scenario": [found.title] * points,
+            "mechanism": [mechanism] * points,
+            "epsilon": epsilon_grid(effort),
+            "mean_squared_error": found.means,
+            "standard_error": found.deviations,
+            "trials": [found.trials] * points,
         }
     )
+
+
+class Errors(NamedTuple):
+    """Mean squared errors over the trials of a scenario, for each ε."""
+
+    title: str
+    means: Sequence[float]
+    deviations: Sequence[float]
+    """Standard errors of the means."""
+    trials: int
+
+
+@cache
+def exact_errors(build: Callable[[], Scenario], mechanism: str, effort: Effort) -> Errors:
+    """Return the exact errors of one mechanism in one scenario; once for all figures that show them."""
+    scenario = build()
+    part = scenario.first(effort.slow_trials if mechanism in SLOW else effort.trials)
+    found = [
+        summary(
+            dps.expected_error(
+                contenders(epsilon, beta=BETA, gamma=GAMMA)[mechanism], part.scores, part.sensitivities
+            ),
+            part.groups,
+        )
+        for epsilon in epsilon_grid(effort)
+    ]
+    means, deviations = zip(*found, strict=True)
+    return Errors(scenario.title, means, deviations, len(part.scores))

@@ -6,6 +6,7 @@ defines as a float, is computed as one.
 """
 
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise, permutations
 
 import numpy as np
@@ -193,19 +194,27 @@ def largest_noisy_of_groups(noise, counts, stopping=None):
     groups = [(real(q), real(b), n) for (q, b), n in counts.items()]
     rule = _Everyone(groups) if stopping is None else _Stopping(groups, *stopping)
     mass = [mp.zero] * len(groups)
-    nodes = GaussLegendre(mp).calc_nodes(4, mp.prec)
+    nodes = _nodes(mp.prec)
     for left, right in _panels(noise, groups, rule.reach):
         half = (right - left) / 2
         for node, weight in nodes:
             x = left + half * (1 + node)
             laws = [_cdf_and_density(noise, x - q, b, rule.reach) for q, b, _ in groups]
+            share = half * weight
             for g, value in enumerate(rule.densities(laws)):
-                mass[g] += half * weight * value
+                if value:  # most candidates' noise does not reach most places
+                    mass[g] += share * value
     for tied, (at, scale, ties) in enumerate(groups):
         if scale == 0:
             laws = [_cdf_and_density(noise, at - q, b, rule.reach) for q, b, _ in groups]
             mass[tied] = rule.atom(laws, ties)
     return dict(zip(counts, mass, strict=True))
+
+
+@cache
+def _nodes(precision):
+    """Return 24 Gauss–Legendre nodes and weights; they take as long as a small integral."""
+    return GaussLegendre(mp).calc_nodes(4, precision)
 
 
 class _Everyone:
@@ -218,7 +227,7 @@ class _Everyone:
 
     def densities(self, laws):
         product = mp.fprod(cdf**n for (cdf, _), n in zip(laws, self.counts, strict=True))
-        return [density * product / cdf if product else mp.zero for cdf, density in laws]
+        return [density * product / cdf if product and density else mp.zero for cdf, density in laws]
 
     def atom(self, laws, ties):
         return mp.fprod(cdf**n for (cdf, _), n in zip(laws, self.counts, strict=True)) / ties
@@ -254,7 +263,7 @@ class _Stopping:
 
     def densities(self, laws):
         shared = self._slope(self._mean(laws)) / self.size
-        return [density * shared for _, density in laws]
+        return [density * shared if density else density for _, density in laws]
 
     def atom(self, laws, ties):
         after = self._mean(laws)

@@ -278,6 +278,12 @@ def test_a_very_small_delta_is_left_to_closed_forms():
     assert exact_epsilon_of_randomized_response(0.05, 1000, 1e-14) <= total.epsilon < 50
 
 
+def test_a_billion_picks_are_left_to_closed_forms():
+    found = accounting.epsilon_per_pick(1.0, delta=DELTA, picks=10**9, noise="exponential")
+    rho = (math.sqrt(math.log(1 / DELTA) + 1) - math.sqrt(math.log(1 / DELTA))) ** 2  # ρ + 2√(ρ log 1/δ) = 1
+    assert math.sqrt(2 * rho / 10**9) * 0.999 < found < 1.5 * math.sqrt(2 * rho / 10**9)
+
+
 def test_totals_hold_for_the_narrowest_neighbours():
     total = accounting.total_guarantee([MONOTONE] * 50 + [PURE] * 50, delta=DELTA)
     assert total.neighbours == SAME_DIRECTION

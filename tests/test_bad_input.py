@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -317,6 +318,19 @@ def test_the_power_of_an_error_must_be_positive(power):
     assert_refused(dps.expected_error, NOISY_MAX, [SECRET, 1.0], 1.0, power, names="power")
 
 
+@pytest.mark.parametrize(("gamma", "eta"), [(1e-12, 1.0), (1e-12, 0.0), (1e-11, 3.0), (2.0**-300, 2.0**300)])
+def test_more_draws_than_a_stream_has_bits_for_are_refused_before_any_work(gamma, eta):
+    mechanism = dps.RandomStopping(epsilon=1.0, gamma=gamma, eta=eta)
+    assert_refused(mechanism.select, [SECRET, 1.0], 1.0, names="gamma")
+
+
+@pytest.mark.parametrize("eta", [-0.5, -1e-12, 0.0, 1e-12, 1.0, 3.0])
+def test_the_mean_number_of_draws_is_that_of_the_law(eta):
+    mechanism = dps.RandomStopping(epsilon=1.0, gamma=0.3, eta=eta)
+    weights = np.cumprod([1.0, *((1 - 0.3) * (n + eta) / (n + 1) for n in range(1, 400))])
+    assert mechanism._mean_draws == pytest.approx(weights @ np.arange(1, 401) / weights.sum(), rel=1e-9)
+
+
 # --- Randomness -------------------------------------------------------------------------------------------
 
 
@@ -354,6 +368,130 @@ def test_the_number_of_threads_must_be_positive(monkeypatch, setting):
     for call in calls(NOISY_MAX).values():
         with pytest.raises(ValueError, match="DPSELECT_THREADS must be a positive whole number"):
             call([SECRET, 1.0], 1.0)
+
+
+# --- Labels -----------------------------------------------------------------------------------------------
+
+SERIES = pd.Series([SECRET, 2.0, 1.0], index=list("abc"))
+FRAME = pd.DataFrame([[SECRET, 2.0, 1.0]] * 2, columns=list("abc"), index=["ann", "bob"])
+
+
+@pytest.mark.parametrize(
+    ("scores", "other"),
+    [
+        (SERIES.sort_values(), SERIES),
+        (SERIES, SERIES[::-1]),
+        (FRAME, SERIES[::-1]),
+        (FRAME, FRAME[["c", "a", "b"]]),
+        (FRAME, FRAME[::-1]),
+        (pd.Series([SECRET, 1.0], index=["a", 1]), pd.Series([1.0, 1.0], index=[1, "a"])),
+    ],
+)
+def test_labels_in_another_order_are_refused(scores, other):
+    widths = abs(other * 0 + 1)
+    for call in calls(NOISY_MAX).values():
+        assert_refused(call, scores, widths, names="sensitivities must have the labels of scores")
+        assert_refused(call, scores, 1.0, offsets=widths, names="offsets must have the labels of scores")
+    assert_refused(
+        dps.auditing.privacy_loss, NOISY_MAX, scores, other, 100.0, names="neighbour must have the labels"
+    )
+
+
+@pytest.mark.parametrize(
+    "widths", [SERIES * 0 + 2, pd.Series([2.0] * 3), [2.0] * 3, pd.Index([2.0] * 3), FRAME * 0 + 2]
+)
+def test_other_labels_are_none_of_our_business(widths):
+    assert (NOISY_MAX.pmf(FRAME, widths) == NOISY_MAX.pmf(FRAME.to_numpy(), 2.0)).all()
+
+
+# --- Functions of mechanisms, of sensitivities alone, and of collections ----------------------------------
+
+PAIR = ([SECRET, 1.0], [SECRET, 1.5], 1.0)
+OF_A_MECHANISM = {
+    "expected_error": lambda what: dps.expected_error(what, [SECRET, 1.0], 1.0),
+    "error_quantile": lambda what: dps.error_quantile(what, [SECRET, 1.0], 1.0, 0.5),
+    "guaranteed_score": lambda what: dps.bounds.guaranteed_score(what, [SECRET, 1.0], 1.0),
+    "privacy_loss": lambda what: dps.auditing.privacy_loss(what, *PAIR),
+    "privacy_profile": lambda what: dps.auditing.privacy_profile(what, *PAIR, 1.0),
+    "audit": lambda what: dps.auditing.audit(what, [1.0, 1.0]),
+    "to_measurement": lambda what: dps.accounting.to_measurement(what, [1.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("call", OF_A_MECHANISM.values(), ids=OF_A_MECHANISM)
+@pytest.mark.parametrize("what", [[SECRET, 1.0], np.array([SECRET]), None, "gem", dps.GEM], ids=repr)
+def test_what_is_no_mechanism_is_refused_by_name(call, what):
+    assert_refused(call, what, names="mechanism must")
+
+
+def test_what_is_no_sampler_is_refused_by_name():
+    assert_refused(dps.auditing.audit_sampler, [SECRET], *PAIR, names="sampler must")
+
+
+OF_SENSITIVITIES = {
+    "audit": lambda widths: dps.auditing.audit(NOISY_MAX, widths, restarts=1, sweeps=1),
+    "advise": lambda widths: dps.advice.advise(widths, 1.0, pool=[NOISY_MAX]),
+    "to_measurement": lambda widths: dps.accounting.to_measurement(NOISY_MAX, widths),
+}
+MORE_BAD_SENSITIVITIES = {
+    "negative": [-1.0, 1.0],
+    "minute": [1e-310, 1.0],
+    "no candidates": [],
+    "a batch": np.ones((2, 2)),
+}
+
+
+@pytest.mark.parametrize("call", OF_SENSITIVITIES.values(), ids=OF_SENSITIVITIES)
+@pytest.mark.parametrize(
+    "widths", (BAD_NUMBERS | MORE_BAD_SENSITIVITIES).values(), ids=BAD_NUMBERS | MORE_BAD_SENSITIVITIES
+)
+def test_sensitivities_alone_keep_the_same_rules(call, widths):
+    assert_refused(call, widths, names="sensitivities must")
+
+
+GUARANTEE = NOISY_MAX.guarantee
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (lambda: dps.tuning.tune([[SECRET, 1.0]], 1.0, 1.0, 1.0, cap=1.0, pool=NOISY_MAX), "pool"),
+        (lambda: dps.advice.advise([1.0, 2.0], 1.0, pool=NOISY_MAX), "pool"),
+        (lambda: dps.tuning.fleet_errors(NOISY_MAX, [[SECRET, 1.0]], 1.0), "pool"),
+        (lambda: dps.tuning.fleet_errors([], [[SECRET, 1.0]], 1.0), "pool"),
+        (lambda: dps.tuning.fleet_errors([dps.GEM], [[SECRET, 1.0]], 1.0), "pool"),
+        (lambda: dps.pools.default_pool(1.0, gammas=0.1), "gammas"),
+        (lambda: dps.tuning.choice_pmf([SECRET, 1.0], 1.0, cap=1.0), "errors"),
+        (lambda: dps.tuning.choice_pmf([[str(SECRET)]], 1.0, cap=1.0), "errors"),
+        (lambda: dps.tuning.choice_pmf(np.zeros((0, 3)), 1.0, cap=1.0), "errors"),
+        (lambda: dps.accounting.total_guarantee(GUARANTEE, delta=1e-6), "guarantees"),
+        (
+            lambda: dps.accounting.total_guarantee([GUARANTEE], delta=1e-6, fixed_beforehand="no"),
+            "fixed_beforehand",
+        ),
+        (lambda: dps.accounting.to_event(GUARANTEE, ["pure"]), "kind"),
+        (lambda: dps.accounting.to_pld(GUARANTEE, None), "kind"),
+        (lambda: dps.accounting.compare_noises(*PAIR[::2], total_epsilon=1.0, delta=0.0, picks=3), "picks"),
+        (
+            lambda: dps.accounting.compare_noises(*PAIR[::2], total_epsilon=1.0, delta=0.0, picks=[1], make=3),
+            "make",
+        ),
+        (
+            lambda: dps.accounting.compare_noises(np.zeros((0, 2)), 1.0, total_epsilon=1.0, delta=0.0, picks=[1]),
+            "scores",
+        ),
+        (lambda: dps.auditing.privacy_profile(NOISY_MAX, *PAIR, ["1"]), "epsilons"),
+        (lambda: dps.auditing.privacy_profile(NOISY_MAX, *PAIR, np.nan), "epsilons"),
+        (lambda: dps.auditing.privacy_profile(NOISY_MAX, *PAIR, [[1.0]]), "epsilons"),
+        (lambda: dps.Guarantee(epsilon=1.0, neighbours=None, theorem="t", reference="r"), "neighbours"),
+    ],
+)
+def test_arguments_of_other_functions_are_refused_by_name(call, names):
+    assert_refused(call, names=f"{names} must")
+
+
+def test_no_field_shows_what_is_passed_in_the_place_of_a_name():
+    assert_refused(dps.NoisyMax, epsilon=1.0, noise=[SECRET, 1.0], names="noise")
 
 
 # --- What is accepted, and what never shows ---------------------------------------------------------------

@@ -260,10 +260,6 @@ def test_a_random_real_number_is_narrowed_by_64_bits_at_a_time():
     assert (number.low, number.high) == (Fraction(5 * 2**64 + 7, 2**67), Fraction(5 * 2**64 + 8, 2**67))
     number.refine()
     assert number.high - number.low == Fraction(1, 2**131)
-    assert UniformReal(5, 3, iter([])).is_below(Fraction(6, 8))
-    assert not UniformReal(5, 3, iter([])).is_below(Fraction(5, 8))
-    assert UniformReal(5, 3, iter([7])).is_below(Fraction(5, 8) + Fraction(8, 2**67))
-    assert not UniformReal(5, 3, iter([7])).is_below(Fraction(5, 8) + Fraction(7, 2**67))
 
 
 # --- Gaps in fractions ------------------------------------------------------------------------------------

@@ -82,3 +82,24 @@ def test_who_looks_for_a_mechanism_by_another_name_is_told_its_name_here(name):
     assert dps.NoisyMax.__name__ in str(caught.value)
     with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
         _ = dps.nothing
+
+
+@pytest.mark.parametrize(
+    ("library", "extra", "call"),
+    [
+        ("dp_accounting", "accounting", "accounting.total_guarantee([promise] * 2, delta=1e-6)"),
+        ("dp_accounting", "accounting", "accounting.to_event(promise, 'pure')"),
+        ("dp_accounting", "accounting", "accounting.to_pld(promise, 'pure')"),
+        ("opendp", "opendp", "accounting.to_measurement(dps.GEM(epsilon=1.0), [1.0, 2.0])"),
+    ],
+)
+def test_who_lacks_a_library_is_told_which_extra_to_install(library, extra, call):
+    script = (
+        f"import sys; sys.modules[{library!r}] = None\n"
+        "import dpselect as dps; from dpselect import accounting\n"
+        f"promise = dps.GEM(epsilon=1.0).guarantee\n"
+        f"try:\n    {call}\nexcept ModuleNotFoundError as missing:\n    print(missing)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603
+    assert f"pip install 'dpselect[{extra}]'" in done.stdout
+    assert library in done.stdout

@@ -235,3 +235,21 @@ print(peak[0] - before)
     paths = [str(tmp_path / name) for name in ("small.parquet", "t.parquet")]
     done = subprocess.run([sys.executable, "-c", script, *paths], capture_output=True, text=True, check=True)  # noqa: S603
     assert float(done.stdout) < 110
+
+
+def test_a_candidate_in_two_parts_is_refused_and_does_not_go_round_in_circles():
+    with pytest.raises(ValueError, match="contenders must be distinct"):
+        select(dps.NoisyMax(epsilon=1.0), [(["a"], [1.0], [1.0]), (["a"], [1.0], [1.0])])
+
+
+@pytest.mark.parametrize("names", [["a"], ["a", "b", "c"], "a", 7, None])
+def test_candidates_must_name_each_score(names):
+    selection = PartitionedSelection(dps.NoisyMax(epsilon=1.0), KEY)
+    summary = selection.summarize([1.0, 2.0], 1.0)
+    with pytest.raises(ValueError, match="candidates must name each of the 2 scores"):
+        selection.contend(summary, names, [1.0, 2.0], 1.0)
+
+
+def test_no_parts_are_no_summary():
+    with pytest.raises(ValueError, match="summaries must be those of all parts"):
+        PartitionedSelection(dps.NoisyMax(epsilon=1.0), KEY).merge([])

@@ -404,3 +404,15 @@ print("".join("%x" % pick for pick in mechanism.select(scores, 1.0)))
     lines = done.stdout.split()
     assert [len(line) for line in lines] == [2000] * 3
     assert len(set(lines)) == 3
+
+
+@pytest.mark.parametrize("units", [["ann", "bob"], [b"ann", b"bob"], [3, 4]])
+def test_units_of_an_arrow_column_are_those_of_a_list(units):
+    key = bytes(range(32))
+    for column in (pa.array(units), pa.chunked_array([units[:1], units[1:]])):
+        assert dps.Randomness.keyed(key, column) == dps.Randomness.keyed(key, units)
+
+
+def test_units_must_not_be_missing():
+    with pytest.raises(ValueError, match="units must be"):
+        dps.Randomness.keyed(bytes(32), pa.array(["ann", None]))

@@ -149,3 +149,24 @@ def test_the_command_line_does_not_load_pandas_where_it_is_installed(tmp_path):
     assert "pyarrow" in loaded
     assert not [name for name in loaded if name.startswith("pandas.")]
     assert done.stdout.startswith('"user","candidate"')
+
+
+def test_a_user_without_a_home_is_no_trouble(copied, tmp_path, monkeypatch):
+    def nobody(_):
+        raise KeyError("no such user")
+
+    kept = directory_of(monkeypatch, copied, tmp_path)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert compilation.cache_directory.__wrapped__() == kept
+    kept.chmod(0o500)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert compilation.cache_directory.__wrapped__() is None
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_a_directory_that_others_can_write_to_is_passed_over(copied, tmp_path, monkeypatch, mode):
+    kept = directory_of(monkeypatch, copied, tmp_path)
+    kept.chmod(mode)
+    assert directory_of(monkeypatch, copied, tmp_path).parent == tmp_path / "dpselect"

@@ -131,16 +131,24 @@ CLAIMS = (
         id="B1",
         text="After the shift every private policy out-earns UCB, which keeps pulling what was the best arm.",
         check=_check_earnings_after,
+        needs_full_run=True,
     ),
     Claim(
         id="B2",
         text="mGEM earns most; GEM does badly, since scores and sensitivities correlate all the time.",
         check=_check_totals,
+        needs_full_run=True,
     ),
-    Claim(id="B3", text="The mean estimates of mGEM and RSᵧ adapt fastest.", check=_check_adaptation),
+    Claim(
+        id="B3",
+        text="The mean estimates of mGEM and RSᵧ adapt fastest.",
+        check=_check_adaptation,
+        needs_full_run=True,
+    ),
     Claim(
         id="B4",
         text="The private quantile estimates track the true 10th and 90th percentiles.",
         check=_check_quantiles,
+        needs_full_run=True,
     ),
 )

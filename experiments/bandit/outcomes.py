@@ -6,8 +6,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.stats import binom
-from scipy.stats import t as student
+from scipy.special import bdtr, stdtrit
 
 from experiments.bandit.problem import Problem
 from experiments.bandit.runs import POINTS
@@ -38,7 +37,7 @@ class Estimate(NamedTuple):
 
 def estimate(values: FloatArray) -> Estimate:
     """Return the mean of one value for each world, with its interval."""
-    quantile = float(student.ppf((1 + CONFIDENCE) / 2, values.size - 1))
+    quantile = float(stdtrit(values.size - 1, (1 + CONFIDENCE) / 2))
     return Estimate(float(values.mean()), quantile * float(values.std(ddof=1)) / values.size**0.5)
 
 
@@ -62,7 +61,8 @@ def median(values: FloatArray) -> Median:
     """
     count = values.size
     # The interval from the (r+1)-th smallest to the (r+1)-th largest misses with probability 2 Pr[Bin(n, ½) ≤ r].
-    rank = max(int(binom.ppf((1 - CONFIDENCE) / 2, count, 0.5)) - 1, 0)
+    below = bdtr(np.arange(count), count, 0.5)
+    rank = max(int(np.searchsorted(below, (1 - CONFIDENCE) / 2)) - 1, 0)
     ordered = np.sort(values)
     return Median(float(np.median(values)), float(ordered[rank]), float(ordered[count - 1 - rank]))
 

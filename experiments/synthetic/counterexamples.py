@@ -196,7 +196,7 @@ def _check_naive(data: Tables) -> Finding:
             "probability 1 − e^(−ε/4) on q = (0, −½)": miss < 1e-12,
         },
         f"Candidate 1 has probability {first.max():g} on q = (0, ½) and {listed} on (0, −½); the formula is met to "
-        f"{miss:.0e}.",
+        f"{miss:.0g}.",
     )
 
 
@@ -206,7 +206,7 @@ def _check_laplace(data: Tables) -> Finding:
     return judge(
         {"loss is (k−1)ε": miss < 1e-9},
         f"Exact losses {', '.join(f'{value:.6g}' for value in loss)} for k = {', '.join(map(str, SIZES))} at ε = "
-        f"{EPSILON:g}; largest difference to (k−1)ε {miss:.0e}.",
+        f"{EPSILON:g}; largest difference to (k−1)ε {miss:.0g}.",
     )
 
 

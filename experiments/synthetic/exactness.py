@@ -13,7 +13,7 @@ from experiments.experiment import Effort, Experiment, Task
 from experiments.mechanisms import STYLES, contenders
 from experiments.scenarios import SCENARIOS, SEED, TITLES, TRIALS, Scenario
 from experiments.tables import Tables, where
-from experiments.trials import BETA, GAMMA, SLOW, epsilon_grid, summary
+from experiments.trials import BETA, GAMMA, epsilon_grid, exact_errors, summary
 
 __all__ = ["EXACTNESS"]
 
@@ -35,18 +35,18 @@ def _plan(effort: Effort) -> list[Task]:
 
 def _compare(build: Callable[[], Scenario], mechanism: str, effort: Effort) -> pa.Table:
     scenario = build()
-    few = scenario.first(effort.slow_trials if mechanism in SLOW else effort.trials)
+    exact = exact_errors(build, mechanism, effort)
     # Scenario 1 has a single score set: the paper draws from it N times.
     scores = np.broadcast_to(scenario.scores, (TRIALS, scenario.scores.shape[1]))[: effort.trials]
     best = scores.max(axis=1)
     rows = []
     for position, epsilon in enumerate(epsilon_grid(effort)):
         contender = contenders(float(epsilon), beta=BETA, gamma=GAMMA)[mechanism]
-        exact = summary(np.atleast_1d(dps.expected_error(contender, few.scores, few.sensitivities)))
         randomness = dps.Randomness.seeded(SEED + position)
         picks = contender.select(scores, scenario.sensitivities, randomness=randomness)
         sampled = summary((best - np.take_along_axis(scores, picks[:, np.newaxis], axis=1)[:, 0]) ** 2)
-        rows.append((float(epsilon), *exact, len(few.scores), *sampled, len(scores)))
+        known = (exact.means[position], exact.deviations[position], exact.trials)
+        rows.append((float(epsilon), *known, *sampled, len(scores)))
     names = ("epsilon", "exact", "exact_error", "exact_trials", "sampled", "sampled_error", "sampled_trials")
     columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     return pa.table({"scenario": [scenario.title] * len(rows), "mechanism": [mechanism] * len(rows), **columns})

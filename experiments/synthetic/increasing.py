@@ -122,6 +122,7 @@ INCREASING = Experiment(
                 "RSᵧ to the right, and the best heterogeneous mechanism’s gain over RNM grows with |correlation|."
             ),
             check=_check,
+            needs_full_run=True,
         )
     ],
 )

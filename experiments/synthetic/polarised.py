@@ -141,8 +141,14 @@ POLARISED = Experiment(
             id="A1",
             text="Scenario 7 (polarised, σ = 0.5, N = 5000, ε_c = 0.6ε): combined GEM clearly beats GEM and mGEM.",
             check=_check_strong,
+            needs_full_run=True,
         ),
-        Claim(id="A2", text="Scenario 8 (σ = 3): the benefit shrinks.", check=_check_weak),
+        Claim(
+            id="A2",
+            text="Scenario 8 (σ = 3): the benefit shrinks.",
+            check=_check_weak,
+            needs_full_run=True,
+        ),
     ],
 )
 

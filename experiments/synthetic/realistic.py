@@ -153,17 +153,25 @@ REALISTIC = Experiment(
             id="S4",
             text="Scenario 4 (log growth, rising σ): mGEM and RSᵧ beat RNM, GEM does badly.",
             check=_check_rising,
+            needs_full_run=True,
         ),
         Claim(
             id="S5",
             text="Scenario 5 (linear growth, falling σ): GEM beats RNM, mGEM and RSᵧ do badly.",
             check=_check_falling,
+            needs_full_run=True,
         ),
         Claim(
             id="S6",
             text="Scenario 6 (independent): GEM does well, mGEM and RSᵧ do not.",
             check=_check_independent,
+            needs_full_run=True,
         ),
-        Claim(id="S12", text="kRR does well when ε is large.", check=_check_randomized_response),
+        Claim(
+            id="S12",
+            text="kRR does well when ε is large.",
+            check=_check_randomized_response,
+            needs_full_run=True,
+        ),
     ],
 )

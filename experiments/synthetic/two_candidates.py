@@ -163,7 +163,7 @@ def _check_rnmh_sign(data: Tables) -> Finding:
     return judge(
         {"positive where Δ₁ < Δ₂": above == 1, "negative where Δ₁ > Δ₂": below == 1},
         f"HG > 0 in {above:.1%} of the cells with Δ₁ < Δ₂, HG < 0 in {below:.1%} of those with Δ₁ > Δ₂, over all "
-        f"{len(EPSILONS) * len(GAPS)} panels; |HG| on the diagonal at most {_on_diagonal(data['gains']):.0e}.",
+        f"{len(EPSILONS) * len(GAPS)} panels; |HG| on the diagonal at most {_on_diagonal(data['gains']):.0g}.",
     )
 
 

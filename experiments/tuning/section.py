@@ -190,7 +190,10 @@ TUNING = Experiment(
         "for the tuned choice without and with public anchors, and for the best mechanism of the pool."
     ),
     choices={
-        "users": "5000: the first 250 trials of each scenario, each one 20 users; MovieLens-1M: 1000 test users",
+        "users": (
+            "5000: the first trials of each scenario (250 in the full run), equally many users each; "
+            "MovieLens-1M: 1000 test users"
+        ),
         "tuning budget": (
             "ε_tune = 0.2, spent once for all picks to come, or ε/100 where that is more; five times as much for "
             "the 1000 users of MovieLens-1M: what counts is users × ε_tune"

@@ -78,7 +78,8 @@ def guaranteed_score(
     With L = :func:`reach`, ρ = 2L/ε, y = q + o − tΔ, and t the mechanism's:
 
         noisy max       max y − ρ · max Δ − max_a {o_a − tΔ_a}         (ρ = L/ε if monotone)
-        GEM             max_j {y_j − ρΔ_j} − max_a {o_a + (ρ − t)Δ_a}  (modified GEM: its own t, which is negative)
+        GEM             max_j {y_j − ρΔ_j} − max_a {o_a + (ρ − t)Δ_a}
+        modified GEM    the same with its own t, which is negative
         combined GEM    the lesser of both GEMs at the pick's budget
         standardized    min_a {c_a + Δ_a (max_j {(q_j − c_j)/Δ_j + 2b_j/ε} − 2b_a/ε − ρ)}, all Δ > 0
 
@@ -112,6 +113,7 @@ def guaranteed_score(
         docs/theory/utility-bounds.md. S. Raskhodnikova, A. Smith, Efficient Lipschitz extensions, 2015 (GEM).
     """
     chance = check.inside_unit_interval("beta", beta)
+    check.having("mechanism", mechanism, "pmf")
     taken = signature(mechanism.pmf).bind(scores, sensitivities, **public)  # refuses what it does not take
     batch = read_batch(scores, sensitivities, **taken.kwargs)
     return batch.restore_rows(_guarantee(mechanism, batch, chance))
@@ -122,7 +124,8 @@ def gem_floors(
 ) -> Any:  # noqa: ANN401 - the form of the scores
     """Return, for each candidate a, the score that GEM's pick is published to have at least if it is a.
 
-        floor_a = max_j {q_j − Δ_a (ρ − t) − Δ_j (ρ + t)},   ρ = 2 log(k/β)/ε,   t = tilt · ρ
+        floor_a = max_j {q_j − Δ_a (ρ − t) − Δ_j (ρ + t)}
+        ρ = 2 log(k/β)/ε,   t = tilt · ρ
 
     With probability at least 1 − β the pick's score is at least its own floor. GEM proper (tilt = 1) has the same
     floor for all, max_j {q_j − 4Δ_j log(k/β)/ε}; modified GEM's is q_* − 4Δ_a log(k/β)/ε, so its error is bounded

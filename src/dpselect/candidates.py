@@ -14,7 +14,15 @@ from dpselect import kernels
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Table
 from dpselect.parameters import LARGEST
 
-__all__ = ["Batch", "Numbers", "read_batch", "read_neighbours", "refuse_scores"]
+__all__ = [
+    "Batch",
+    "Numbers",
+    "read_batch",
+    "read_neighbours",
+    "read_numbers",
+    "read_sensitivities",
+    "refuse_scores",
+]
 
 Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
 """What is accepted for scores and for public numbers:
@@ -23,6 +31,9 @@ Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
 - a tuple ``(values, offsets)`` for rows of different length: row i is ``values[offsets[i]:offsets[i + 1]]``;
 - an Arrow list array (``ListArray``, ``LargeListArray``, ``FixedSizeListArray``, chunked or not), a list for
   each row.
+
+What comes from pandas is read by position. Where labels tell that positions do not match (the same labels, in
+another order), it is refused: a candidate with another one's sensitivity would void the guarantee.
 """
 
 
@@ -113,6 +124,8 @@ def read_batch(scores: Numbers, sensitivities: Numbers, *, finite: bool = True, 
         ValueError: If an argument breaks a rule; the message names both.
     """
     (public_name, public_numbers) = next(iter(public.items()), ("offsets", None))
+    if _is_labelled(scores):
+        _refuse_other_order(scores, **{"sensitivities": sensitivities, public_name: public_numbers})
     read = _read_ragged if _is_ragged(scores) else _read_dense
     batch = read(scores, sensitivities, public_name, public_numbers)
     if finite:
@@ -127,7 +140,9 @@ def read_neighbours(
     if _is_ragged(scores) or _is_ragged(neighbour):
         raise ValueError("scores and neighbour must be arrays whose last axis is candidates, not ragged rows")
     read_batch(scores, sensitivities)
-    here, there = _as_floats("scores", scores), _as_floats("neighbour", neighbour)
+    if _is_labelled(scores):
+        _refuse_other_order(scores, neighbour=neighbour)
+    here, there = read_numbers("scores", scores), read_numbers("neighbour", neighbour)
     _check_finite("neighbour", there)
     if here.shape != there.shape:
         raise ValueError(f"neighbour must have the shape of scores, {here.shape}, not {there.shape}")
@@ -135,6 +150,15 @@ def read_neighbours(
     if (np.abs(here - there) > bounds * (1 + OUTSIDE)).any():
         raise ValueError("neighbour must be within the sensitivities of scores: |q_a − q'_a| ≤ Δ_a for every a")
     return here, there, bounds
+
+
+def read_sensitivities(sensitivities: Numbers) -> FloatArray:
+    """Check and return sensitivities where no scores come with them: one for each candidate, or one for all."""
+    widths = read_numbers("sensitivities", sensitivities)
+    if widths.ndim > 1 or not widths.size:
+        raise ValueError("sensitivities must be one number for each candidate, without leading axes")
+    _check_public("sensitivities", widths)
+    return widths
 
 
 def refuse_scores(name: str = "scores") -> NoReturn:
@@ -146,6 +170,20 @@ def _is_arrow(numbers: Numbers) -> bool:
     return type(numbers).__module__.partition(".")[0] == "pyarrow"
 
 
+def _is_labelled(numbers: Numbers) -> bool:
+    return type(numbers).__module__.partition(".")[0] == "pandas"
+
+
+def _refuse_other_order(scores: Any, **others: Any) -> None:  # noqa: ANN401 - Series or DataFrames
+    """Refuse numbers whose labels are those of the scores, in another order."""
+    for name, numbers in others.items():
+        if not _is_labelled(numbers):
+            continue
+        axes = zip(reversed(getattr(scores, "axes", [])), reversed(getattr(numbers, "axes", [])), strict=False)
+        if any(not ours.equals(theirs) and set(ours) == set(theirs) for ours, theirs in axes):
+            raise ValueError(f"{name} must have the labels of scores in the same order: numbers go by position")
+
+
 def _is_ragged(numbers: Numbers) -> bool:
     return isinstance(numbers, tuple) or _is_arrow(numbers)
 
@@ -153,7 +191,7 @@ def _is_ragged(numbers: Numbers) -> bool:
 # --- Numbers ------------------------------------------------------------------------------------------
 
 
-def _as_floats(name: str, numbers: Numbers) -> FloatArray:
+def read_numbers(name: str, numbers: Numbers) -> FloatArray:
     """Return numbers as contiguous float64, refusing whatever float64 cannot hold exactly."""
     if isinstance(numbers, np.ma.MaskedArray) or (
         isinstance(numbers, list) and any(isinstance(entry, np.ma.MaskedArray) for entry in numbers)
@@ -234,7 +272,7 @@ FIRST_ROW = _read_only(np.zeros(1, dtype=np.int64))
 
 
 def _read_dense(scores: Numbers, sensitivities: Numbers, public_name: str, public_numbers: Numbers) -> Batch:
-    score_array = _as_floats("scores", scores)
+    score_array = read_numbers("scores", scores)
     if score_array.ndim == 0:
         raise ValueError("scores must have a last axis of candidates, not be a single number")
     size = score_array.shape[-1]
@@ -273,7 +311,7 @@ def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
     """Return numbers whose last axis is ``size``, repeating a single one."""
     if _is_ragged(numbers):
         raise ValueError(f"{name} must be an array like scores, not ragged rows")
-    array = _as_floats(name, numbers)
+    array = read_numbers(name, numbers)
     _check_public(name, array)  # before it grows
     if array.ndim == 0:
         return np.full(size, array)
@@ -319,7 +357,7 @@ def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:
             raise ValueError(f"{name} must have rows of the same lengths as scores")
         _check_public(name, values)
         return Column(_read_only(values), bounds[:-1])
-    array = _as_floats(name, numbers)
+    array = read_numbers(name, numbers)
     _check_public(name, array)
     if array.ndim == 0:
         widest = int(np.diff(bounds).max(initial=1))
@@ -336,7 +374,7 @@ def _split(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:  # noqa: A
         return _split_arrow(name, numbers)
     if len(numbers) != 2:
         raise ValueError(f"{name}: a tuple is read as ragged rows (values, offsets); use a list for an array")
-    values = _as_floats(name, numbers[0])
+    values = read_numbers(name, numbers[0])
     bounds = np.asarray(numbers[1])
     if bounds.dtype.kind not in "iu" or bounds.ndim != 1 or bounds.size == 0:
         raise ValueError(
@@ -375,4 +413,4 @@ def _split_arrow(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:  # n
     else:
         bounds = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
         bounds -= bounds[0]
-    return _as_floats(name, flat.to_numpy(zero_copy_only=False)), bounds
+    return read_numbers(name, flat.to_numpy(zero_copy_only=False)), bounds

@@ -128,6 +128,7 @@ class _ErrorLaw:
         cls, mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, public: dict[str, Any]
     ) -> "_ErrorLaw":
         """Return the law of the pick's error; whoever may not see scores may not see this either."""
+        check.having("mechanism", mechanism, "pmf")
         weights = mechanism.pmf(scores, sensitivities, **public)
         batch = read_batch(scores, sensitivities, **public)
         values = batch.spread(batch.table.scores)

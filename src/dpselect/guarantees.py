@@ -79,6 +79,9 @@ class Guarantee:
                 raise ValueError(f"{name} must be absent where there is no guarantee, that is, ε is infinite")
             if self.delta > 0 and name != "rho":
                 raise ValueError(f"{name} must be absent where δ > 0: it says more about pure DP")
+        for name in ("neighbours", "theorem", "reference"):
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"{name} must be words, not {type(getattr(self, name)).__name__}")
         if self.flat_epsilon is not None and self.flat_epsilon > self.epsilon:
             raise ValueError("flat_epsilon must not exceed epsilon, of which it is a part")
         if self.rho is None:

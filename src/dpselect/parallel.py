@@ -13,7 +13,7 @@ import numpy as np
 
 from dpselect.kernels.arrays import IndexArray
 
-__all__ = ["over_rows", "thread_count"]
+__all__ = ["over_rows"]
 
 Result = TypeVar("Result")
 
@@ -24,12 +24,8 @@ STARTING = 1e-3
 """Seconds of work below which starting threads costs more than it saves."""
 
 
-def thread_count() -> int:
-    """Return the number of threads to use: ``DPSELECT_THREADS``, or the processors available."""
-    return _threads_asked_for() or _processors()
-
-
 def _threads_asked_for() -> int | None:
+    """Return the number of threads that ``DPSELECT_THREADS`` asks for, if it does."""
     setting = os.environ.get("DPSELECT_THREADS")
     if not setting:
         return None

@@ -2,10 +2,12 @@
 
 import math
 from numbers import Integral, Real
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 Noise: TypeAlias = Literal["exponential", "laplace", "gumbel"]
 NOISES: tuple[Noise, ...] = ("exponential", "laplace", "gumbel")
+
+Name = TypeVar("Name", bound=str)
 
 LARGEST = 2.0**300
 """No input may exceed this in magnitude; parameters, sensitivities and anchors may not be below its inverse, but 0.
@@ -95,12 +97,36 @@ def flag(name: str, value: object) -> bool:
     return value
 
 
+def one_of(name: str, value: object, known: tuple[Name, ...]) -> Name:
+    """Return one of several names."""
+    for candidate in known:
+        if isinstance(value, str) and value == candidate:
+            return candidate
+    given = repr(value) if isinstance(value, str) else type(value).__name__
+    raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {given}")
+
+
 def noise(name: str, value: object) -> Noise:
     """Return the name of a noise."""
-    for known in NOISES:
-        if isinstance(value, str) and value == known:
-            return known
-    raise ValueError(f"{name} must be one of {', '.join(map(repr, NOISES))}, not {value!r}")
+    return one_of(name, value, NOISES)
+
+
+def several(name: str, value: Any) -> tuple[Any, ...]:  # noqa: ANN401 - whatever the caller has
+    """Return what a collection holds."""
+    try:
+        return tuple(value)
+    except TypeError:
+        raise ValueError(f"{name} must be a list or another collection, not {type(value).__name__}") from None
+
+
+def having(name: str, value: object, *parts: str) -> None:
+    """Refuse what does not have the parts of a mechanism that are asked for."""
+    if isinstance(value, type):
+        raise ValueError(f"{name} must be a mechanism, not a class of them: {value.__name__}(...)")
+    if not all(hasattr(value, part) for part in parts):
+        raise ValueError(
+            f"{name} must have {' and '.join(parts)}, as mechanisms have: {type(value).__name__} does not"
+        )
 
 
 def store(instance: Any, **checked: object) -> None:  # noqa: ANN401 - any frozen dataclass

@@ -33,6 +33,7 @@ __all__ = [
     "describe",
     "needs_anchors",
     "public_numbers",
+    "read_members",
     "read_pool",
     "takes_anchors",
 ]
@@ -164,7 +165,8 @@ def default_pool(
         for family in (NoisyMax, StandardizedNoisyMax, GEM)
         for tilt in TILTS
     ]
-    members += [RandomStopping(epsilon=epsilon, gamma=gamma, eta=eta) for eta in (1.0, 0.0) for gamma in gammas]
+    chances = check.several("gammas", gammas)
+    members += [RandomStopping(epsilon=epsilon, gamma=gamma, eta=eta) for eta in (1.0, 0.0) for gamma in chances]
     members += [CombinedGEM(epsilon=epsilon, correlation_share=share, beta=beta) for share in SHARES]
     members += [RandomizedResponse(epsilon=epsilon), Uniform()]
     if anchors:
@@ -195,12 +197,8 @@ def read_pool(pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers
     """
     if pool is None:
         return default_pool(epsilon, anchors=anchors is not None)
-    members = tuple(pool)
-    if not members:
-        raise ValueError("pool must hold at least one mechanism")
+    members = read_members(pool)
     for member in members:
-        if not isinstance(member, Mechanism):
-            raise ValueError(f"pool must hold mechanisms, not {type(member).__name__}")
         promise = member.guarantee
         if not promise.epsilon <= epsilon or promise.delta > 0:
             raise ValueError(
@@ -213,6 +211,17 @@ def read_pool(pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers
             )
         if needs_anchors(member) and anchors is None:
             raise ValueError(f"anchors must be given: {describe(member)} needs them")
+    return members
+
+
+def read_members(pool: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
+    """Return a pool's mechanisms, whatever they promise."""
+    members = check.several("pool", pool)
+    if not members:
+        raise ValueError("pool must hold at least one mechanism")
+    for member in members:
+        if isinstance(member, type) or not isinstance(member, Mechanism):  # a class has a mechanism's parts as well
+            raise ValueError(f"pool must hold mechanisms, not {type(member).__name__}")
     return members
 
 

@@ -97,7 +97,7 @@ class Randomness:
         if array.ndim != 1:
             raise ValueError("units must be one identifier for each row")
         integers = array.dtype.kind in "iu"
-        nonces = _integer_nonces(array) if integers else _hashed_nonces(key, list(identifiers))
+        nonces = _integer_nonces(array) if integers else _hashed_nonces(key, _listed(identifiers))
         if not are_distinct(nonces):
             raise ValueError("units must be distinct: two rows with one identifier would share their noise")
         return cls("keyed", key, nonces.tobytes())
@@ -153,6 +153,11 @@ def _integer_nonces(array: NDArray[Any]) -> WordArray:
     if array.dtype.kind == "u":  # tell 2⁶⁴ − 1 from −1
         nonces[:, 2] = words >> np.uint64(63)
     return nonces
+
+
+def _listed(identifiers: Any) -> list[Any]:  # noqa: ANN401 - any sequence
+    """Return identifiers as they are, those of an Arrow array as Python's own."""
+    return list(identifiers.to_pylist() if hasattr(identifiers, "to_pylist") else identifiers)
 
 
 def _hashed_nonces(key: bytes, identifiers: list[Any]) -> WordArray:

@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpselect import parameters as check
-from dpselect.candidates import Batch, Numbers, read_batch
+from dpselect.candidates import Batch, Numbers, read_batch, read_numbers
 from dpselect.evaluation import expected_error
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray
 from dpselect.mechanisms import Mechanism, NoisyMax
-from dpselect.pools import describe, public_numbers, read_pool
+from dpselect.pools import describe, public_numbers, read_members, read_pool
 from dpselect.progress import tracked
 from dpselect.randomness import Randomness
 
@@ -219,10 +219,11 @@ def fleet_errors(
     """
     fleet = _Fleet.read(scores, sensitivities, anchors)
     exponent = check.positive("power", power)
-    parts = [(number, part) for number in range(len(pool)) for part in fleet.parts()]
-    found = np.empty((len(pool), fleet.users))
+    members = read_members(pool)
+    parts = [(number, part) for number in range(len(members)) for part in fleet.parts()]
+    found = np.empty((len(members), fleet.users))
     for number, part in tracked(parts, total=len(parts), label="errors", shown=progress):
-        found[number, part] = fleet.errors(pool[number], part, exponent)
+        found[number, part] = fleet.errors(members[number], part, exponent)
     return found
 
 
@@ -247,9 +248,12 @@ def choice_pmf(
     """
     budget = check.positive("tuning_epsilon", tuning_epsilon)
     caps = _caps(cap)
-    sums = np.array([_whole_errors(row, caps).sum(axis=-1) for row in errors]).T
+    rows = read_numbers("errors", errors)
+    if rows.ndim != 2 or not rows.size:
+        raise ValueError("errors must have two axes: a row for each mechanism, a column for each user")
+    sums = np.array([_whole_errors(row, caps).sum(axis=-1) for row in rows]).T
     times = check.count("copies", copies, least=1)
-    tally = Tally(times * sums, times * errors.shape[-1])
+    tally = Tally(times * sums, times * rows.shape[-1])
     cap_budget, budget = _budgets(len(caps), budget)
     sizes = np.ones(1) if cap_budget is None else NoisyMax(epsilon=cap_budget).pmf(_fitness(tally), UNIT)
     return np.asarray(sizes @ NoisyMax(epsilon=budget).pmf(-tally.sums, UNIT))

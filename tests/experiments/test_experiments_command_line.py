@@ -51,6 +51,13 @@ def test_what_shows_all_figures_is_refused_for_one(option, tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
+def test_pictures_are_refused_for_a_fast_run(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        command_line.main(["--fast", "--pictures", str(tmp_path / "somewhere")])
+    assert "argument --pictures: a fast run draws no PNG" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_unknown_figure_is_named(capsys):
     with pytest.raises(SystemExit):
         command_line.main(["--only", "everything-else"])

@@ -60,6 +60,22 @@ def test_totals_count_each_verdict():
     assert ledger.totals(entries) == {Verdict.HOLDS: 2, Verdict.IN_PART: 0, Verdict.FAILS: 1}
 
 
+def test_open_verdicts_are_counted_where_there_are_any():
+    entries = [entry("S1"), entry("S2", Verdict.OPEN)]
+    assert ledger.totals(entries) == {Verdict.HOLDS: 1, Verdict.IN_PART: 0, Verdict.FAILS: 0, Verdict.OPEN: 1}
+
+
+@pytest.mark.parametrize("needs", [True, False])
+@pytest.mark.parametrize("full", [True, False])
+def test_only_a_full_run_judges_what_rests_on_many_trials(needs, full):
+    claim = Claim(id="S1", text="so", check=lambda _: judge({"so": True}, "17 of 20", "why"), needs_full_run=needs)
+    (line,) = ledger.assess("figure", [claim], {}, full=full)
+    is_open = needs and not full
+    assert line.finding.verdict is (Verdict.OPEN if is_open else Verdict.HOLDS)
+    assert line.finding.measured == "17 of 20"
+    assert ("too few trials" in line.finding.comment) == is_open
+
+
 def errors(**curves):
     return Curves(
         pa.table(

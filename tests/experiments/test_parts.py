@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from matplotlib.figure import Figure
@@ -58,11 +60,11 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
 
 def test_a_second_run_computes_and_draws_nothing(tmp_path):
     runner.run([Lab().experiment()], FAST, tmp_path)
-    drawn = (tmp_path / "figures" / "lab.png").stat().st_mtime_ns
+    drawn = (tmp_path / "figures" / "lab.svg").stat().st_mtime_ns
     again = Lab()
     runner.run([again.experiment()], FAST, tmp_path)
     assert again.computed == []
-    assert (tmp_path / "figures" / "lab.png").stat().st_mtime_ns == drawn
+    assert (tmp_path / "figures" / "lab.svg").stat().st_mtime_ns == drawn
 
 
 def test_a_missing_picture_is_drawn_again(tmp_path):
@@ -84,6 +86,14 @@ def test_another_effort_is_another_result_and_both_are_kept(tmp_path):
     for lab, effort in zip(labs, (FAST, FULL, FAST), strict=True):
         runner.run([lab.experiment()], effort, tmp_path)
     assert [len(lab.computed) for lab in labs] == [3, 3, 0]
+
+
+def test_more_formats_are_drawn_from_what_is_kept(tmp_path):
+    labs = [Lab(), Lab()]
+    for lab, formats in zip(labs, (("svg",), FULL.formats), strict=True):
+        runner.run([lab.experiment()], replace(FAST, formats=formats), tmp_path)
+    assert [len(lab.computed) for lab in labs] == [3, 0]
+    assert {path.suffix[1:] for path in (tmp_path / "figures").iterdir()} == set(FULL.formats)
 
 
 def test_changed_code_computes_again_and_forgets_what_the_old_code_found(tmp_path, monkeypatch):

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -6,9 +7,12 @@ import pytest
 from jinja2 import Template
 
 from experiments import report, tables
-from experiments.__main__ import EXPERIMENTS, main
-from experiments.experiment import FAST
+from experiments.__main__ import EXPERIMENTS, copy_pictures, main
+from experiments.experiment import FAST, FULL
 from experiments.files import replacing
+from experiments.ledger import WORDS, Verdict
+from experiments.recommender import results, sections
+from experiments.runner import run
 from experiments.synthetic.bimodal import BIMODAL
 
 # One run, of all figures, is looked at from all sides: by one worker, so that it is one run.
@@ -22,20 +26,7 @@ def files_in(directory):
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     directory = tmp_path_factory.mktemp("run")
-    assert (
-        main(
-            [
-                "--fast",
-                "--output",
-                str(directory / "output"),
-                "--pictures",
-                str(directory / "images"),
-                "--ledger",
-                str(directory / "ledger.md"),
-            ]
-        )
-        == 0
-    )
+    assert main(["--fast", "--output", str(directory / "output"), "--ledger", str(directory / "ledger.md")]) == 0
     return directory
 
 
@@ -93,9 +84,9 @@ def test_every_claim_has_a_line_with_numbers_a_verdict_and_its_figure(output, pa
         assert f'<tr id="claim-{line["id"]}">' in page
         if line["verdict"] != "holds":
             assert line["comment"], line["id"]
-    for verdict in ("holds", "holds in part", "does not hold"):
+    for verdict in Verdict:
         count = sum(line["verdict"] == verdict for line in lines)
-        assert re.search(rf">{count} (hold|hold in part|do not hold)</span>", page)
+        assert re.search(rf">{count} ({verdict}|{WORDS[verdict]})</span>", page)
 
 
 def test_what_is_proved_comes_out_so_even_in_a_fast_run(output):
@@ -104,6 +95,14 @@ def test_what_is_proved_comes_out_so_even_in_a_fast_run(output):
         assert lines[id_] == "holds", id_
     assert lines["P5"] == "does not hold"
     assert lines["U2"] == lines["U3"] == "holds in part"
+
+
+def test_a_fast_run_gives_the_full_run_s_verdicts_or_none(output):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
+    full = dict(re.findall(r"^\| (\w\d+) \|.*\| \*\*([a-z ]+)\*\* \| `", page, flags=re.MULTILINE))
+    fast = {line["id"]: line["verdict"] for line in tables.read(output / "tables" / "claims.csv").to_pylist()}
+    rough = {claim.id for each in EXPERIMENTS for claim in each.claims if claim.needs_full_run}
+    assert fast == full | dict.fromkeys(rough, "needs the full run")
 
 
 def test_the_report_refers_to_nothing_outside_itself(page):
@@ -128,6 +127,16 @@ def test_the_report_shows_the_numbers_and_where_they_come_from(page):
         assert text in page
 
 
+@pytest.mark.skipif(not results.COMMITTED.is_dir(), reason="no results are kept")
+def test_the_report_shows_kept_results_and_judges_the_claims(page):
+    for folder in results.COMMITTED.iterdir():
+        summary = results.read_summary(folder)
+        assert all(summary[name] in page for name in ("title", "data", "model", "recall@20", "peak memory", "date"))
+    for claim in sections.REAL.claims:
+        assert f'id="claim-{claim.id}"' in page
+    assert "not private sensitivities" in page.replace("\n", " ")
+
+
 def test_tables_hold_every_computed_number_to_the_last_digit(output):
     task = next(task for task in BIMODAL.plan(FAST) if task.table == "errors")
     computed = task.compute()
@@ -144,10 +153,12 @@ def test_figures_are_the_same_bytes_when_one_is_run_alone(output, tmp_path):
         assert (tmp_path / file).read_bytes() == (output / file).read_bytes(), file
 
 
-def test_pictures_for_the_documentation_are_copies_of_figures(place):
-    assert files_in(place / "images") == {"scenarios.png"}
-    figure = place / "output" / "figures" / "scenarios-1-to-3.png"
-    assert (place / "images" / "scenarios.png").read_bytes() == figure.read_bytes()
+def test_pictures_for_the_documentation_are_copies_of_figures(tmp_path):
+    run([BIMODAL], replace(FAST, formats=FULL.formats), tmp_path / "output")
+    copy_pictures(tmp_path / "output" / "figures", tmp_path / "images")
+    assert files_in(tmp_path / "images") == {"scenarios.png"}
+    figure = tmp_path / "output" / "figures" / "scenarios-1-to-3.png"
+    assert (tmp_path / "images" / "scenarios.png").read_bytes() == figure.read_bytes()
 
 
 def test_the_ledger_for_the_documentation_has_a_row_for_each_claim(place):

@@ -57,6 +57,8 @@ def test_numbers_are_sent_as_json(ask):
         ("POST", "/view", "{", 400, "JSON"),
         ("POST", "/view", "[]", 200, "object"),
         ("POST", "/view", '{"scores": [1, 2], "sensitivities": [1, NaN]}', 200, "sensitivities must be finite"),
+        ("POST", "/view", "[" * 100_000, 400, "JSON"),
+        ("POST", "/view", f'{{"scores": [{"9" * 400}, 1], "sensitivities": [1, 1]}}', 200, "scores must be finite"),
         ("POST", "/view", b"\xff", 400, "UTF-8"),
     ],
 )

@@ -101,6 +101,12 @@ def test_snippets_run_as_they_stand(shown, name, capsys):
     assert error == pytest.approx(shown["errors"][name], rel=1e-9)
 
 
+def test_snippets_have_the_sliders_to_the_last_digit():
+    request = {"scores": [0.0, 1.0], "sensitivities": [1.0, 2.0], "epsilon": 10**0.3, "tilt": -1 / 3}
+    text = view(read_setting(request))["snippets"]["tilted-gem"]
+    assert f"epsilon={10**0.3!r}, tilt={-1 / 3!r}, beta=0.05" in text
+
+
 def test_the_snippet_of_many_candidates_is_still_readable():
     request = {"scores": [0.123456789] * 200, "sensitivities": [1.0] * 200}
     text = view(read_setting(request))["snippets"]["gem"]

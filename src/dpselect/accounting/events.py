@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpselect.parameters as check
+from dpselect.extras import from_extra
 from dpselect.guarantees import Guarantee, check_guarantees
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def to_event(guarantee: Guarantee, kind: EventKind) -> "DpEvent":
         P. Kairouz, S. Oh, P. Viswanath, The composition theorem for differential privacy, 2015, theorem 3.2.
     """
     check_exportable(guarantee)
-    if kind not in {"pure", "zcdp"}:
-        raise ValueError(f"kind must be 'pure' or 'zcdp', not {kind!r}")
-    from dp_accounting import dp_event  # noqa: PLC0415 - an extra, and a second to import
+    check.one_of("kind", kind, ("pure", "zcdp"))
+    with from_extra("accounting"):
+        from dp_accounting import dp_event  # noqa: PLC0415 - an extra, and a second to import
 
     if guarantee.epsilon == 0:
         return dp_event.NoOpDpEvent()
@@ -106,8 +107,7 @@ def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "
     """
     check_exportable(guarantee)
     width = check.positive("interval", interval)
-    if kind not in {"pure", "bounded-range"}:
-        raise ValueError(f"kind must be 'pure' or 'bounded-range', not {kind!r}")
+    check.one_of("kind", kind, ("pure", "bounded-range"))
     if guarantee.delta > 0:
         raise ValueError(NO_PURE)
     if kind == "bounded-range" and guarantee.bounded_range is None:
@@ -115,7 +115,8 @@ def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "
             "kind must be 'pure': no bounded range is proven for this guarantee. Gumbel noise has one; with "
             "exponential or Laplace noise losses may spread further than ε, and ranges of parts do not add up"
         )
-    from dp_accounting.pld import pld_pmf, privacy_loss_distribution  # noqa: PLC0415 - an extra
+    with from_extra("accounting"):
+        from dp_accounting.pld import pld_pmf, privacy_loss_distribution  # noqa: PLC0415 - an extra
 
     loss = guarantee.epsilon if kind == "pure" else guarantee.bounded_range or 0.0
     if loss == 0:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+import dpselect.parameters as check
 from dpselect.accounting.events import check_exportable
-from dpselect.candidates import Numbers, read_batch
+from dpselect.candidates import Numbers, read_sensitivities
+from dpselect.extras import from_extra
 from dpselect.guarantees import SAME_DIRECTION, Guarantee
 from dpselect.mechanisms import Mechanism
 
@@ -62,10 +64,10 @@ def to_measurement(
     References:
         docs/theory/accounting.md (the privacy map).
     """
+    check.having("mechanism", mechanism, "select", "guarantee")
     guarantee = mechanism.guarantee
     check_exportable(guarantee)
-    if kind not in {"pure", "zcdp"}:
-        raise ValueError(f"kind must be 'pure' or 'zcdp', not {kind!r}")
+    check.one_of("kind", kind, ("pure", "zcdp"))
     if kind == "pure" and guarantee.delta > 0:
         raise ValueError("kind must be 'zcdp' where δ > 0: max-divergence has no room for a δ")
     if kind == "zcdp" and guarantee.rho is None:
@@ -73,11 +75,11 @@ def to_measurement(
     if "randomness" in public:
         raise ValueError("randomness must not be set: each invocation is a release of its own, and draws its own")
     pick: Callable[..., Any] = mechanism.select
-    widths = np.asarray(sensitivities, dtype=np.float64)
+    widths = read_sensitivities(sensitivities)  # refuses bad ones now, not at the first release
     if widths.ndim != 1:
         raise ValueError("sensitivities must be one number for each candidate")
-    read_batch(np.zeros(widths.size), widths)  # refuses bad sensitivities now, not at the first release
-    import opendp.prelude as dp  # noqa: PLC0415 - an extra, and a second to import
+    with from_extra("opendp"):
+        import opendp.prelude as dp  # noqa: PLC0415 - an extra, and a second to import
 
     return dp.m.make_user_measurement(
         input_domain=dp.vector_domain(dp.atom_domain(T=float, nan=False), size=widths.size),

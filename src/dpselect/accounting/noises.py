@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+import dpselect.parameters as check
 from dpselect.accounting.totals import epsilon_per_pick
 from dpselect.candidates import Numbers
 from dpselect.evaluation import expected_error
@@ -82,14 +83,18 @@ def compare_noises(
         D. Durfee, R. Rogers, Practical differentially private top-k selection with pay-what-you-get composition,
         2019.
     """
+    if not callable(make):
+        raise ValueError("make must be a function of epsilon and noise that returns a mechanism, such as NoisyMax")
 
     def judge(number: int, noise: Noise) -> tuple[float, float]:
         epsilon = epsilon_per_pick(total_epsilon, delta=delta, picks=number, noise=noise)
         errors: Any = expected_error(make(epsilon=epsilon, noise=noise), scores, sensitivities, power, **public)
+        if not np.size(errors):
+            raise ValueError("scores must hold at least one row")
         return epsilon, float(np.mean(errors))
 
     rows = []
-    for number in picks:
+    for number in check.several("picks", picks):
         exponential_epsilon, exponential_error = judge(number, "exponential")
         gumbel_epsilon, gumbel_error = judge(number, "gumbel")
         rows.append(

@@ -8,6 +8,7 @@ import numpy as np
 
 import dpselect.parameters as check
 from dpselect.accounting.events import NO_PURE, check_exportable, to_event, to_pld
+from dpselect.extras import from_extra
 from dpselect.guarantees import Guarantee, check_guarantees, compose_counted
 from dpselect.mechanisms import NoisyMax
 from dpselect.parameters import Noise
@@ -16,6 +17,9 @@ __all__ = ["epsilon_per_pick", "total_guarantee"]
 
 SMALLEST_DELTA = 1e-11
 """Below it loss distributions are not asked: they are multiplied by Fourier transforms, whose rounding it nears."""
+
+MOST_PARTS = 1 << 20
+"""More are not composed as loss distributions, whose size grows with them: Rényi DP is nearly tight there."""
 
 LARGEST_GRID = 1 << 20
 """How many losses the distribution of one pick may have on each side; more would not be worth their time."""
@@ -67,13 +71,13 @@ def total_guarantee(guarantees: Iterable[Guarantee], *, delta: float, fixed_befo
         As :func:`~dpselect.accounting.to_pld`; M. Bun, T. Steinke, Concentrated differential privacy, 2016;
         V. Feldman, T. Zrnic, Individual privacy accounting via a Rényi filter, 2021 (guarantees chosen on the way).
     """
-    parts = tuple(guarantees)
+    parts = check.several("guarantees", guarantees)
     check_guarantees(parts)
     for guarantee in set(parts):
         check_exportable(guarantee)
         if guarantee.delta > 0:
             raise ValueError(NO_PURE)
-    return _total(Counter(parts), _read_delta(delta), fixed=fixed_beforehand)
+    return _total(Counter(parts), _read_delta(delta), fixed=check.flag("fixed_beforehand", fixed_beforehand))
 
 
 def epsilon_per_pick(total_epsilon: float, *, delta: float, picks: int, noise: Noise) -> float:
@@ -134,7 +138,7 @@ def _total(counts: Counter[Guarantee], delta: float, *, fixed: bool) -> Guarante
     if delta == 0 or not lossy:
         return simple
     bounds = {"Rényi DP": _epsilon_by_concentration(lossy, delta)}
-    if fixed and delta >= SMALLEST_DELTA:
+    if fixed and delta >= SMALLEST_DELTA and lossy.total() <= MOST_PARTS:
         bounds["privacy loss distributions"] = _epsilon_by_distributions(lossy, delta)
     way, epsilon = min(bounds.items(), key=lambda bound: bound[1])
     if not epsilon < simple.epsilon * (1 - WORTH_A_DELTA):
@@ -150,7 +154,8 @@ def _total(counts: Counter[Guarantee], delta: float, *, fixed: bool) -> Guarante
 
 
 def _epsilon_by_concentration(counts: Counter[Guarantee], delta: float) -> float:
-    from dp_accounting.rdp import RdpAccountant  # noqa: PLC0415 - an extra, and a second to import
+    with from_extra("accounting"):
+        from dp_accounting.rdp import RdpAccountant  # noqa: PLC0415 - an extra, and a second to import
 
     accountant = RdpAccountant(orders=1 + np.geomspace(0.01, 1e6, 500))
     for guarantee, count in counts.items():

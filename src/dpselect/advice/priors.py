@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 
 from dpselect import parameters as check
-from dpselect.candidates import Numbers, read_batch
+from dpselect.candidates import Numbers, read_batch, read_sensitivities
 from dpselect.kernels.arrays import FloatArray
 
 __all__ = ["GUESSES", "PrivateSample", "Public", "draw_scores", "read_correlation", "read_sample", "read_widths"]
@@ -51,16 +51,13 @@ class PrivateSample:
 
 def read_widths(sensitivities: Numbers, k: int | None) -> FloatArray:
     """Return one sensitivity for each candidate."""
-    widths = np.asarray(sensitivities, dtype=np.float64)
+    widths = read_sensitivities(sensitivities)
     if widths.ndim == 0:
         if k is None:
             raise ValueError("k must be given where sensitivities is a single number")
         widths = np.full(check.count("k", k), float(widths))
-    if widths.ndim != 1:
-        raise ValueError("sensitivities must be one number for each candidate, without leading axes")
     if k is not None and k != widths.size:
         raise ValueError(f"k must be the number of sensitivities, {widths.size}, not {k}")
-    read_batch(np.zeros(widths.size), widths)
     return widths
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import dpselect.parameters as check
-from dpselect.candidates import read_neighbours
+from dpselect.candidates import read_neighbours, read_numbers
 from dpselect.mechanisms.protocol import Mechanism
 
 __all__ = ["ACCURACY", "PrivacyLoss", "certain_losses", "privacy_loss", "privacy_profile"]
@@ -114,7 +114,11 @@ def privacy_profile(
         G. Barthe, F. Olmedo, Beyond differential privacy: composition theorems and relational logic for
         f-divergences between probabilistic programs, 2013.
     """
-    factors = np.exp(np.asarray(epsilons, dtype=np.float64))
+    losses = read_numbers("epsilons", epsilons)
+    if losses.ndim > 1 or np.isnan(losses).any():
+        raise ValueError("epsilons must be one number, or a row of them")
+    with np.errstate(over="ignore"):  # nothing is left uncovered by an ε beyond float64's e^ε
+        factors = np.exp(losses)
     before, after = (
         law[..., np.newaxis, :] for law in _both_laws(mechanism, scores, neighbour, sensitivities, public)
     )
@@ -142,5 +146,6 @@ def _both_laws(
     public: dict[str, ArrayLike],
 ) -> tuple[FloatArray, FloatArray]:
     """Return the probabilities on both sides, once they are known to be neighbours."""
+    check.having("mechanism", mechanism, "pmf")
     here, there, bounds = read_neighbours(scores, neighbour, sensitivities)
     return mechanism.pmf(here, bounds, **public), mechanism.pmf(there, bounds, **public)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 import dpselect.parameters as check
 from dpselect.auditing.losses import ACCURACY, FloatArray, certain_losses
-from dpselect.candidates import read_batch
+from dpselect.candidates import read_sensitivities
 from dpselect.guarantees import SAME_DIRECTION
 from dpselect.mechanisms.protocol import Mechanism
 from dpselect.progress import tracked
@@ -131,10 +131,10 @@ def audit(
     References:
         Z. Ding et al., Detecting violations of differential privacy, 2018. There by sampling; here exactly.
     """
-    widths = np.asarray(sensitivities, dtype=np.float64)
-    if widths.ndim != 1 or widths.size < 2:
+    check.having("mechanism", mechanism, "pmf", "guarantee")
+    widths = read_sensitivities(sensitivities)
+    if widths.size < 2:
         raise ValueError("sensitivities must be one number for each of at least two candidates")
-    read_batch(np.zeros(widths.size), widths)
     asked = _claim_of(mechanism) if claim is None else check.positive("claim", claim)
     promised = mechanism.guarantee.neighbours == SAME_DIRECTION
     one_way = promised if monotone is None else check.flag("monotone", monotone)

@@ -51,12 +51,6 @@ class UniformReal:
         self._leading += 1 << self.bits
         self.bits += octave + 1
 
-    def is_below(self, number: Fraction) -> bool:
-        """Decide whether it is below a number."""
-        while not (self.high <= number or self.low >= number):
-            self.refine()
-        return self.high <= number
-
 
 def is_below_exp(uniform: UniformReal, x: Fraction) -> bool:
     """Decide whether a uniform real number is below exp(−x): a coin of exactly that probability."""

@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             answer = view(read_setting(json.loads(body)))
-        except json.JSONDecodeError:
+        except (json.JSONDecodeError, RecursionError):
             self._fail(HTTPStatus.BAD_REQUEST, "the request must be JSON")
         except UnicodeDecodeError:
             self._fail(HTTPStatus.BAD_REQUEST, "the request must be UTF-8")

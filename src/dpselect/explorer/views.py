@@ -153,7 +153,15 @@ def _numbers(request: dict[str, Any], name: str) -> list[float]:
     values = request.get(name)
     if not isinstance(values, list) or not all(type(value) in {int, float} for value in values):
         raise ValueError(f"{name} must be a list of numbers")
-    return [float(value) for value in values]
+    return [_float(value) for value in values]
+
+
+def _float(value: float) -> float:
+    """Return a number as a float; whole numbers beyond all floats as infinity, which is refused like any other."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _between(name: str, value: object, low: float, high: float) -> float:
@@ -263,8 +271,14 @@ def _finite(value: float) -> float | None:
 
 
 def _code(entry: MechanismView, setting: Setting) -> str:
-    values = {name: f"{getattr(setting, name):g}" for name in ("epsilon", "beta", "gamma", "tilt")}
+    values = {name: _written(getattr(setting, name)) for name in ("epsilon", "beta", "gamma", "tilt")}
     return entry.code.format(**values)
+
+
+def _written(number: float) -> str:
+    """Write a number with as many digits as it takes to mean just that number."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(number)
 
 
 def _listed(entries: Iterable[str]) -> str:

@@ -22,22 +22,22 @@ def cache_directory() -> Path | None:
     The compiler renews what it has kept for a function when that function's own file changes, but not when a
     kernel it calls does. So the directory is named after a hash of all kernels, and a change to any of them
     starts afresh. It lies beside the sources, like other compiled Python, or else in the user's own cache; never
-    in a directory of somebody else's, or one that everybody can write to: what is loaded from it is run.
+    in a directory of somebody else's, or one that others can write to: what is loaded from it is run.
     """
     here = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=8)
     for source in sorted(here.glob("*.py")):
         digest.update(source.name.encode() + source.read_bytes())
-    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
     for base in (here / "__pycache__", user_cache / "dpselect"):
-        directory = base / f"kernels-{digest.hexdigest()}"
         try:
+            directory = base.expanduser() / f"kernels-{digest.hexdigest()}"
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             status = directory.stat()
-        except OSError:
+        except (OSError, RuntimeError):  # a user without a home, as in some containers, is a RuntimeError
             continue
         ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()
-        if ours and os.access(directory, os.W_OK) and not status.st_mode & stat.S_IWOTH:
+        if ours and os.access(directory, os.W_OK) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             return directory
     return None
 

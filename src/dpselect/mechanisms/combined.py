@@ -30,7 +30,8 @@ class CombinedGEM:
     The question takes ε_c = correlation_share · ε and is answered truly with probability e^ε_c/(1 + e^ε_c);
     the pick takes ε_g = ε − ε_c:
 
-        Pr[a] = w · Pr_mGEM[a] + (1 − w) · Pr_GEM[a],     w = the probability of the answer "≥ 0".
+        Pr[a] = w · Pr_mGEM[a] + (1 − w) · Pr_GEM[a],
+        w = the probability of the answer "≥ 0".
 
     It pays where correlations differ between rows and cannot be guessed: where they can, the budget
     is better spent on the pick. A correlation that is undefined because the scores or the sensitivities are

@@ -25,7 +25,8 @@ class GEM:
 
     Reports argmax_a {q'_a + (2/ε) Z_a} with Z noise of scale one and the GEM score
 
-        q'_a = min_b ((q_a + o_a − tΔ_a) − (q_b + o_b − tΔ_b)) / (Δ_a + Δ_b),   t = tilt · 2 log(k/β)/ε.
+        q'_a = min_b ((q_a + o_a − tΔ_a) − (q_b + o_b − tΔ_b)) / (Δ_a + Δ_b),
+        t = tilt · 2 log(k/β)/ε.
 
     tilt = +1 is GEM as published: it favours candidates of small sensitivity, and shines where good
     candidates have small ones. tilt = −1 is :class:`ModifiedGEM`, 0 a hedge, and any other real number is

@@ -116,6 +116,8 @@ class PartitionedSelection:
     def merge(self, summaries: Iterable[Summary]) -> Summary:
         """Return the summary of several parts together."""
         parts = list(summaries)
+        if not parts:
+            raise ValueError("summaries must be those of all parts: there are none")
         values = np.concatenate([part.scores for part in parts])
         widths = np.concatenate([part.sensitivities for part in parts])
         return _summary(values, widths, sum(part.count for part in parts))
@@ -123,10 +125,16 @@ class PartitionedSelection:
     def contend(
         self, summary: Summary, candidates: Sequence[Any] | NDArray[Any], scores: Numbers, sensitivities: Numbers
     ) -> list[Contender]:
-        """Return who of one part is still in the race, given the summary of all: nobody, one, or some who tie."""
+        """Return who of one part is still in the race, given the summary of all: nobody, one, or some who tie.
+
+        Identifiers must be distinct over *all* parts: two candidates of one name would share their noise. Within a
+        part that is checked here; over all of them it is for the caller to check, as ``dpselect.engines`` does.
+        """
         values, widths = self._read(scores, sensitivities)
         if not values.size:
             return []
+        if not hasattr(candidates, "__len__") or len(candidates) != values.size:
+            raise ValueError(f"candidates must name each of the {values.size} scores")
         units = Randomness.keyed(self.key, candidates).units(values.size)
         standard = self._standard(summary)
         verdicts, priorities = np.empty(values.size, np.int8), np.empty(values.size, np.uint64)
@@ -159,6 +167,10 @@ class PartitionedSelection:
             raise ValueError("contenders must be those of all parts: nobody has passed, and the leader always does")
         best = max(contender.priority for contender in kept)
         tied = [contender for contender in kept if contender.priority == best]
+        if len({contender.address for contender in tied}) < len(tied):
+            raise ValueError(
+                "contenders must be distinct: two parts hold a candidate of the same name, or one came twice"
+            )
         key = Randomness.keyed(self.key, [0]).units(1).key
         units = Units(key, np.array([contender.address for contender in tied], dtype=np.uint32))
         streams = [exact.ExactStream(units, i) for i in range(len(tied))]

@@ -21,7 +21,7 @@ class StandardizedNoisyMax:
     Reports argmax_a {(ε/2)(q_a − c_a)/Δ_a + b_a + Z_a} with Z noise of scale one, public anchors c (given as
     ``anchors=`` with the call, 0 if absent), and public offsets
 
-        b_a = −tilt · log(k/β) · Δ_a / max Δ  +  anchor_weight · log(k/β) · c_a / max|c|.
+        b_a = −tilt · log(k/β) · Δ_a / max Δ + anchor_weight · log(k/β) · c_a / max|c|.
 
     Every candidate's noise is in proportion to its own sensitivity, as in the naive heterogeneous noisy max,
     which is not private. What makes this one private is that whole comparisons are rescaled, not just the
