@@ -271,8 +271,9 @@ def test_integers_that_floats_cannot_hold_are_refused_without_being_shown():
 def test_a_unit_with_two_rows_is_refused_within_a_batch_and_across_batches():
     batch = table([3] * 6)
     selector = Selector(MECHANISM, KEY, layout=Layout())
-    with pytest.raises(ValueError, match="units must be distinct"):
-        selector.select(batch.take(pa.array([0, 1, 0])))
+    repeated = batch.column("user")[1].as_py()
+    with pytest.raises(ValueError, match=f"'user' must name each unit once: {repeated!r} has two rows"):
+        selector.select(batch.take(pa.array([0, 1, 2, 1])))
     with pytest.raises(ValueError, match="'user' must name each unit once"):
         list(selector([batch.slice(0, 4), batch.slice(3, 3)]))
 

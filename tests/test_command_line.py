@@ -276,6 +276,9 @@ def run_csv(tmp_path, text, *options, name="scores.csv"):
         (["--mechanism", "magic"], "--mechanism must be one of rnm"),
         (["--parameter", "tlit=3"], "rnm has no field 'tlit'"),
         (["--parameter", "beta=3"], "beta must lie strictly between 0 and 1"),
+        (["--parameter", "tilt=abc"], "--parameter tilt must be a number"),
+        (["--mechanism", "em", "--parameter", "noise=laplace"], "em has no field 'noise' to set"),
+        (["-o", "picks.xlsx"], "--output: "),
         (["--epsilon", "0"], "--epsilon must be positive"),
         (["--by-position", "--candidate", "candidate"], "--by-position needs a list column"),
     ],
@@ -293,6 +296,60 @@ def test_options_that_cannot_be_read_are_refused_by_name(options, tmp_path, caps
         run_csv(tmp_path, GOOD_CSV, *options)
     assert caught.value.code == 2
     assert options[0] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("header", "column"),
+    [("user,user,candidate,score,sensitivity", "user"), ("user,candidate,score,score,sensitivity", "score")],
+)
+@pytest.mark.parametrize("more", [[], ["--one", "--unit", "nobody"]])
+def test_columns_of_one_name_are_bad_input(header, column, more, tmp_path, capsys):
+    """One pick out of all does not read users."""
+    code, output = run_csv(tmp_path, f"{header}\n1,2,3,4,5\n", *more)
+    if more and column == "user":
+        assert code == 0
+    else:
+        assert code == 3
+        assert f"ambiguous column {column!r}: 'scores.csv' has 'user'" in capsys.readouterr().err
+        assert not output.exists()
+
+
+def test_columns_of_one_name_are_bad_input_in_other_tables_too(tmp_path, capsys):
+    twice = pa.Table.from_arrays([*LISTS.columns, LISTS.column("score")], [*LISTS.schema.names, "score"])
+    pq.write_table(twice, tmp_path / "t.parquet")
+    assert main(["select", str(tmp_path / "t.parquet"), *SETTINGS]) == 3
+    assert "ambiguous column 'score': 't.parquet' has" in capsys.readouterr().err
+    (tmp_path / "items.csv").write_text("candidate,width,width\na,1,1\nb,1,1\n")
+    code, _ = run_csv(tmp_path, GOOD_CSV, "--candidates", str(tmp_path / "items.csv"), "--sensitivity", "width")
+    assert code == 3
+    assert "ambiguous column 'width': 'items.csv' has" in capsys.readouterr().err
+
+
+def test_a_mistake_of_the_program_is_told_without_the_words_of_the_error(tmp_path, capsys, monkeypatch):
+    def fail(_options):
+        raise KeyError(SECRET)
+
+    monkeypatch.setattr("dpselect.cli.select.run", fail)
+    assert run_csv(tmp_path, GOOD_CSV)[0] == 70
+    told = capsys.readouterr().err
+    assert "KeyError in test_command_line.py, line" in told
+    assert SECRET not in told
+    monkeypatch.setenv("DPSELECT_DEBUG", "1")
+    with pytest.raises(KeyError):
+        run_csv(tmp_path, GOOD_CSV)
+
+
+def test_a_library_that_is_missing_is_named_with_its_extra(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert run_csv(tmp_path, GOOD_CSV)[0] == 5
+    assert "duckdb, which is not installed: pip install 'dpselect[cli]'" in capsys.readouterr().err
+
+
+def test_the_package_can_be_run_as_a_module():
+    shown = subprocess.run(
+        [sys.executable, "-m", "dpselect", "--version"], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == f"dpselect {dps.__version__}\n"
 
 
 BAD_ROWS = {

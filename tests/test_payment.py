@@ -381,3 +381,13 @@ def test_a_second_table_may_have_columns_of_the_same_names():
 def test_a_file_that_is_not_there_is_told_so_whatever_its_name(name, capsys):
     assert main(["select", name, "--epsilon", "1"]) == 3
     assert f"there is no file '{name}'" in capsys.readouterr().err
+
+
+def test_a_bad_score_is_named_by_its_place(capsys):
+    scores = [[0.5, 0.25]] * 3 + [[0.5, float("nan")]]
+    table = pa.table(
+        {"user": [1, 2, 3, 4], "candidate": [["a", "b"]] * 4, "score": scores, "sensitivity": [[1.0, 1]] * 4}
+    )
+    pq.write_table(table, "bad.parquet", row_group_size=3)
+    assert main(["tune", "bad.parquet", "--epsilon", "1", "--cap", "1", "--tuning-epsilon", "1"]) == 3
+    assert "bad.parquet, row group 1, row 0: column 'score' is missing or not a number" in capsys.readouterr().err

@@ -17,13 +17,17 @@ from numpy.typing import NDArray
 
 from dpselect.kernels.arrays import Units, WordArray
 
-__all__ = ["Randomness", "UnitIds", "are_distinct"]
+__all__ = ["Randomness", "RepeatedUnitsError", "UnitIds", "are_distinct"]
 
 UnitIds: TypeAlias = Sequence[int] | Sequence[str] | Sequence[bytes] | NDArray[Any] | int | str | bytes
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
 FIRST_NONCE: WordArray = np.zeros((1, 3), dtype=np.uint32)
+
+
+class RepeatedUnitsError(ValueError):
+    """Two rows have one identifier, and would share their noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ class Randomness:
         integers = array.dtype.kind in "iu"
         nonces = _integer_nonces(array) if integers else _hashed_nonces(key, _listed(identifiers))
         if not are_distinct(nonces):
-            raise ValueError("units must be distinct: two rows with one identifier would share their noise")
+            raise RepeatedUnitsError("units must be distinct: two rows with one identifier would share their noise")
         return cls("keyed", key, nonces.tobytes())
 
     @classmethod

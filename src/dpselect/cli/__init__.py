@@ -1,15 +1,17 @@
 """The command line: ``dpselect select scores.csv --epsilon 1 --output picks.csv``.
 
 Exit codes: 0 done, 1 an audit found a violation, 2 wrong usage, 3 bad input, 4 refused by the budget or because a
-key was used before, 5 the system failed (disk full, no permission), 130 interrupted. Picks are written to a
-temporary name and appear under their own when all are there.
+key was used before, 5 the system failed (disk full, no permission, a library is missing), 70 a mistake of the
+program, 130 interrupted. Picks are written to a temporary name and appear under their own when all are there.
 """
 
 import importlib
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -17,7 +19,7 @@ from dpselect.cli.arguments import build_parser
 
 __all__ = ["main"]
 
-DONE, USAGE, BAD_INPUT, REFUSED, SYSTEM, INTERRUPTED = 0, 2, 3, 4, 5, 130
+DONE, USAGE, BAD_INPUT, REFUSED, SYSTEM, MISTAKE, INTERRUPTED = 0, 2, 3, 4, 5, 70, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,8 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return SYSTEM
     except OSError as error:
         return _fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), SYSTEM)
+    except ModuleNotFoundError as error:
+        return _fail(str(error), SYSTEM)
     except ValueError as error:
         return _fail(str(error), getattr(error, "exit_code", BAD_INPUT))
+    except Exception as error:
+        if os.environ.get("DPSELECT_DEBUG"):
+            raise
+        return _fail(_mistake(error), MISTAKE)
     finally:
         signal.signal(signal.SIGTERM, before)
     return code
@@ -47,6 +55,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
+
+
+def _mistake(error: Exception) -> str:
+    """Say what went wrong and where, but not the error's own words: these might quote what is private."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"a mistake of the program: {type(error).__name__} in {Path(frame.filename).name}, line {frame.lineno}; "
+        "please report it (DPSELECT_DEBUG=1 shows more, which may be private)"
+    )
 
 
 def _fail(message: str, code: int) -> int:

@@ -58,7 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="dpselect",
         description="One private pick per user from a table of scores, whatever its size.",
         epilog="exit codes: 0 done, 1 an audit found a violation, 2 wrong usage, 3 bad input, 4 refused by the "
-        "budget or because a key was used before, 5 system, 130 interrupted",
+        "budget or because a key was used before, 5 system, 70 a mistake of the program, 130 interrupted",
     )
     parser.add_argument("--version", action="version", version=f"dpselect {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

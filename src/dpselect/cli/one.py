@@ -13,11 +13,11 @@ from dpselect.cli.batches import describe_files, report
 from dpselect.cli.inputs import Inputs
 from dpselect.cli.payment import open_payment
 from dpselect.cli.progress import Progress
-from dpselect.cli.tables import UsageError, make_layout, parse_numbers
+from dpselect.cli.tables import UsageError, check_columns, make_layout, parse_numbers
 from dpselect.engines.grouping import open_csv
 from dpselect.engines.jobs import Job
 from dpselect.engines.outputs import copy_to_stdout
-from dpselect.engines.single import check_columns, column_names, select_one
+from dpselect.engines.single import check_types, column_names, select_one
 from dpselect.engines.sources import ArrowSource, Located, ParquetSource, prefetched, table_files, table_format
 from dpselect.mechanisms.partitioned import PartitionedSelection
 from dpselect.mechanisms.protocol import Mechanism
@@ -92,12 +92,9 @@ class Candidates:
                 else ArrowSource(files[0], batch_candidates=size)
             )
             stored = self._source.schema
-        for name in self._names:
-            if name not in stored.names:
-                known = ", ".join(map(repr, stored.names))
-                raise UsageError(f"unknown column {name!r}: {options.input.name!r} has {known}")
+        check_columns(stored.names, self._names, options)
         if not self._csv:
-            check_columns(stored, self.layout)
+            check_types(stored, self.layout)
         self.pick_type = stored.field(self.layout.pick_name).type
         if pa.types.is_dictionary(self.pick_type):
             self.pick_type = self.pick_type.value_type

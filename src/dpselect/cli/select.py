@@ -8,7 +8,7 @@ from dpselect.cli import one
 from dpselect.cli.batches import Run, report
 from dpselect.cli.inputs import Inputs
 from dpselect.cli.payment import check_budget_options, open_payment
-from dpselect.cli.tables import make_mechanism, open_tables
+from dpselect.cli.tables import check_output, make_mechanism, open_tables
 from dpselect.engines.arrow import PROBLEM, Selector
 from dpselect.engines.distinct import DistinctUnits
 
@@ -18,6 +18,7 @@ __all__ = ["run"]
 def run(options: argparse.Namespace) -> None:
     """Pick, pay, publish, report."""
     mechanism = make_mechanism(options)
+    check_output(options)
     check_budget_options(options)
     if options.one:
         one.run(options, mechanism)

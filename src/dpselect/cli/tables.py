@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpselect.engines.grouping import LongSource, open_csv, read_table
-from dpselect.engines.layout import Layout, is_list
+from dpselect.engines.layout import Layout, check_column, is_list
+from dpselect.engines.outputs import output_format
 from dpselect.engines.sources import ArrowSource, ParquetSource, Source, table_files, table_format
 from dpselect.mechanisms import (
     GEM,
@@ -28,6 +29,8 @@ from dpselect.registry import MECHANISMS
 __all__ = [
     "UsageError",
     "as_options",
+    "check_columns",
+    "check_output",
     "make_layout",
     "make_mechanism",
     "open_tables",
@@ -54,19 +57,31 @@ class UsageError(ValueError):
     exit_code = 2
 
 
+def check_output(options: argparse.Namespace) -> None:
+    """Raise if the output has a format that nobody can write."""
+    try:
+        if options.output is not None:
+            output_format(options.output)
+    except ValueError as error:
+        raise UsageError(f"--output: {error}") from None
+
+
 def make_mechanism(options: argparse.Namespace) -> Mechanism:
     """Return the mechanism that the options describe."""
     if options.mechanism not in MECHANISMS:
         raise UsageError(f"--mechanism must be one of {', '.join(MECHANISMS)}, not {options.mechanism!r}")
     make = MECHANISMS[options.mechanism]
     fields = dict(options.parameter)
+    fixed = {"epsilon", *getattr(make, "keywords", {})} - {
+        "tilt"
+    }  # "em" stands for Gumbel noise, whatever else is said
     for name in fields:
-        if name == "epsilon" or name not in inspect.signature(make).parameters:
-            raise UsageError(f"--parameter: {options.mechanism} has no field {name!r}")
+        if name in fixed or name not in inspect.signature(make).parameters:
+            raise UsageError(f"--parameter: {options.mechanism} has no field {name!r} to set")
     try:
         return make(epsilon=options.epsilon, **fields)
     except ValueError as error:
-        raise UsageError(f"--{error}") from None
+        raise UsageError(f"--{'parameter ' if str(error).startswith(tuple(fields)) else ''}{error}") from None
 
 
 def as_options(mechanism: Mechanism) -> str:
@@ -93,9 +108,7 @@ def open_tables(options: argparse.Namespace, scratch: Path | None) -> tuple[Sour
     files = table_files(options.input, kind)
     layout = make_layout(options)
     stored = _schema(files, kind)
-    for name in layout.columns:
-        if name not in stored.names:
-            raise UsageError(_unknown(name, stored, options))
+    check_columns(stored.names, layout.columns, options)
     if is_list(stored.field(options.score).type):
         make: Any = ParquetSource if kind == "parquet" else lambda paths, **sizes: ArrowSource(paths[0], **sizes)
         return make(files, batch_candidates=options.batch_candidates), layout
@@ -115,10 +128,17 @@ def open_tables(options: argparse.Namespace, scratch: Path | None) -> tuple[Sour
     return long, layout
 
 
-def _unknown(name: str, schema: Any, options: argparse.Namespace) -> str:  # noqa: ANN401 - an Arrow schema
-    known = ", ".join(map(repr, schema.names))
-    hint = " (or give --sensitivity a number, or a table with --candidates)" if name == options.sensitivity else ""
-    return f"unknown column {name!r}: {options.input.name!r} has {known}{hint}"
+def check_columns(stored: list[str], wanted: list[str], options: argparse.Namespace) -> None:
+    """Raise if the input has not one column of each name; to ask for one that it lacks is wrong usage."""
+    for name in wanted:
+        try:
+            check_column(stored, name, repr(options.input.name))
+        except ValueError as error:
+            if name in stored:
+                raise
+            is_sensitivity = name == options.sensitivity
+            hint = " (or give --sensitivity a number, or a table with --candidates)" if is_sensitivity else ""
+            raise UsageError(f"{error}{hint}") from None
 
 
 def _schema(files: list[Path], kind: str) -> Any:  # noqa: ANN401 - an Arrow schema
@@ -142,6 +162,7 @@ def make_layout(options: argparse.Namespace) -> Layout:
         candidates = read_table(table_files(options.candidates, kind)[0], kind)
         for name in (sensitivity, options.offset, options.anchor):
             if isinstance(name, str) and name in candidates.column_names:
+                check_column(candidates.column_names, name, repr(options.candidates.name))
                 column = parse_numbers(candidates[name])
                 candidates = candidates.set_column(candidates.column_names.index(name), name, column)
     return Layout(

@@ -108,16 +108,11 @@ def _read(source: Source, layout: Layout) -> tuple[Any, Any]:
     """Return the scores and sensitivities of all users, flat with bounds, or dense if candidates are positions."""
     parts = []
     for located in prefetched(source.batches(layout.columns)):
-        problems = None
-        try:
-            parts.append(layout.read(located.batch))
-        except ValueError:
-            problems = layout.problems(located.batch)
-            if problems.null_count == len(problems):
-                raise
-        if problems is not None:
+        problems = layout.problems(located.batch)
+        if problems.null_count < len(problems):
             error = BadUnitsError(problems)
             raise ValueError(f"{located.locate(error.row, layout.unit)}: {error.problem}")
+        parts.append(layout.read(located.batch))
     if not parts:
         raise ValueError("the table holds no users")
     first = parts[0]

@@ -6,12 +6,13 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dpselect.engines.distinct import DistinctUnits
 from dpselect.engines.layout import BadUnitsError, Layout
 from dpselect.kernels.arrays import WordArray
 from dpselect.mechanisms.protocol import Mechanism
-from dpselect.randomness import Randomness
+from dpselect.randomness import Randomness, RepeatedUnitsError
 
 __all__ = ["BadUnitsError", "Layout", "Selector", "Weigher"]
 
@@ -76,7 +77,7 @@ class Selector:
             seen.add(addresses)
             yield picks
         if not seen.are_distinct():
-            raise ValueError(f"column {self.layout.unit!r} must name each unit once: some unit has two rows")
+            raise RepeatedUnitsError(f"{self._rule}: some unit has two rows")
 
     def select(self, batch: Any) -> Any:  # noqa: ANN401 - Arrow record batches
         """Return the picks of one batch."""
@@ -101,9 +102,19 @@ class Selector:
         if not batch.num_rows:
             return pa.array([], self.layout.pick_type(batch.schema)), np.empty((0, 3), dtype=np.uint32)
         rows = self.layout.read(batch)
-        randomness = self._randomness(batch.column(self.layout.unit))
+        units = batch.column(self.layout.unit)
+        try:
+            randomness = self._randomness(units)
+        except RepeatedUnitsError:
+            counts = pc.value_counts(units)
+            repeated = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
+            raise RepeatedUnitsError(f"{self._rule}: {repeated!r} has two rows") from None
         picks = self.mechanism.select(rows.scores, rows.sensitivities, randomness=randomness, **rows.public)
         return self.layout.name_picks(rows, picks), randomness.units(len(picks)).nonces
+
+    @property
+    def _rule(self) -> str:
+        return f"column {self.layout.unit!r} must name each unit once"
 
     def _randomness(self, units: Any) -> Randomness:  # noqa: ANN401 - an Arrow array
         if pa.types.is_dictionary(units.type):

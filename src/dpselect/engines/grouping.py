@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from dpselect.engines.layout import is_identifier, is_number
+from dpselect.engines.layout import check_column, is_identifier, is_number
 from dpselect.engines.sources import BATCH_CANDIDATES, ArrowSource, Located, ParquetSource, Source
+from dpselect.extras import from_extra
 
 __all__ = ["LongSource", "csv_delimiter", "open_csv", "read_table"]
 
@@ -111,8 +112,7 @@ class LongSource:
         self._failure: Exception | None = None
         stored = self._stored_schema()
         for name in (unit, candidate, *numbers):
-            if name not in stored.names:
-                raise ValueError(f"unknown column {name!r}: the table has {', '.join(map(repr, stored.names))}")
+            check_column(stored.names, name)
         for name in (unit, candidate):
             if not is_identifier(stored.field(name).type):
                 kind_found = stored.field(name).type
@@ -260,12 +260,8 @@ def _quoted(name: str) -> str:
 
 
 def _duckdb() -> Any:  # noqa: ANN401 - a module
-    try:
-        import duckdb  # noqa: PLC0415 - an extra, and only for long tables
-    except ModuleNotFoundError:
-        raise ValueError(
-            "a table with a row for each candidate is sorted by DuckDB: pip install 'dpselect[cli]'"
-        ) from None
+    with from_extra("cli"):
+        import duckdb  # noqa: PLC0415 - only for long tables, which it sorts
     return duckdb
 
 

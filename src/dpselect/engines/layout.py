@@ -142,8 +142,7 @@ class Layout:
         """Raise if a column is unknown, or not of a type that can be read."""
         self.check_unit()
         for name in self.columns:
-            if name not in schema.names:
-                raise ValueError(f"unknown column {name!r}: the table has {', '.join(map(repr, schema.names))}")
+            check_column(schema.names, name)
         if not is_identifier(schema.field(self.unit).type):
             kind = schema.field(self.unit).type
             raise ValueError(f"column {self.unit!r} must hold integers, text or bytes, not {kind}")
@@ -294,6 +293,13 @@ class Layout:
 
 
 # --- Arrow --------------------------------------------------------------------------------------------------
+
+
+def check_column(names: list[str], name: str, table: str = "the table") -> None:
+    """Raise if a table has no column of a name, or two."""
+    if names.count(name) != 1:
+        problem = "ambiguous" if name in names else "unknown"
+        raise ValueError(f"{problem} column {name!r}: {table} has {', '.join(map(repr, names))}")
 
 
 def is_list(kind: Any) -> bool:  # noqa: ANN401 - an Arrow type

@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 
 from dpselect.engines.distinct import DistinctUnits
-from dpselect.engines.layout import Layout, as_floats, is_identifier, is_number
+from dpselect.engines.layout import Layout, as_floats, check_column, is_identifier, is_number
 from dpselect.engines.sources import Located
 from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms.partitioned import Contender, PartitionedSelection, Summary
 from dpselect.randomness import Randomness
 
-__all__ = ["check_columns", "column_names", "contend_over", "select_one", "summarize_over"]
+__all__ = ["check_types", "column_names", "contend_over", "select_one", "summarize_over"]
 
 
 def select_one(
@@ -81,11 +81,10 @@ def contend_over(
     return kept
 
 
-def check_columns(schema: Any, layout: Layout) -> None:  # noqa: ANN401 - an Arrow schema
+def check_types(schema: Any, layout: Layout) -> None:  # noqa: ANN401 - an Arrow schema
     """Raise if a column is unknown, or not of a type that can be read."""
     for name in column_names(layout):
-        if name not in schema.names:
-            raise ValueError(f"unknown column {name!r}: the table has {', '.join(map(repr, schema.names))}")
+        check_column(schema.names, name)
         fits = is_identifier if name == layout.candidate else is_number
         if not fits(schema.field(name).type):
             wanted = "integers, text or bytes" if name == layout.candidate else "numbers"

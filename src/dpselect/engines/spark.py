@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dpselect.engines.arrow import PROBLEM, Selector
-from dpselect.engines.layout import Layout
+from dpselect.engines.layout import Layout, check_column
 from dpselect.engines.single import column_names, contend_over, summarize_over
 from dpselect.engines.sources import Located
 from dpselect.mechanisms.partitioned import PartitionedSelection
@@ -130,8 +130,7 @@ def select_one(
     selection = PartitionedSelection(mechanism, key)
     names = column_names(columns)
     for name in names:
-        if name not in frame.columns:
-            raise ValueError(f"unknown column {name!r}: the frame has {', '.join(map(repr, frame.columns))}")
+        check_column(frame.columns, name, "the frame")
     rows = frame.select(*map(_quoted, names))
     if not candidates_are_distinct:
         _refuse_repeated_units(rows, columns.pick_name)
@@ -195,8 +194,7 @@ def _is_list(frame: "DataFrame", name: str) -> bool:
 def _check_columns(frame: "DataFrame", layout: Layout) -> None:
     layout.check_unit()
     for name in layout.columns:
-        if name not in frame.columns:
-            raise ValueError(f"unknown column {name!r}: the frame has {', '.join(map(repr, frame.columns))}")
+        check_column(frame.columns, name, "the frame")
     if layout.candidate is None and not _is_list(frame, layout.score):
         raise ValueError("candidate must name a column: a frame with a row for each candidate has no positions")
 
