@@ -278,7 +278,7 @@ def run_csv(tmp_path, text, *options, name="scores.csv"):
         (["--parameter", "beta=3"], "beta must lie strictly between 0 and 1"),
         (["--parameter", "tilt=abc"], "--parameter tilt must be a number"),
         (["--mechanism", "em", "--parameter", "noise=laplace"], "em has no field 'noise' to set"),
-        (["-o", "picks.xlsx"], "--output: "),
+        (["-o", "picks.xlsx"], "--output must end in one of .parquet"),
         (["--epsilon", "0"], "--epsilon must be positive"),
         (["--by-position", "--candidate", "candidate"], "--by-position needs a list column"),
     ],
@@ -439,8 +439,6 @@ def test_files_that_are_not_there_or_differ_are_named(tmp_path, capsys):
     pq.write_table(LISTS.rename_columns(["user", "item", "score", "sensitivity"]), tmp_path / "t" / "b.parquet")
     assert main(["select", str(tmp_path / "t"), "--epsilon", "1"]) == 3
     assert "'b.parquet' has other columns than 'a.parquet'" in capsys.readouterr().err
-    assert run_csv(tmp_path, GOOD_CSV, "-o", str(tmp_path / "picks.xlsx"))[0] == 3
-    assert "output must end in one of .parquet" in capsys.readouterr().err
 
 
 # --- Interruptions ------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import sys
 from contextlib import ExitStack
 
 from dpselect.cli.batches import Run, report
-from dpselect.cli.tables import make_mechanism, open_tables
+from dpselect.cli.tables import check_output, make_mechanism, open_tables
 from dpselect.engines.arrow import Weigher
 
 __all__ = ["run"]
@@ -16,6 +16,7 @@ NOTICE = "dpselect pmf reads scores without paying for it: its output is as priv
 def run(options: argparse.Namespace) -> None:
     """Weigh, publish, report."""
     mechanism = make_mechanism(options)
+    check_output(options)
     print(NOTICE, file=sys.stderr)
     scratch = None if options.output is None else options.output.resolve().parent
     with ExitStack() as stack:

@@ -63,7 +63,7 @@ def check_output(options: argparse.Namespace) -> None:
         if options.output is not None:
             output_format(options.output)
     except ValueError as error:
-        raise UsageError(f"--output: {error}") from None
+        raise UsageError(f"--{error}") from None
 
 
 def make_mechanism(options: argparse.Namespace) -> Mechanism:
