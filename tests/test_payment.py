@@ -383,6 +383,7 @@ def test_a_file_that_is_not_there_is_told_so_whatever_its_name(name, capsys):
     assert f"there is no file '{name}'" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("folder")
 def test_a_bad_score_is_named_by_its_place(capsys):
     scores = [[0.5, 0.25]] * 3 + [[0.5, float("nan")]]
     table = pa.table(
