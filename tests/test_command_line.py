@@ -345,6 +345,22 @@ def test_a_library_that_is_missing_is_named_with_its_extra(tmp_path, capsys, mon
     assert "duckdb, which is not installed: pip install 'dpselect[cli]'" in capsys.readouterr().err
 
 
+def test_the_first_run_says_that_it_compiles(tmp_path, capsys, monkeypatch):
+    def told(kept, *options):
+        monkeypatch.setattr("dpselect.kernels.compilation.cache_directory", lambda: kept)
+        assert run_csv(tmp_path, GOOD_CSV, *options)[0] == 0
+        return [line for line in capsys.readouterr().err.splitlines() if line.startswith("compiling")]
+
+    (kept := tmp_path / "kernels").mkdir()
+    assert told(kept) == ["compiling, this once: some twenty seconds"]
+    assert told(kept, "--quiet") == told(kept, "--json") == []
+    (kept / "of one version").mkdir()
+    (kept / "of one version" / "rows.nbi").touch()
+    assert told(kept) == []
+    [line] = told(None)
+    assert "each time" in line
+
+
 def test_the_package_can_be_run_as_a_module():
     shown = subprocess.run(
         [sys.executable, "-m", "dpselect", "--version"], capture_output=True, text=True, check=True

@@ -19,6 +19,9 @@ from dpselect.cli.arguments import build_parser
 
 __all__ = ["main"]
 
+COMPILED = {"select", "pmf", "advise", "tune", "audit"}
+"""Commands that need compiled kernels."""
+
 DONE, USAGE, BAD_INPUT, REFUSED, SYSTEM, MISTAKE, INTERRUPTED = 0, 2, 3, 4, 5, 70, 130
 
 
@@ -31,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     before = signal.signal(signal.SIGTERM, _interrupt)
     command = importlib.import_module(f"dpselect.cli.{options.command}")  # only now: --help needs no arrays
     try:
+        if options.command in COMPILED and not (options.quiet or options.json):
+            importlib.import_module("dpselect.cli.progress").announce_compilation()
         code: int = command.run(options) or DONE
         sys.stdout.flush()
     except KeyboardInterrupt:

@@ -5,9 +5,22 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["Progress"]
+from dpselect.kernels import compilation
+
+__all__ = ["Progress", "announce_compilation"]
 
 SECONDS_BETWEEN_LINES = 10.0
+
+
+def announce_compilation() -> None:
+    """Say so if kernels have never been compiled here: the first pick then takes its time, and nothing moves."""
+    kept = compilation.cache_directory()
+    if kept is None:
+        print(
+            "compiling: some twenty seconds, each time, since there is nowhere to keep the result", file=sys.stderr
+        )
+    elif not any(kept.rglob("*.nbi")):
+        print("compiling, this once: some twenty seconds", file=sys.stderr)
 
 
 class Progress:
@@ -22,10 +35,8 @@ class Progress:
 
     def __enter__(self) -> Self:
         if not self._quiet and sys.stderr.isatty():
-            try:
-                from tqdm import tqdm  # noqa: PLC0415 - an extra, and only for terminals
-            except ModuleNotFoundError:
-                return self
+            from tqdm import tqdm  # noqa: PLC0415 - only for terminals
+
             self._bar = tqdm(unit=f" {self._unit}", unit_scale=True, dynamic_ncols=True, leave=False)
         return self
 
