@@ -95,6 +95,12 @@ def test_positive_and_negative_correlation_are_explained():
     assert "GEM is drawn the wrong way" in up.reasons[0]
 
 
+def test_a_simpler_mechanism_than_the_best_is_not_called_the_best():
+    advice = advise([1.0, 0.5, 0.1], epsilon=0.5, correlation=0.8)
+    assert advice.rows[0].mechanism != advice.best
+    assert any(reason.startswith("The simplest within 1% of the best is noisy max") for reason in advice.reasons)
+
+
 def test_equal_sensitivities_are_explained_and_noisy_max_is_advised():
     advice = advise(1.0, 1.0, k=20, correlation=0.5, pool=tilted(1.0))
     assert advice.best == dps.NoisyMax(epsilon=1.0)

@@ -142,9 +142,11 @@ class Facts:
             return f"No mechanism does better than a random pick by more than {ALIKE:.0%}, and that is free."
         if best is plain:
             return f"No mechanism does better than plain noisy max by more than {ALIKE:.0%}."
+        near = f"The simplest within {ALIKE:.0%} of the best is"
+        chosen = "The best is" if best.error == self.rows[0].error else near
         if plain is None or best.error == 0:
-            return f"The best is {name}."
-        sentence = f"The best is {name}: plain noisy max errs {plain.error / best.error:.3g} times as much."
+            return f"{chosen} {name}."
+        sentence = f"{chosen} {name}: plain noisy max errs {plain.error / best.error:.3g} times as much."
         tilt = tilt_of(best.mechanism)
         if tilt and abs(self.correlation) >= 0.1 and (tilt > 0) == (self.correlation > 0):
             sentence += " That is against the rule of thumb for the correlation, which is not the whole story here."
