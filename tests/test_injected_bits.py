@@ -206,23 +206,32 @@ def test_laplace_noise_of_hardly_any_bits_leaves_the_row_undecided():
     assert exact.pick_noisy_max("laplace", [Fraction(0), Fraction(X)], 2, stream_of(signed(2**62), signed(0))) == 1
 
 
+def pair_tape(units=UNITS):
+    """Return a tape at the start of a stream whose first words are computed."""
+    tape = chacha.new_stream(units.key)
+    chacha.load_pair(tape, units.nonces, 0, 0)
+    chacha.seek_in_pair(tape, units.nonces, 0, 0)
+    return tape
+
+
 def stopping_tape(tape, packed, further):
-    """Make a tape read these words for K, for octaves and for draws, and these as draws' further 64 bits."""
-    tape[chacha.BYTES : chacha.BYTES + chacha.GROUP_WORDS] = 0
-    tape[chacha.BYTES : chacha.BYTES + len(packed)] = np.array(packed, dtype=np.uint64)
+    """Make a tape read these words for K, for octaves and for draws, and these as draws' further 64 bits.
+
+    The kernel reads them from a pair of streams, and its twin from half of a group of one.
+    """
+    for start in (chacha.BYTES, chacha.PAIR):
+        tape[start : start + chacha.GROUP_WORDS] = 0
+        places = [start + n // 2 * 4 + n % 2 for n in range(len(packed))]
+        tape[places] = np.array(packed, dtype=np.uint64)
     tape[chacha.WORDS : chacha.WORDS + len(further)] = np.array(further, dtype=np.uint64)
     tape[chacha.LOADED_BYTES] = tape[chacha.LOADED_WORDS] = 0
     return tape
 
 
-def stop_with(
-    packed, further=(), noise=LAPLACE, scores=(0.0, -1.0), widths=(1.0, 2.0), gamma=0.3, eta=1.0, units=UNITS
-):
+def stop_with(packed, further=(), noise=LAPLACE, scores=(0.0, -1.0), widths=(1.0, 2.0), gamma=0.3, eta=1.0):
     """Return what the kernel and its twin pick if they read these words."""
     scores, widths = frozen(*scores), frozen(*widths)
-    tape, stream = chacha.new_stream(units.key), ExactStream(units, 0)
-    chacha.seek(tape, units.nonces, 0)
-    stopping_tape(tape, packed, further)
+    tape, stream = stopping_tape(pair_tape(), packed, further), ExactStream(UNITS, 0)
     stopping_tape(stream._tape, packed, further)
     length = largest_draws.length_of(gamma, eta)
     law = scores, scores.max(), widths, widths.max(), 1.0
@@ -240,6 +249,7 @@ def stop(*draws, noise=LAPLACE, **settings):
     assert octaves == sorted(octaves, reverse=True)
     halvings = range(-1 if noise == LAPLACE else 0, max(octaves) + 1)  # of those that get so far, the first go on
     goes_on = [2 ** sum(octave > j for octave in octaves) - 1 for j in halvings]
+    goes_on += [0] * (-len(goes_on) % 3)
     leading = [bits >> 64 for _, bits in draws] + [0]
     pairs = [leading[i] + (leading[i + 1] << 32) for i in range(0, len(draws), 2)]
     return stop_with(
@@ -324,21 +334,19 @@ def test_a_noisy_draw_level_with_a_draw_without_noise_leaves_the_row_undecided()
 
 
 def one_more(n):
-    """Return the words after K's for which n draws go down and pick 1, and n + 1 are one that goes up and picks 0.
+    """Return the words after K's for which all draws go up, by at most an octave, and only draw n is of 1.
 
-    The n-th bit of the first of them is set, so only another draw goes up. If there is one, then the second word
-    counts octaves, of which it fills just the first; and draws start with the third and not with the second. The
-    first draw there is of candidate 0, and its V is tiny: it is far down, or a little up. All others are of 1.
+    Its noise is the largest, and that of all others the smallest they can have; so 1 is picked if it is drawn.
     """
-    leading = [(3 << 30) + (i << 16) for i in range(16)]  # none of them level with another
-    leading[2] = 2
-    return [2**n, *(leading[i] + (leading[i + 1] << 32) for i in range(0, 16, 2))]
+    leading = [(1 << 30) + (i << 16) for i in range(16)]  # none of them level with another
+    leading[n] = (1 << 31) + 2
+    return [2**64 - 1, 0, 0, *(leading[i] + (leading[i + 1] << 32) for i in range(0, 16, 2))]
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_as_many_draws_are_made_as_the_first_word_says(n):
-    assert stop_with([COUNTS[n], *one_more(n)]) == (1, 1)
-    assert stop_with([COUNTS[n + 1], *one_more(n)]) == (0, 0)
+    assert stop_with([COUNTS[n], *one_more(n)]) == (0, 0)
+    assert stop_with([COUNTS[n + 1], *one_more(n)]) == (1, 1)
 
 
 def test_a_geometric_number_of_draws_on_the_edge_leaves_the_row_undecided():
@@ -350,8 +358,8 @@ def test_a_geometric_number_of_draws_on_the_edge_leaves_the_row_undecided():
             return stop_with([edge(reached, off=off), *one_more(n)])
 
         assert pick(0.0)[0] == picks.UNRESOLVED
-        assert pick(-1e-8) == (1, 1)
-        assert pick(1e-8) == (0, 0)
+        assert pick(-1e-8) == (0, 0)
+        assert pick(1e-8) == (1, 1)
 
 
 @pytest.mark.parametrize("eta", [0.0, -0.5, 4.0])
@@ -366,44 +374,63 @@ def test_an_inverted_number_of_draws_on_the_edge_leaves_the_row_undecided(eta):
             return stop_with([edge(p, off=off), *one_more(n)], gamma=0.2, eta=eta)
 
         assert pick(0.0)[0] == picks.UNRESOLVED
-        assert pick(-1e-8) == (1, 1)
-        assert pick(1e-8) == (0, 0)
+        assert pick(-1e-8) == (0, 0)
+        assert pick(1e-8) == (1, 1)
 
 
-@pytest.mark.parametrize("number", [3, 60, 64])
-@pytest.mark.parametrize("bits", [0, 1, 63, 64, 65, 700])
-def test_ones_are_counted_across_words_and_groups(number, bits):
-    words = [int(chacha.packed_word(tape_of(), number + i)) for i in range(-(-bits // 64))]
-    expected = "".join(f"{word:064b}"[::-1] for word in words)[:bits].count("1")
-    assert largest_draws.count_ones(tape_of(), number, bits) == expected
-    assert stream_of().ones(number, bits) == expected
+def test_a_pair_of_streams_is_computed_as_each_by_itself():
+    nonces = np.array([[1, 2, 3], [4, 5, 6], [2**32 - 1, 0, 7]], dtype=np.uint32)
+    key = np.arange(8, dtype=np.uint32)
+    for first, second in ((0, 1), (2, 0), (1, 1)):
+        tape = chacha.new_stream(key)
+        chacha.load_pair(tape, nonces, first, second)
+        for side, row in enumerate((first, second)):
+            chacha.seek_in_pair(tape, nonces, row, side)
+            stream = ExactStream(Units(key, nonces), row)
+            for number in [*range(70), 5, 200, 0]:
+                assert int(chacha.paired_word(tape, number)) == stream.paired_word(number)
+
+
+def test_no_word_of_a_pair_is_read_twice():
+    words = {int(chacha.paired_word(pair_tape(), number)) for number in range(200)}
+    assert len(words) == 200
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL])
-@pytest.mark.parametrize("count", [1, 2, 100, 10_000])
+@pytest.mark.parametrize("count", [1, 2, 64, 65, 100, 10_000])
 def test_octaves_are_those_of_the_twin_and_share_out_all_draws(noise, count):
-    tape = tape_of()
-    octaves, words = largest_draws.count_octaves(noise, count, tape)
+    tape = pair_tape()
+    found, words = largest_draws.count_octaves(noise, count, tape)
     expected, used = exact.largest_draws._octaves(NOISES[noise], count, stream_of())
-    counts = tape[chacha.COUNTS : chacha.COUNTS + octaves + 1].astype(int).tolist()
+    counts = tape[chacha.COUNTS : chacha.COUNTS + found].astype(int).tolist()
     down = expected.count(None)
     assert (words, counts[0], counts[-1]) == (used, count - down, 0)
-    assert counts == [sum(each is not None and each >= j for each in expected) for j in range(octaves + 1)]
+    assert counts == [sum(each is not None and each >= j for each in expected) for j in range(found)]
     assert expected == sorted(expected[: count - down], reverse=True) + [None] * down
     assert noise == LAPLACE or not down
 
 
-def test_a_noise_of_too_many_octaves_leaves_the_row_to_its_twin():
-    """The 64 words after K's decide whether the only draw gets to octave 64; one of them is not injected."""
-    for address in range(20):
-        units = UNITS._replace(nonces=np.array([[address, 0, 0]], dtype=np.uint32))
-        tape = chacha.new_stream(units.key)
-        chacha.seek(tape, units.nonces, 0)
-        goes_on = bool(chacha.packed_word(tape, 64) & np.uint64(1))
-        kernel, twin = stop_with([COUNTS[1], *[2**64 - 1] * 63], noise=EXPONENTIAL, units=units)
-        assert (kernel == picks.UNRESOLVED) == goes_on
-        assert goes_on or kernel == twin
-        assert twin in {0, 1}
+class Ones:
+    """A stream that is all ones up to some word."""
+
+    def __init__(self, last):
+        self.last = last
+
+    def paired_word(self, number):
+        return 2**64 - 1 if number <= self.last else 0
+
+
+def test_noise_of_any_size_is_counted_by_the_twin_and_left_to_it_by_the_kernel():
+    assert exact.largest_draws._octaves("exponential", 2, Ones(last=99)) == ([99, 99], 103)
+    assert exact.largest_draws._octaves("laplace", 1, Ones(last=0)) == ([None], 4)
+    tape = pair_tape()
+    tape[chacha.PAIR : chacha.PAIR + chacha.GROUP_WORDS] = np.uint64(2**64 - 1)
+    tape[chacha.BYTES : chacha.BYTES + chacha.GROUP_WORDS] = np.uint64(2**64 - 1)
+    tape[chacha.LOADED_BYTES] = 1
+    for noise in (LAPLACE, EXPONENTIAL):
+        assert largest_draws.count_octaves(noise, 1, tape)[0] == draws.UNSURE
+    tape[chacha.BYTES] = 0  # word 32 is that of group 1
+    assert largest_draws.count_octaves(EXPONENTIAL, 1, tape) == (34, 34)
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL])
@@ -418,11 +445,11 @@ def test_the_draws_that_are_not_made_would_not_have_been_picked(noise, epsilon):
         scores, widths = random.normal(size=20), random.choice([0.0, 0.5, 1.0, 3.0], 20)
         found = []
         for widest in (widths.max(), np.inf):
-            tape = chacha.new_stream(units.key)
-            chacha.seek(tape, units.nonces, 0)
+            tape = pair_tape(units)
             law = scores, scores.max(), widths, widest, 3 / epsilon
             found.append(largest_draws.pick_by_random_stopping(noise, *law, length, tape, FILTER_WIDTH))
-            found.append(int(tape[chacha.LOADED_BYTES]))
+            loaded = int(tape[chacha.LOADED_BYTES])
+            found.append(0 if loaded == chacha.NO_GROUP else loaded)
         assert found[0] == found[2]
         assert found[1] <= found[3]
         made_less += found[1] < found[3]

@@ -50,15 +50,19 @@ def _octaves(noise: Noise, count: int, stream: ExactStream) -> tuple[list[int | 
     ``None`` stands for noise that goes down.
     """
     used, remaining = 1, count
-    if noise != "exponential":
-        remaining, used = stream.ones(used, count), used + -(-count // 64)
-    rising: list[int | None] = []
-    down, octave = count - remaining, 0
+    counts = [count] if noise == "exponential" else []  # how many go up and have W < 2^−j
     while remaining:
-        ones, used = stream.ones(used, remaining), used + -(-remaining // 64)
-        rising += [octave] * (remaining - ones)
-        remaining, octave = ones, octave + 1
-    return rising[::-1] + [None] * down, used
+        found = [0, 0, 0]
+        for first in range(0, remaining, 64):
+            bits = 2 ** min(64, remaining - first) - 1
+            for halving in range(3):
+                bits &= stream.paired_word(used)
+                found[halving] += bits.bit_count()
+                used += 1
+        counts += found
+        remaining = found[-1]
+    rising: list[int | None] = [j for j in range(len(counts) - 1) for _ in range(counts[j] - counts[j + 1])]
+    return rising[::-1] + [None] * (count - counts[0]), used
 
 
 def _count_draws(gamma: float, eta: float, uniform: UniformReal) -> int:

@@ -66,16 +66,17 @@ class ExactStream:
 
     def count_uniform(self) -> UniformReal:
         """Return the random real number that decides how many draws there are."""
-        return UniformReal(int(self._kernel.packed_word(self._tape, 0)), 64, self._further("count"))
+        return UniformReal(self.paired_word(0), 64, self._further("count"))
 
-    def ones(self, number: int, bits: int) -> int:
-        """Return how many of so many random bits are set, from a word of the byte region on."""
-        words = (int(self._kernel.packed_word(self._tape, number + i // 64)) >> i % 64 for i in range(bits))
-        return sum(word & 1 for word in words)
+    def paired_word(self, number: int) -> int:
+        """Return 64 bits of the byte region: of its first group only what four of the eight blocks make."""
+        half = self._kernel.PAIR_WORDS
+        place = number + half if number >= half else number // 2 * 4 + number % 2
+        return int(self._kernel.packed_word(self._tape, place))
 
     def draw_uniform(self, words: int, draw: int) -> UniformReal:
         """Return the random real number that belongs to a draw: half a packed word, its word, and on."""
-        leading = int(self._kernel.packed_word(self._tape, words + draw // 2)) >> 32 * (draw % 2) & 0xFFFFFFFF
+        leading = self.paired_word(words + draw // 2) >> 32 * (draw % 2) & 0xFFFFFFFF
         word = int(self._kernel.candidate_word(self._tape, draw))
         return UniformReal(leading << 64 | word, 96, self._further(f"draw {draw}"))
 

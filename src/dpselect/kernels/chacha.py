@@ -9,7 +9,8 @@ the LANES · 64 bytes this gives, in that order. A stream has three regions, tol
 - sequential words, for draws that follow each other;
 - one byte for each candidate, and one word for each candidate, both addressed by the candidate's index, so
   that a sampler may look at as many of them as it needs without changing what the others are. Random stopping
-  reads the bytes as words, and has one of the other words for each draw.
+  reads the bytes as words, and has one of the other words for each draw. It seldom needs more than half a group, so
+  the first halves of two streams are computed at once.
 
 A stream is one flat array, a *tape*: the block function's input (constants, key, block number, nonce), where
 reading has got to, a group of each region, and some counts. One array is what the compiler handles without
@@ -40,9 +41,13 @@ WORD_REGION = 2**31
 STATE, USED, READ, LOADED_BYTES, LOADED_WORDS = 0, 8, 9, 10, 11
 """Where the tape holds the input, the words used of the sequential group, the groups read, the groups loaded."""
 
-SEQUENCE, BYTES, WORDS = 16, 16 + GROUP_WORDS, 16 + 2 * GROUP_WORDS
+OTHER, SIDE = 12, 14
+"""Where it holds the nonce of a pair's second stream (two words), and where in a pair this stream's words start."""
+
+SEQUENCE, BYTES, WORDS, PAIR = (16 + i * GROUP_WORDS for i in range(4))
+PAIR_WORDS = GROUP_WORDS // 2
 OCTAVES = 64
-COUNTS = 16 + 3 * GROUP_WORDS
+COUNTS = 16 + 4 * GROUP_WORDS
 """Where random stopping counts its draws by octaves of noise, and at most how many octaves there are."""
 
 TAPE_LENGTH = COUNTS + OCTAVES + 1
@@ -61,41 +66,72 @@ QUARTER_ROUNDS = (  # columns, then diagonals
 )
 
 
+WORD, INDEX, VECTOR = ir.IntType(32), ir.IntType(64), ir.VectorType(ir.IntType(32), LANES)
+
+
+def _splat(builder: Any, value: Any) -> Any:
+    single = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), value, ir.Constant(WORD, 0))
+    return builder.shuffle_vector(single, single, ir.Constant(VECTOR, [0] * LANES))
+
+
+def _input(context: Any, builder: Any, kind: Any, tape: Any, first: int, count: int) -> list[Any]:
+    """Return 32-bit words of the tape, each in all lanes."""
+    words = builder.bitcast(context.make_array(kind)(context, builder, tape).data, WORD.as_pointer())
+    places = (builder.gep(words, [ir.Constant(INDEX, i)]) for i in range(first, first + count))
+    return [_splat(builder, builder.load(place)) for place in places]
+
+
+def _store_blocks(context: Any, builder: Any, kind: Any, tape: Any, start: list[Any], target: Any) -> None:
+    """Write the blocks of an input to the tape."""
+
+    def rotate(value: Any, bits: int) -> Any:
+        left = builder.shl(value, ir.Constant(VECTOR, [bits] * LANES))
+        return builder.or_(left, builder.lshr(value, ir.Constant(VECTOR, [32 - bits] * LANES)))
+
+    x = list(start)
+    for _ in range(10):
+        for a, b, c, d in QUARTER_ROUNDS:
+            for total, addend, mixed, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+                x[total] = builder.add(x[total], x[addend])
+                x[mixed] = rotate(builder.xor(x[mixed], x[total]), bits)
+    first = builder.gep(context.make_array(kind)(context, builder, tape).data, [target])
+    groups = builder.bitcast(first, VECTOR.as_pointer())
+    for i in range(16):
+        place = builder.gep(groups, [ir.Constant(INDEX, i)])
+        builder.store(builder.add(start[i], x[i]), place, align=8)
+
+
 @intrinsic
 def compute_group(typing_context: Any, tape: Any, block: Any, target: Any) -> Any:
     """Write the blocks numbered ``block``, ``block`` + 1, … to the tape, starting at ``target``."""
-    word, index = ir.IntType(32), ir.IntType(64)
-    vector = ir.VectorType(word, LANES)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        words = builder.bitcast(array.data, word.as_pointer())
-        first = builder.gep(array.data, [arguments[2]])
-        groups = builder.bitcast(first, vector.as_pointer())
-
-        def splat(value: Any) -> Any:
-            single = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(word, 0))
-            return builder.shuffle_vector(single, single, ir.Constant(vector, [0] * LANES))
-
-        def rotate(value: Any, bits: int) -> Any:
-            left = builder.shl(value, ir.Constant(vector, [bits] * LANES))
-            return builder.or_(left, builder.lshr(value, ir.Constant(vector, [32 - bits] * LANES)))
-
-        start = [splat(builder.load(builder.gep(words, [ir.Constant(index, i)]))) for i in range(16)]
-        numbers = splat(builder.trunc(arguments[1], word))
-        start[12] = builder.add(numbers, ir.Constant(vector, list(range(LANES))))
-        x = list(start)
-        for _ in range(10):
-            for a, b, c, d in QUARTER_ROUNDS:
-                for total, addend, mixed, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-                    x[total] = builder.add(x[total], x[addend])
-                    x[mixed] = rotate(builder.xor(x[mixed], x[total]), bits)
-        for i in range(16):
-            place = builder.gep(groups, [ir.Constant(index, i)])
-            builder.store(builder.add(start[i], x[i]), place, align=8)
+        kind, place = signature.args[0], arguments[0]
+        start = _input(context, builder, kind, place, 0, 16)
+        numbers = _splat(builder, builder.trunc(arguments[1], WORD))
+        start[12] = builder.add(numbers, ir.Constant(VECTOR, list(range(LANES))))
+        _store_blocks(context, builder, kind, place, start, arguments[2])
         return context.get_dummy_value()
 
     return types.void(tape, types.int64, types.int64), generate
+
+
+@intrinsic
+def compute_pair(typing_context: Any, tape: Any) -> Any:
+    """Write the first half of the first group of the byte region, of this stream and of the other, to the tape."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind, place = signature.args[0], arguments[0]
+        start = _input(context, builder, kind, place, 0, 16)
+        others = _input(context, builder, kind, place, 2 * OTHER + 1, 3)
+        halves = ir.Constant(VECTOR, [i if i < LANES // 2 else LANES + i for i in range(LANES)])
+        for i, other in enumerate(others, start=13):
+            start[i] = builder.shuffle_vector(start[i], other, halves)
+        start[12] = ir.Constant(VECTOR, [BYTE_REGION + i % (LANES // 2) for i in range(LANES)])
+        _store_blocks(context, builder, kind, place, start, ir.Constant(INDEX, PAIR))
+        return context.get_dummy_value()
+
+    return types.void(tape), generate
 
 
 @borrowing
@@ -169,6 +205,31 @@ def packed_word(tape: Tape, number: int) -> np.uint64:
         load_bytes(tape, group)
     word: np.uint64 = tape[BYTES + (number & (GROUP_WORDS - 1))]
     return word
+
+
+@borrowing
+def load_pair(tape: Tape, nonces: WordArray, row: int, other: int) -> None:
+    """Compute the first words of two rows' streams."""
+    seek(tape, nonces, row)
+    tape[OTHER] = np.uint64(nonces[other, 0]) << np.uint64(32)
+    tape[OTHER + 1] = np.uint64(nonces[other, 1]) | (np.uint64(nonces[other, 2]) << np.uint64(32))
+    compute_pair(tape)  # type: ignore[call-arg]
+
+
+@borrowing
+def seek_in_pair(tape: Tape, nonces: WordArray, row: int, second: int) -> None:
+    """Move to the start of a stream whose first words have been computed, as a pair's first or second."""
+    seek(tape, nonces, row)
+    tape[SIDE] = PAIR + 2 * second
+
+
+@borrowing
+def paired_word(tape: Tape, number: int) -> np.uint64:
+    """Return 64 bits of the byte region of a stream in a pair: half of its first group, then all of the others."""
+    if number < PAIR_WORDS:
+        word: np.uint64 = tape[np.int64(tape[SIDE]) + 2 * number - (number & 1)]
+        return word
+    return packed_word(tape, number + PAIR_WORDS)
 
 
 @borrowing

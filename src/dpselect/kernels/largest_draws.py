@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray
-from dpselect.kernels.chacha import COUNTS, OCTAVES, Tape, candidate_word, next_word, packed_word
+from dpselect.kernels.chacha import COUNTS, OCTAVES, Tape, candidate_word, next_word, paired_word
 from dpselect.kernels.compilation import borrowing, compiled, inlined
 from dpselect.kernels.draws import (
     FINE_LOGARITHMS,
@@ -33,6 +33,7 @@ from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, NO_ETA
 
 COARSE, FINE = False, True
 LOG_2 = math.log(2.0)
+ALL = np.uint64(2**64 - 1)
 HALF = np.uint64(2**62)
 """1/2, for numbers in units of 2⁻⁶³."""
 
@@ -71,7 +72,7 @@ def pick_by_random_stopping(
     width: float,
 ) -> int:
     """Draw K candidates with replacement, add fresh noise of scale · Δ_a to each, and pick the largest."""
-    count = count_draws(packed_word(tape, 0), length, width)
+    count = count_draws(paired_word(tape, 0), length, width)
     if count == UNSURE:
         return UNRESOLVED
     octaves, words = count_octaves(noise, count, tape)
@@ -97,37 +98,32 @@ class Draws(NamedTuple):
 def count_octaves(noise: int, count: int, tape: Tape) -> tuple[int, int]:
     """Count the draws that go up and have W < 2^−j, j = 0, 1, …, until there are none.
 
-    The counts go to the tape. Returns the number of octaves, or UNSURE if there are too many, and the number of the
-    first word of the byte region that is still unused.
+    The counts go to the tape. Returns how many counts, or UNSURE if there would be too many, and the number of the
+    first word that is still unused. Draws are halved three times in one go: 64 of them take three words, of which
+    bit i is for the i-th.
     """
-    used, remaining = 1, count
-    if noise != EXPONENTIAL:
-        remaining = count_ones(tape, used, count)
-        used += (count + 63) // 64
-    tape[COUNTS] = remaining
-    octaves = 0
+    used, remaining, counts = 1, count, 0
+    if noise == EXPONENTIAL:
+        tape[COUNTS] = count
+        counts = 1
     while remaining > 0:
-        if octaves == OCTAVES:
+        if counts + 3 > OCTAVES:
             return UNSURE, used
-        ones = count_ones(tape, used, remaining)
-        used += (remaining + 63) // 64
-        octaves += 1
-        tape[COUNTS + octaves] = ones
-        remaining = ones
-    return octaves, used
-
-
-@borrowing
-def count_ones(tape: Tape, number: int, bits: int) -> int:
-    """Return how many of so many random bits are set, from a word of the byte region on, lowest bits first."""
-    total = 0
-    while bits >= 64:
-        total += ones_of(packed_word(tape, number))
-        number += 1
-        bits -= 64
-    if bits > 0:
-        total += ones_of(packed_word(tape, number) << np.uint64(64 - bits))
-    return total
+        halves, quarters, eighths = 0, 0, 0
+        for first in range(0, remaining, 64):
+            word = paired_word(tape, used) & (ALL >> np.uint64(64 - min(64, remaining - first)))
+            halves += ones_of(word)
+            word &= paired_word(tape, used + 1)
+            quarters += ones_of(word)
+            word &= paired_word(tape, used + 2)
+            eighths += ones_of(word)
+            used += 3
+        tape[COUNTS + counts] = halves
+        tape[COUNTS + counts + 1] = quarters
+        tape[COUNTS + counts + 2] = eighths
+        counts += 3
+        remaining = eighths
+    return counts, used
 
 
 @borrowing
@@ -205,7 +201,7 @@ def draw(draws: Draws, i: int, size: int, fine: bool) -> tuple[int, np.uint64, n
     within k/2³² ≤ 1 above k · u · 2³² + k · f/2³², and rounding the last term down takes another 1.
     """
     number = np.uint64(size)
-    leading = (packed_word(draws.tape, draws.words + i // 2) >> np.uint64(32 * (i & 1))) & LOW
+    leading = (paired_word(draws.tape, draws.words + i // 2) >> np.uint64(32 * (i & 1))) & LOW
     product = leading * number
     a: int = np.int64(product >> np.uint64(32))  # type: ignore[assignment] # an unsigned one would spread
     rest, span = product << np.uint64(32), number << np.uint64(32)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Normalisation, Table, Units
-from dpselect.kernels.chacha import Tape, new_stream, next_word, seek
+from dpselect.kernels.chacha import Tape, load_pair, new_stream, next_word, seek, seek_in_pair
 from dpselect.kernels.compilation import borrowing, compiled, inlined
 from dpselect.kernels.draws import FAIL, PASS, UNSURE, draw_below, judge_word, split
 from dpselect.kernels.gaps import (
@@ -247,7 +247,10 @@ def pick_largest(
     length = length_of(gamma, eta)
     widest = 0.0
     for row in range(first, last):
-        seek(tape, units.nonces, row)
+        second = (row - first) & 1
+        if stopping and not second:
+            load_pair(tape, units.nonces, row, min(row + 1, last - 1))
+        seek_in_pair(tape, units.nonces, row, second)
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
         top, magnitude = row_extent(scores)

@@ -42,9 +42,9 @@ class RandomStopping:
 
     Cost:
         ``select`` draws 1/γ candidates on average for η = 1, (1/γ − 1)/log(1/γ) for η = 0, and about η/γ for large
-        η. Each costs two random bits, and only those with large noise cost more, unless noise is small against the
-        spread of scores. More than 2³³ of them are refused. ``pmf`` is a
-        quadrature, a quarter of a millisecond for k = 100, and up to a millisecond for large ε. It grows with k
+        η. Each costs three or four random bits, and only those with large noise cost more, unless noise is small
+        against the spread of scores. More than 2³³ of them are refused. ``pmf`` is a quadrature, a quarter of
+        a millisecond for k = 100, and up to a millisecond for large ε. It grows with k
         while sensitivities lie within two decades or so, and with k² beyond: for k = 10,000 it takes seconds over
         three decades, and half a minute over eight.
 
