@@ -339,6 +339,20 @@ def test_a_mistake_of_the_program_is_told_without_the_words_of_the_error(tmp_pat
         run_csv(tmp_path, GOOD_CSV)
 
 
+@pytest.mark.parametrize(
+    "error", [pa.ArrowInvalid(SECRET), UnicodeDecodeError("utf-8", SECRET.encode(), 0, 3, SECRET)]
+)
+def test_the_words_of_a_librarys_error_are_not_shown(error, tmp_path, capsys, monkeypatch):
+    def fail(_options):
+        raise error
+
+    monkeypatch.setattr("dpselect.cli.select.run", fail)
+    assert run_csv(tmp_path, GOOD_CSV)[0] == 3
+    told = capsys.readouterr().err
+    assert f"the input cannot be read ({type(error).__name__})" in told
+    assert SECRET not in told
+
+
 def test_a_library_that_is_missing_is_named_with_its_extra(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert run_csv(tmp_path, GOOD_CSV)[0] == 5

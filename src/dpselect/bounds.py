@@ -17,7 +17,7 @@ import numpy as np
 
 from dpselect import parameters as check
 from dpselect.candidates import MOST_CANDIDATES, Batch, Numbers, read_batch
-from dpselect.kernels.arrays import FloatArray
+from dpselect.kernels.arrays import LARGEST, FloatArray
 from dpselect.mechanisms import GEM, CombinedGEM, Mechanism, ModifiedGEM, NoisyMax, StandardizedNoisyMax
 from dpselect.mechanisms.composition import tilts
 from dpselect.parameters import Noise
@@ -365,7 +365,7 @@ def _(mechanism: StandardizedNoisyMax, batch: Batch, beta: float) -> FloatArray:
         raise ValueError("anchors must be given where anchor_weight is not 0")
     sizes, unit = batch.sizes, 2 / mechanism.epsilon
     widest = np.repeat(batch.largest(deltas), sizes)
-    farthest = np.maximum(np.repeat(batch.largest(np.abs(anchors)), sizes), 1 / check.LARGEST)
+    farthest = np.maximum(np.repeat(batch.largest(np.abs(anchors)), sizes), 1 / LARGEST)
     tilt = np.repeat(tilts(batch, mechanism.tilt, mechanism.beta), sizes)
     weight = np.repeat(tilts(batch, mechanism.anchor_weight, mechanism.beta), sizes)
     free = unit * (weight * anchors / farthest - tilt * deltas / widest)

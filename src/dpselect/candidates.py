@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpselect import kernels
-from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Table
-from dpselect.parameters import LARGEST
+from dpselect.kernels.arrays import LARGEST, Column, FloatArray, IndexArray, Table
 
 __all__ = [
     "Batch",

@@ -4,17 +4,12 @@ import math
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from dpselect.kernels.arrays import LARGEST
+
 Noise: TypeAlias = Literal["exponential", "laplace", "gumbel"]
 NOISES: tuple[Noise, ...] = ("exponential", "laplace", "gumbel")
 
 Name = TypeVar("Name", bound=str)
-
-LARGEST = 2.0**300
-"""No input may exceed this in magnitude; parameters, sensitivities and anchors may not be below its inverse, but 0.
-
-Kernels multiply up to three inputs, and carry rounding errors 2⁻¹⁰⁶ times smaller than the results: within
-these limits nothing overflows and nothing that matters underflows.
-"""
 
 
 def real(name: str, value: object) -> float:

@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         return _fail(str(error), SYSTEM)
     except ValueError as error:
-        return _fail(str(error), getattr(error, "exit_code", BAD_INPUT))
+        return _fail(_words(error), getattr(error, "exit_code", BAD_INPUT))
     except Exception as error:
         if os.environ.get("DPSELECT_DEBUG"):
             raise
@@ -60,6 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
+
+
+def _words(error: ValueError) -> str:
+    """Return the error's words if they are ours; a library's might quote what it cannot read."""
+    ours = type(error) is ValueError or type(error).__module__.startswith("dpselect.")
+    return str(error) if ours else f"the input cannot be read ({type(error).__name__})"
 
 
 def _mistake(error: Exception) -> str:

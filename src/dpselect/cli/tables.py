@@ -13,17 +13,7 @@ from dpselect.engines.grouping import LongSource, open_csv, read_table
 from dpselect.engines.layout import Layout, check_column, is_list
 from dpselect.engines.outputs import output_format
 from dpselect.engines.sources import ArrowSource, ParquetSource, Source, table_files, table_format
-from dpselect.mechanisms import (
-    GEM,
-    CombinedGEM,
-    Mechanism,
-    ModifiedGEM,
-    NoisyMax,
-    RandomizedResponse,
-    RandomStopping,
-    StandardizedNoisyMax,
-    Uniform,
-)
+from dpselect.mechanisms import Mechanism, Uniform
 from dpselect.registry import MECHANISMS
 
 __all__ = [
@@ -38,16 +28,7 @@ __all__ = [
     "read_list",
 ]
 
-FAMILIES = {
-    NoisyMax: "rnm",
-    StandardizedNoisyMax: "standardized-rnm",
-    GEM: "gem",
-    ModifiedGEM: "mgem",
-    RandomStopping: "rs",
-    CombinedGEM: "combined-gem",
-    RandomizedResponse: "krr",
-    Uniform: "uniform",
-}
+FAMILIES = {make: name for name, make in MECHANISMS.items() if isinstance(make, type)} | {Uniform: "uniform"}
 """The name whose constructor takes all fields of a family."""
 
 

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from dpselect import kernels
 from dpselect import parameters as check
-from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.kernels.arrays import LARGEST, FloatArray, IndexArray
 from dpselect.parallel import over_rows
-from dpselect.parameters import LARGEST
 
 __all__ = ["BadUnitsError", "Layout", "Rows"]
 

@@ -1,4 +1,4 @@
-"""What crosses the border between Python and the kernels: array types, and rows as slices of flat values.
+"""What crosses the border between Python and the kernels: array types, limits, and rows as slices of flat values.
 
 Row r of a column starts at ``starts[r]``, so a column shared by all rows (one table of sensitivities for a
 whole batch) is stored once. Row r has ``bounds[r + 1] - bounds[r]`` candidates, and its probabilities go to
@@ -13,6 +13,17 @@ from numpy.typing import NDArray
 FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.int64]
 WordArray: TypeAlias = NDArray[np.uint32]
+
+
+LARGEST = 2.0**300
+"""No input may exceed this in magnitude; parameters, sensitivities and anchors may not be below its inverse, but 0.
+
+Kernels multiply up to three inputs, and carry rounding errors 2⁻¹⁰⁶ times smaller than the results: within
+these limits nothing overflows and nothing that matters underflows.
+"""
+
+MOST_DRAWS = 2**33
+"""A random stream has bits for so many draws of random stopping."""
 
 
 class Column(NamedTuple):

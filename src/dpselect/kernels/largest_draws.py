@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpselect.kernels.arrays import FloatArray
+from dpselect.kernels.arrays import MOST_DRAWS, FloatArray
 from dpselect.kernels.chacha import COUNTS, OCTAVES, Tape, candidate_word, next_word, paired_word
 from dpselect.kernels.compilation import borrowing, compiled, inlined
 from dpselect.kernels.draws import (
@@ -39,9 +39,6 @@ HALF = np.uint64(2**62)
 
 DOWN = -1
 """What comes after octave 0: the draws whose noise goes down."""
-
-MOST_DRAWS = 2**33
-"""Beyond that many a random stream would be exhausted, and so would everybody's patience."""
 
 
 class Length(NamedTuple):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Normalisation, Table, Units
+from dpselect.kernels.arrays import LARGEST, Column, FloatArray, IndexArray, Normalisation, Table, Units
 from dpselect.kernels.chacha import Tape, load_pair, new_stream, next_word, seek, seek_in_pair
 from dpselect.kernels.compilation import borrowing, compiled, inlined
 from dpselect.kernels.draws import FAIL, PASS, UNSURE, draw_below, judge_word, split
@@ -34,9 +34,6 @@ from dpselect.kernels.picks import (
 from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, ONCE, fill_largest_noisy_pmf
 from dpselect.kernels.ranks import rank_covariance_sign, rising
 from dpselect.kernels.twofloat import add
-
-LARGEST = 2.0**300
-"""The largest magnitude accepted; see :mod:`dpselect.parameters`."""
 
 
 @inlined

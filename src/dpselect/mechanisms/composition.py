@@ -16,9 +16,9 @@ import numpy as np
 
 from dpselect import exact, kernels
 from dpselect.candidates import Batch
-from dpselect.kernels.arrays import FloatArray, IndexArray, Normalisation, Units
+from dpselect.kernels.arrays import LARGEST, FloatArray, IndexArray, Normalisation, Units
 from dpselect.mechanisms.rows import pick_rows, weigh_rows
-from dpselect.parameters import LARGEST, NOISES, Noise
+from dpselect.parameters import NOISES, Noise
 from dpselect.randomness import Randomness
 
 __all__ = ["Composition", "tilts"]

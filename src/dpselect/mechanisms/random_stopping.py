@@ -8,14 +8,12 @@ from typing import Any, final
 import dpselect.parameters as check
 from dpselect.candidates import Numbers, read_batch
 from dpselect.guarantees import Guarantee
+from dpselect.kernels.arrays import MOST_DRAWS
 from dpselect.mechanisms.largest_noisy import LargestNoisy
 from dpselect.parameters import store
 from dpselect.randomness import Randomness
 
 __all__ = ["RandomStopping"]
-
-MOST_DRAWS = 2**33
-"""A random stream has bits for so many."""
 
 TOO_MANY = "gamma must be larger: more than 2^33 candidates would be drawn"
 
