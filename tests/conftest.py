@@ -1,6 +1,8 @@
-"""One hypothesis profile for the whole suite: the same examples on every run, and no deadline."""
+"""One hypothesis profile for the whole suite (the same examples on every run, no deadline), and a key in a file."""
 
+import pytest
 from hypothesis import HealthCheck, settings
+from tables import KEY
 
 settings.register_profile(
     "dpselect",
@@ -11,3 +13,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("dpselect")
+
+
+@pytest.fixture
+def key_file(tmp_path):
+    """A key file for a release, readable by its owner only."""
+    path = tmp_path / "key"
+    path.write_text(KEY.hex())
+    path.chmod(0o600)
+    return str(path)

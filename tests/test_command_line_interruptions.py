@@ -1,0 +1,217 @@
+"""Interrupted jobs of the command line: nothing half done, and nothing computed twice."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+from tables import GOOD_CSV, KEY, LISTS, SETTINGS, expected, make_rows, read, run_csv, write
+
+from dpselect.cli import main
+from dpselect.engines.jobs import Job
+
+
+def start(*arguments, **settings):
+    command = [sys.executable, "-W", "error", "-m", "dpselect.cli", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **settings)  # noqa: S603
+
+
+def wait_for_parts(directory, count):
+    deadline = time.monotonic() + 60
+    while len(list(directory.glob("part-*.arrow"))) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize(
+    ("form", "signal_number"),
+    [("csv", signal.SIGKILL), ("lists parquet", signal.SIGKILL), ("lists parquet", signal.SIGTERM)],
+)
+def test_a_killed_job_leaves_nothing_half_done_and_is_resumed(form, signal_number, tmp_path, capsys):
+    long, lists = make_rows(users=150, seed=1)
+    path = tmp_path / ("t.csv" if form == "csv" else "t.parquet")
+    if form == "csv":
+        pa.csv.write_csv(pa.Table.from_pylist(long), path)
+    else:
+        pq.write_table(lists, path, row_group_size=100)
+    output = tmp_path / "picks.parquet"
+    command = ["select", path, *SETTINGS, "-o", output, "--batch-candidates", "4", "--json"]
+    unfinished = tmp_path / ".picks.parquet.unfinished"
+    process = start(*command)
+    wait_for_parts(unfinished, 12)
+    process.send_signal(signal_number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == (-signal.SIGKILL if signal_number == signal.SIGKILL else 130), errors
+    assert not output.exists()
+    assert unfinished.stat().st_mode & 0o777 == 0o700
+    assert (unfinished / "key").stat().st_mode & 0o777 == 0o600
+    key = (unfinished / "key").read_bytes()
+    assert main([*map(str, command)]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["resumed"] >= 12
+    assert facts["units"] == 150
+    assert read(output) == expected(lists, key)
+    assert not unfinished.exists()
+
+
+def test_parts_that_a_power_failure_has_spoilt_are_computed_again(tmp_path):
+    _, lists = make_rows(users=30, seed=5)
+    scores = lists["score"].to_pylist()
+    pq.write_table(
+        lists.set_column(2, "score", pa.array([*scores[:-1], [float("nan")] * len(scores[-1])])),
+        tmp_path / "t.parquet",
+    )
+    command = [
+        "select",
+        str(tmp_path / "t.parquet"),
+        *SETTINGS,
+        "-o",
+        str(tmp_path / "p.csv"),
+        "--batch-candidates",
+        "9",
+    ]
+    command += ["--on-bad-unit", "raise", "--json"]
+    assert main(command) == 3
+    unfinished = tmp_path / ".p.csv.unfinished"
+    parts = sorted(unfinished.glob("part-*.arrow"))
+    key = (unfinished / "key").read_bytes()
+    assert len(parts) > 4
+    content = bytearray(parts[2].read_bytes())
+    content[len(content) // 2] ^= 1
+    parts[2].write_bytes(content)
+    assert main(command) == 3
+    again = sorted(unfinished.glob("part-*.arrow"))
+    assert [path.name for path in again] == [path.name for path in parts]
+    found = pa.concat_tables([pa.feather.read_table(path) for path in again]).to_pydict()
+    whole = expected(lists, key)
+    assert dict(zip(*found.values(), strict=True)) == {user: whole[user] for user in found["user"]}
+
+
+def test_a_job_with_skipped_users_is_resumed_and_still_finds_who_has_two_rows(tmp_path, capsys):
+    users = [*LISTS["user"].to_pylist()[:-1], "000"]
+    users[3] = None
+    pq.write_table(LISTS.set_column(0, "user", pa.array(users)), tmp_path / "t.parquet", row_group_size=10)
+    command = [
+        "select",
+        str(tmp_path / "t.parquet"),
+        *SETTINGS,
+        "--on-bad-unit",
+        "skip",
+        "-o",
+        str(tmp_path / "p.csv"),
+    ]
+    for _ in range(2):
+        assert main(command) == 3
+        assert "'user' must name each unit once" in capsys.readouterr().err
+        assert len(list((tmp_path / ".p.csv.unfinished").glob("part-*"))) == 4
+
+
+def test_an_unfinished_job_is_not_mixed_with_another(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text(GOOD_CSV + "bob,x,nan,1\n")
+    command = ["select", str(tmp_path / "t.csv"), "-o", str(tmp_path / "p.csv"), "--batch-candidates", "1"]
+    assert main([*command, "--epsilon", "1"]) == 3
+    assert main([*command, "--epsilon", "2"]) == 3
+    assert "had other inputs or options" in capsys.readouterr().err
+    (tmp_path / "t.csv").write_text(GOOD_CSV)
+    assert main([*command, "--epsilon", "1"]) == 3
+    assert "had other inputs or options" in capsys.readouterr().err
+    assert main([*command, "--epsilon", "1", "--restart"]) == 0
+    assert list(read(tmp_path / "p.csv")) == ["ann"]
+
+
+def test_an_unfinished_directory_that_others_could_have_prepared_is_refused(tmp_path, capsys):
+    path = write(tmp_path / "t.csv", "csv")
+    folder = tmp_path / ".picks.csv.unfinished"
+    command = ["select", path, *SETTINGS, "-o", str(tmp_path / "picks.csv"), "--quiet"]
+
+    def refused():
+        code = main(command)
+        assert not (tmp_path / "picks.csv").exists()
+        return code == 3 and capsys.readouterr().err
+
+    folder.mkdir(mode=0o700)
+    folder.chmod(0o755)
+    assert "not yours alone" in refused()
+    folder.chmod(0o700)
+    (folder / "key").write_bytes(KEY)
+    (folder / "key").chmod(0o644)
+    assert "not yours alone" in refused()
+    (folder / "key").unlink()
+    (tmp_path / "theirs").write_bytes(KEY)
+    (tmp_path / "theirs").chmod(0o600)
+    (folder / "key").symlink_to(tmp_path / "theirs")
+    assert "must not be a link" in refused()
+    (folder / "key").unlink()
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")
+    assert "not yours alone" in refused()
+    folder.unlink()
+    if os.geteuid() == 0:
+        folder.mkdir(mode=0o700)
+        os.chown(folder, 12345, -1)
+        assert "not yours alone" in refused()
+        os.chown(folder, 0, -1)
+    assert main(command) == 0
+
+
+def test_what_an_unfinished_job_keeps_is_readable_by_its_owner_only(tmp_path):
+    before = os.umask(0)
+    try:
+        with Job(tmp_path / "picks.csv", {}) as job:
+            job.key()
+            job.key_id(lambda: "some", None)
+            job.add(pa.RecordBatch.from_pydict({"x": [1]}))
+            modes = {path.name[:4]: path.stat().st_mode & 0o777 for path in job.directory.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(["lock", "job.", "key", "key-", "part"], 0o600)
+
+
+def test_two_processes_do_not_write_one_output(tmp_path, capsys):
+    _, lists = make_rows(users=100, seed=2)
+    pq.write_table(lists, tmp_path / "t.parquet")
+    command = ["select", str(tmp_path / "t.parquet"), *SETTINGS, "-o", str(tmp_path / "p.parquet")]
+    command += ["--batch-candidates", "4"]
+    process = start(*command)
+    wait_for_parts(tmp_path / ".p.parquet.unfinished", 1)
+    assert main(command) == 3
+    assert "another process is writing 'p.parquet'" in capsys.readouterr().err
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert len(read(tmp_path / "p.parquet")) == 100
+
+
+def test_a_full_disk_is_reported_and_leaves_nothing_under_the_name(tmp_path, key_file):
+    _, lists = make_rows(users=3000, seed=3)
+    pq.write_table(lists, tmp_path / "t.parquet")
+    output = tmp_path / "p.csv"
+    command = ["select", tmp_path / "t.parquet", *SETTINGS, "-o", output, "--key-file", key_file]
+
+    def small_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    process = start(*command, preexec_fn=small_files, env=os.environ | {"NUMBA_CACHE_DIR": ""})
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 5, errors
+    assert "File too large" in errors
+    assert not output.exists()
+    assert main([*map(str, command)]) == 0
+    assert read(output) == expected(lists)
+
+
+def test_an_old_output_stays_until_the_new_one_is_complete(tmp_path):
+    output = tmp_path / "picks.csv"
+    output.write_text("old")
+    assert run_csv(tmp_path, GOOD_CSV + "bob,x,nan,1\n")[0] == 3
+    assert output.read_text() == "old"
+    assert run_csv(tmp_path, GOOD_CSV, "--restart")[0] == 0
+    assert list(read(output)) == ["ann"]

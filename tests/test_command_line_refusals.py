@@ -1,0 +1,217 @@
+"""Wrong usage and bad input on the command line: told in words that show no score."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tables import GOOD_CSV, LISTS, SECRET, SETTINGS, read, run_csv
+
+import dpselect as dps
+from dpselect.cli import main
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--score", "rating"], "unknown column 'rating': 'scores.csv' has 'user', 'candidate', 'score'"),
+        (["--sensitivity", "width"], "or give --sensitivity a number"),
+        (["--mechanism", "magic"], "--mechanism must be one of rnm"),
+        (["--parameter", "tlit=3"], "rnm has no field 'tlit'"),
+        (["--parameter", "beta=3"], "beta must lie strictly between 0 and 1"),
+        (["--parameter", "tilt=abc"], "--parameter tilt must be a number"),
+        (["--mechanism", "em", "--parameter", "noise=laplace"], "em has no field 'noise' to set"),
+        (["-o", "picks.xlsx"], "--output must end in one of .parquet"),
+        (["--epsilon", "0"], "--epsilon must be positive"),
+        (["--by-position", "--candidate", "candidate"], "--by-position needs a list column"),
+    ],
+)
+def test_wrong_usage_is_explained(options, message, tmp_path, capsys):
+    code, output = run_csv(tmp_path, GOOD_CSV, *options)
+    assert code == 2
+    assert message in capsys.readouterr().err
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("options", [["--epsilon", "one"], ["--parameter", "tilt"], ["--threads", "0"], ["--oops"]])
+def test_options_that_cannot_be_read_are_refused_by_name(options, tmp_path, capsys):
+    with pytest.raises(SystemExit) as caught:
+        run_csv(tmp_path, GOOD_CSV, *options)
+    assert caught.value.code == 2
+    assert options[0] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("header", "column"),
+    [("user,user,candidate,score,sensitivity", "user"), ("user,candidate,score,score,sensitivity", "score")],
+)
+@pytest.mark.parametrize("more", [[], ["--one", "--unit", "nobody"]])
+def test_columns_of_one_name_are_bad_input(header, column, more, tmp_path, capsys):
+    """One pick out of all does not read users."""
+    code, output = run_csv(tmp_path, f"{header}\n1,2,3,4,5\n", *more)
+    if more and column == "user":
+        assert code == 0
+    else:
+        assert code == 3
+        assert f"ambiguous column {column!r}: 'scores.csv' has 'user'" in capsys.readouterr().err
+        assert not output.exists()
+
+
+def test_columns_of_one_name_are_bad_input_in_other_tables_too(tmp_path, capsys):
+    twice = pa.Table.from_arrays([*LISTS.columns, LISTS.column("score")], [*LISTS.schema.names, "score"])
+    pq.write_table(twice, tmp_path / "t.parquet")
+    assert main(["select", str(tmp_path / "t.parquet"), *SETTINGS]) == 3
+    assert "ambiguous column 'score': 't.parquet' has" in capsys.readouterr().err
+    (tmp_path / "items.csv").write_text("candidate,width,width\na,1,1\nb,1,1\n")
+    code, _ = run_csv(tmp_path, GOOD_CSV, "--candidates", str(tmp_path / "items.csv"), "--sensitivity", "width")
+    assert code == 3
+    assert "ambiguous column 'width': 'items.csv' has" in capsys.readouterr().err
+
+
+def test_a_mistake_of_the_program_is_told_without_the_words_of_the_error(tmp_path, capsys, monkeypatch):
+    def fail(_options):
+        raise KeyError(SECRET)
+
+    monkeypatch.setattr("dpselect.cli.select.run", fail)
+    assert run_csv(tmp_path, GOOD_CSV)[0] == 70
+    told = capsys.readouterr().err
+    assert f"KeyError in {Path(__file__).name}, line" in told
+    assert SECRET not in told
+    monkeypatch.setenv("DPSELECT_DEBUG", "1")
+    with pytest.raises(KeyError):
+        run_csv(tmp_path, GOOD_CSV)
+
+
+@pytest.mark.parametrize(
+    "error", [pa.ArrowInvalid(SECRET), UnicodeDecodeError("utf-8", SECRET.encode(), 0, 3, SECRET)]
+)
+def test_the_words_of_a_librarys_error_are_not_shown(error, tmp_path, capsys, monkeypatch):
+    def fail(_options):
+        raise error
+
+    monkeypatch.setattr("dpselect.cli.select.run", fail)
+    assert run_csv(tmp_path, GOOD_CSV)[0] == 3
+    told = capsys.readouterr().err
+    assert f"the input cannot be read ({type(error).__name__})" in told
+    assert SECRET not in told
+
+
+def test_a_library_that_is_missing_is_named_with_its_extra(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert run_csv(tmp_path, GOOD_CSV)[0] == 5
+    assert "duckdb, which is not installed: pip install 'dpselect[cli]'" in capsys.readouterr().err
+
+
+def test_the_first_run_says_that_it_compiles(tmp_path, capsys, monkeypatch):
+    def told(kept, *options):
+        monkeypatch.setattr("dpselect.kernels.compilation.cache_directory", lambda: kept)
+        assert run_csv(tmp_path, GOOD_CSV, *options)[0] == 0
+        return [line for line in capsys.readouterr().err.splitlines() if line.startswith("compiling")]
+
+    (kept := tmp_path / "kernels").mkdir()
+    assert told(kept) == ["compiling, this once: some twenty seconds"]
+    assert told(kept, "--quiet") == told(kept, "--json") == []
+    (kept / "of one version").mkdir()
+    (kept / "of one version" / "rows.nbi").touch()
+    assert told(kept) == []
+    [line] = told(None)
+    assert "each time" in line
+
+
+def test_the_package_can_be_run_as_a_module():
+    shown = subprocess.run(
+        [sys.executable, "-m", "dpselect", "--version"], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == f"dpselect {dps.__version__}\n"
+
+
+BAD_ROWS = {
+    "duplicate candidate": (
+        "bob,x,0.5,1\nbob,x,0.25,1\n",
+        "user 'bob': column 'candidate' names a candidate twice",
+    ),
+    "missing sensitivity": ("bob,x,0.5,\n", "user 'bob': column 'sensitivity' is missing"),
+    "negative sensitivity": ("bob,x,0.5,-1\n", "user 'bob': column 'sensitivity' must not be negative"),
+    "NaN score": ("bob,x,nan,1\n", "user 'bob': column 'score' is missing or not a number"),
+    "missing score": ("bob,x,,1\n", "user 'bob': column 'score' is missing or not a number"),
+    "text for a score": (f"bob,x,{SECRET}x,1\n", "user 'bob': column 'score' is missing or not a number"),
+    "infinite score": ("bob,x,inf,1\n", "user 'bob': column 'score' must be finite"),
+    "no user": (",x,0.5,1\n", "rows without user: column 'user' is missing"),
+    "no candidate": ("bob,,0.5,1\n", "user 'bob': column 'candidate' has a candidate without an identifier"),
+}
+
+
+@pytest.mark.parametrize(("rows", "message"), BAD_ROWS.values(), ids=BAD_ROWS)
+def test_bad_rows_stop_a_job_or_are_skipped_and_counted(rows, message, tmp_path, capsys):
+    code, output = run_csv(tmp_path, GOOD_CSV + rows)
+    captured = capsys.readouterr()
+    assert code == 3
+    assert f"scores.csv, {message}" in captured.err
+    assert "0.12" not in captured.err + captured.out
+    assert not output.exists()
+    code, output = run_csv(tmp_path, GOOD_CSV + rows, "--on-bad-unit", "skip", "--json", "--restart")
+    facts = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert (facts["picked"], facts["skipped"]) == (1, 1)
+    [(problem, count)] = facts["problems"].items()
+    assert problem in message or message.split(": ")[1] in problem
+    assert count == 1
+    assert list(read(output)) == ["ann"]
+
+
+def test_bad_units_of_list_columns_are_located_by_row_group_and_row(tmp_path, capsys):
+    scores = LISTS["score"].to_pylist()
+    scores[23][0] = float("nan")
+    bad = LISTS.set_column(2, "score", pa.array(scores))
+    pq.write_table(bad, tmp_path / "t.parquet", row_group_size=10)
+    command = ["select", str(tmp_path / "t.parquet"), *SETTINGS, "-o", str(tmp_path / "p.csv")]
+    assert main(command) == 3
+    assert "t.parquet, row group 2, row 3: column 'score' is missing or not a number" in capsys.readouterr().err
+    assert main([*command, "--on-bad-unit", "skip", "--restart"]) == 0
+    assert "skipped 1: column 'score'" in capsys.readouterr().err
+    assert len(read(tmp_path / "p.csv")) == 39
+
+
+def test_a_user_in_two_rows_of_lists_is_refused_even_in_two_files(tmp_path, capsys):
+    (tmp_path / "t").mkdir()
+    pq.write_table(LISTS.slice(0, 20), tmp_path / "t" / "a.parquet")
+    pq.write_table(LISTS.slice(19), tmp_path / "t" / "b.parquet")
+    assert main(["select", str(tmp_path / "t"), *SETTINGS, "-o", str(tmp_path / "p.csv")]) == 3
+    assert "'user' must name each unit once" in capsys.readouterr().err
+    assert not (tmp_path / "p.csv").exists()
+
+
+BROKEN = {
+    "ragged": (GOOD_CSV + f"bob,x,{SECRET}\n", "scores.csv", "3 fields where 4 are expected"),
+    "empty": ("", "scores.csv", "cannot be read as CSV"),
+    "no rows": ("user,candidate,score,sensitivity\n", "scores.csv", "holds no user"),
+    "not Parquet": (GOOD_CSV, "scores.parquet", "damaged, or of another format"),
+    "not Arrow": (GOOD_CSV, "scores.arrow", "damaged, or of another format"),
+    "unknown": (GOOD_CSV, "scores.xlsx", "cannot tell the format"),
+}
+
+
+@pytest.mark.parametrize(("text", "name", "message"), BROKEN.values(), ids=BROKEN)
+def test_files_that_cannot_be_read_are_named_and_not_quoted(text, name, message, tmp_path, capsys):
+    code, output = run_csv(tmp_path, text, name=name)
+    captured = capsys.readouterr()
+    assert code == 3
+    assert message in captured.err
+    assert name in captured.err
+    assert SECRET not in captured.err
+    assert not output.exists()
+
+
+def test_files_that_are_not_there_or_differ_are_named(tmp_path, capsys):
+    assert main(["select", str(tmp_path / "no.csv"), "--epsilon", "1"]) == 3
+    assert "there is no file" in capsys.readouterr().err
+    (tmp_path / "t").mkdir()
+    assert main(["select", str(tmp_path / "t"), "--epsilon", "1"]) == 3
+    assert "holds no Parquet files" in capsys.readouterr().err
+    pq.write_table(LISTS, tmp_path / "t" / "a.parquet")
+    pq.write_table(LISTS.rename_columns(["user", "item", "score", "sensitivity"]), tmp_path / "t" / "b.parquet")
+    assert main(["select", str(tmp_path / "t"), "--epsilon", "1"]) == 3
+    assert "'b.parquet' has other columns than 'a.parquet'" in capsys.readouterr().err
