@@ -68,10 +68,10 @@ def noisy_max(rounds: int) -> Iterator[Result]:
 def fixed_work(rounds: int) -> Iterator[Result]:
     """Noisy max that does the same work whatever the scores."""
     scores = np.random.default_rng(7).normal(size=(ROWS, CANDIDATES))
-    mechanism = dps.NoisyMax(epsilon=1.0)
+    mechanism, fixed = dps.NoisyMax(epsilon=1.0), dps.NoisyMax(epsilon=1.0, fixed_work=True)
     times = race(
         {
-            "fixed": Contestant(lambda: mechanism.select(scores, 1.0, fixed_work=True)),
+            "fixed": Contestant(lambda: fixed.select(scores, 1.0)),
             "ours": Contestant(lambda: mechanism.select(scores, 1.0)),
         },
         rounds,

@@ -18,6 +18,7 @@ import dpselect as dps
 from dpselect import exact
 from dpselect.cli import main
 from dpselect.mechanisms.partitioned import PartitionedSelection
+from dpselect.mechanisms.protocol import law_of
 from dpselect.mechanisms.rows import FILTER_WIDTH
 
 KEY = bytes(range(32))
@@ -50,7 +51,9 @@ def twin(mechanism, names, scores, sensitivities, key=KEY):
     t = float(tilt * 2 / mechanism.epsilon * np.log(np.array([len(names)]) / mechanism.beta)[0])
     gaps_of = exact.global_gaps if isinstance(mechanism, dps.NoisyMax) else exact.pairwise_gaps
     gaps = gaps_of(scores, np.zeros(len(names)), sensitivities, t, budget)
-    units = dps.Randomness.keyed(key, names).units(len(names))
+    law = law_of(dps.GEM(epsilon=1.5, tilt=-1.0) if isinstance(mechanism, dps.ModifiedGEM) else mechanism)
+    stream = dps.Randomness.keyed(key, names).serving(f"PartitionedSelection({law})")
+    units = stream.units(len(names))
     contenders = []
     for i, gap in enumerate(gaps):
         stream = exact.ExactStream(units, i)

@@ -21,6 +21,7 @@ from dpselect.mechanisms import (
     StandardizedNoisyMax,
     Uniform,
 )
+from dpselect.mechanisms.protocol import stream_of
 from dpselect.parameters import store
 from dpselect.randomness import Randomness
 
@@ -109,7 +110,9 @@ class Anchored:
     ) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row, drawn privately."""
         offsets = self._offsets(scores, sensitivities, anchors)
-        return self.mechanism.select(scores, sensitivities, offsets=offsets, randomness=randomness)
+        batch = read_batch(scores, sensitivities, offsets=offsets, finite=False)
+        picks = self.mechanism._composition(batch).select(batch, stream_of(self, randomness))  # noqa: SLF001
+        return batch.restore_rows(picks)
 
     def _offsets(self, scores: Numbers, sensitivities: Numbers, anchors: Numbers | None) -> FloatArray:
         """Return the offsets in a layout that goes with the scores. They depend on public numbers alone."""

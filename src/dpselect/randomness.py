@@ -1,8 +1,8 @@
 """Keys and streams: where picks get their randomness.
 
-Every row of a batch is a *unit* with a stream of its own, the ChaCha20 key stream addressed by (key, unit).
-The pick of a unit therefore depends on the key, the unit and its data, and on nothing else: not on the
-order of rows, their number, the partitioning or the threads.
+Every row of a batch is a *unit* with a stream of its own, the ChaCha20 key stream addressed by (key, law, unit).
+The law is the mechanism with all its parameters. So the pick of a unit depends on the key, the mechanism, the
+unit and its data, and on nothing else: not on the order of rows, their number, the partitioning or the threads.
 """
 
 import hashlib
@@ -17,9 +17,15 @@ from numpy.typing import NDArray
 
 from dpselect.kernels.arrays import Units, WordArray
 
-__all__ = ["Randomness", "RepeatedUnitsError", "UnitIds", "are_distinct"]
+__all__ = ["STREAM_FORMAT", "Randomness", "RepeatedUnitsError", "UnitIds", "are_distinct"]
 
 UnitIds: TypeAlias = Sequence[int] | Sequence[str] | Sequence[bytes] | NDArray[Any] | int | str | bytes
+
+STREAM_FORMAT = 2
+"""How a key becomes picks. It changes with every change to a sampler or a stream after which some key, unit and row
+can give another pick; a table of recorded picks in the tests notices. Every stream depends on it, and so does
+the record of a release: another version must not compute a paid release again with other picks.
+"""
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
@@ -40,8 +46,10 @@ class Randomness:
     - :meth:`seeded` for experiments that must be repeatable. Anyone who knows the seed can undo the noise,
       so it is **not for releases**.
     - :meth:`keyed` for releases that may be computed more than once, by retried or speculative tasks: the
-      same key, unit and data give the same pick, so a second computation is not a second release. One key
-      belongs to one release; keep it as secret as the scores.
+      same key, mechanism, unit and data give the same pick, so a second computation is not a second release. One
+      key belongs to one release; keep it as secret as the scores.
+
+    Mechanisms with different parameters never share noise, even under one key.
 
     Passing the same value twice gives the same picks twice. For many draws of the same candidates, pass
     them as a batch, since each row draws from its own stream.
@@ -91,8 +99,8 @@ class Randomness:
         Args:
             key: 32 secret bytes, for example from ``secrets.token_bytes(32)``.
             units: One identifier for each row, all distinct: integers of at most 64 bits, or strings, or
-                bytes. Integers address their stream directly; strings (as UTF-8) and bytes are hashed
-                with the key to 96 bits.
+                bytes. Integers address their stream directly; strings and bytes are hashed with the key to
+                96 bits. The string "a" and the bytes b"a" are different units.
         """
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
             raise ValueError(f"key must be {KEY_BYTES} bytes")
@@ -114,6 +122,12 @@ class Randomness:
         if not isinstance(randomness, Randomness):
             raise ValueError(f"randomness must be a Randomness or None, not {type(randomness).__name__}")
         return randomness
+
+    def serving(self, law: str) -> "Randomness":
+        """Return randomness for one law alone: the streams of two laws, or of two formats, are independent."""
+        purpose = f"{STREAM_FORMAT} {law}".encode()
+        key = hashlib.blake2b(purpose, key=self._key, digest_size=KEY_BYTES, person=b"dpselect law").digest()
+        return replace(self, _key=key)
 
     def lane(self, name: str) -> "Randomness":
         """Return randomness for another part of the same call, independent of this one."""
@@ -166,10 +180,12 @@ def _listed(identifiers: Any) -> list[Any]:  # noqa: ANN401 - any sequence
 
 def _hashed_nonces(key: bytes, identifiers: list[Any]) -> WordArray:
     kinds = {type(identifier) for identifier in identifiers}
-    if not (kinds <= {str, np.str_} or kinds <= {bytes, np.bytes_}):
+    texts = kinds <= {str, np.str_}
+    if not (texts or kinds <= {bytes, np.bytes_}):
         raise ValueError("units must be all integers of at most 64 bits, all strings, or all bytes")
     digests = bytearray()
-    keyed = hashlib.blake2b(key=key, digest_size=12, person=b"dpselect unit")
+    person = b"dpselect text" if texts else b"dpselect bytes"
+    keyed = hashlib.blake2b(key=key, digest_size=NONCE_BYTES, person=person)
     for identifier in identifiers:
         digest = keyed.copy()
         digest.update(identifier.encode() if isinstance(identifier, str) else bytes(identifier))

@@ -179,7 +179,7 @@ def tune(
     caps = _caps(cap)
     exponent = check.positive("power", power)
     members = read_pool(pool, budget, anchors)
-    source = Randomness.given(randomness)
+    source = Randomness.given(randomness).serving("tune")
     source.units(1)
     tally = Tally(np.zeros((len(caps), len(members)), dtype=np.int64), fleet.users)
     parts = [(number, part) for part in fleet.parts() for number in range(len(members))]

@@ -12,6 +12,7 @@ import dpselect.parameters as check
 from dpselect.candidates import Numbers, read_batch
 from dpselect.guarantees import Guarantee
 from dpselect.mechanisms.largest_noisy import LargestNoisy
+from dpselect.mechanisms.protocol import stream_of
 from dpselect.parameters import Noise, store
 from dpselect.randomness import Randomness
 
@@ -69,7 +70,7 @@ class HeterogeneousNoisyMax:
     def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row. Not private."""
         batch = read_batch(scores, sensitivities, finite=False)
-        return batch.restore_rows(self._law.select(batch, randomness))
+        return batch.restore_rows(self._law.select(batch, stream_of(self, randomness)))
 
     @property
     def _law(self) -> LargestNoisy:
@@ -130,7 +131,7 @@ class ExponentialRandomStopping:
     def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row. Not private."""
         batch = read_batch(scores, sensitivities, finite=False)
-        return batch.restore_rows(self._law.select(batch, randomness))
+        return batch.restore_rows(self._law.select(batch, stream_of(self, randomness)))
 
     @property
     def _law(self) -> LargestNoisy:

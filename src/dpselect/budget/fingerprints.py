@@ -5,13 +5,15 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from dpselect.randomness import STREAM_FORMAT
+
 __all__ = ["fingerprint_files"]
 
 CHUNK = 1 << 22
 
 
 def fingerprint_files(files: Iterable[Path], settings: Mapping[str, object]) -> str:
-    """Return a fingerprint of the contents of files and of settings: 32 hexadecimal digits.
+    """Return a fingerprint of the contents of files, of settings and of the stream format: 32 hexadecimal digits.
 
     Names and places of files do not count, their order does. Two inputs with one fingerprint are the same inputs
     but for a chance of about 2⁻¹²⁸. It is a hash of private data, and can confirm a guess of them: keep it to
@@ -23,7 +25,7 @@ def fingerprint_files(files: Iterable[Path], settings: Mapping[str, object]) -> 
         (32, False)
     """
     digest = hashlib.blake2b(digest_size=16, person=b"dpselect inputs")
-    digest.update(json.dumps(settings, sort_keys=True).encode())
+    digest.update(json.dumps({**settings, "stream format": STREAM_FORMAT}, sort_keys=True).encode())
     for path in files:
         content = hashlib.blake2b(digest_size=32)
         with path.open("rb") as file:

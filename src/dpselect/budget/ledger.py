@@ -17,6 +17,7 @@ import dpselect.parameters as check
 from dpselect.budget.databases import Database, DatabaseError, open_postgres, open_sqlite
 from dpselect.budget.keys import KeyStore
 from dpselect.guarantees import WITHIN_SENSITIVITIES, Guarantee, compose_counted, covers
+from dpselect.randomness import STREAM_FORMAT
 
 __all__ = [
     "BudgetError",
@@ -327,7 +328,7 @@ class Ledger:
             raise BudgetError(f"{release!r} is refused: {type(mechanism).__name__} has no guarantee")
         return Release(
             name=release,
-            fingerprint=_keyed(fingerprint, self.keys.secret()),
+            fingerprint=f"{_keyed(fingerprint, self.keys.secret())} {STREAM_FORMAT}",
             mechanism=repr(mechanism),
             guarantee=mechanism.guarantee,
             units_per_person=check.count("units_per_person", units_per_person),
@@ -387,6 +388,13 @@ def _find(statement: Statement, asked: Release) -> Release | None:
     for release in statement.releases:
         if release.name != asked.name:
             continue
+        _, _, stream_format = release.fingerprint.partition(" ")
+        if stream_format != str(STREAM_FORMAT):
+            raise ReleaseConflictError(
+                f"{asked.name!r} is refused: it was made on {release.made} in stream format {stream_format or 1}, "
+                f"and this dpselect computes in format {STREAM_FORMAT}, with other picks; compute it again with "
+                "the version of dpselect that made it, or pay for a new release under a new name"
+            )
         for name in ("fingerprint", "mechanism", "units_per_person"):
             if getattr(release, name) != getattr(asked, name):
                 raise ReleaseConflictError(

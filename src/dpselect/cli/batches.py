@@ -21,6 +21,7 @@ from dpselect.engines.jobs import Job
 from dpselect.engines.layout import BadUnitsError, Layout
 from dpselect.engines.outputs import copy_to_stdout
 from dpselect.engines.sources import Located, Source, prefetched
+from dpselect.randomness import STREAM_FORMAT
 
 __all__ = ["Run", "describe_files", "report"]
 
@@ -33,7 +34,7 @@ def describe_files(options: argparse.Namespace, sources: list[Path]) -> dict[str
     shown += ["on_bad_unit", "epsilon", "mechanism", "parameter", "batch_candidates"]
     files = [*sources, *([options.candidates] if options.candidates else [])]
     states = [[str(p.resolve()), *file_state(p)] for p in files]
-    settings = {name: getattr(options, name) for name in shown}
+    settings = {name: getattr(options, name) for name in shown} | {"stream_format": STREAM_FORMAT}
     key = getattr(options, "key_file", None)
     settings |= {"files": states, "key_file": str(key) if key else None}
     settings |= {name: getattr(options, name, None) for name in ("budget", "population", "release")}

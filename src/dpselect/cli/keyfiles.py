@@ -6,6 +6,7 @@ import secrets
 from pathlib import Path
 
 from dpselect.files import create_once
+from dpselect.randomness import STREAM_FORMAT
 
 __all__ = ["KeyFile", "KeyReuseError"]
 
@@ -39,7 +40,7 @@ class KeyFile:
 
     def bind(self) -> None:
         """Record what the key is used for, safely on the disk; of two processes at once one is refused."""
-        create_once(self._record, f"{self._use}\n".encode("ascii"))
+        create_once(self._record, f"{self._use} {STREAM_FORMAT}\n".encode("ascii"))
         self._check()
 
     def _read(self) -> bytes:
@@ -61,7 +62,17 @@ class KeyFile:
         return key
 
     def _check(self) -> None:
-        if self._record.exists() and self._record.read_text("ascii", errors="replace").strip() != self._use:
+        if not self._record.exists():
+            return
+        use, _, stream_format = self._record.read_text("ascii", errors="replace").strip().partition(" ")
+        if stream_format != str(STREAM_FORMAT):
+            raise KeyReuseError(
+                f"the key {self._path.name!r} is refused: {self._record.name!r} says that a release was computed "
+                f"with it in stream format {stream_format or 1}, and this dpselect computes in format "
+                f"{STREAM_FORMAT}, with other picks; compute that release with the version of dpselect that made "
+                "it, or name another file for a new key"
+            )
+        if use != self._use:
             raise KeyReuseError(
                 f"the key {self._path.name!r} is refused: {self._record.name!r} says that it was used with other "
                 "inputs or options, and the same noise must not be used twice; name another file for a new key"

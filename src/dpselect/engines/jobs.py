@@ -54,12 +54,8 @@ class Job:
         stored = self.directory / "job.json"
         if self._restart:
             self.discard()
-        if stored.exists() and json.loads(stored.read_text("utf-8")) != self.description:
-            os.close(self._lock)
-            raise JobConflictError(
-                f"an unfinished job for {self.output.name!r} had other inputs or options: "
-                "run it with the same ones, or give it up with --restart"
-            )
+        if stored.exists():
+            self._check_description(json.loads(stored.read_text("utf-8")))
         with write_atomically(stored, private=True) as file:
             file.write(json.dumps(self.description, indent=1).encode())
         self._parts = self._find_parts()
@@ -70,6 +66,26 @@ class Job:
     ) -> None:
         if self._lock is not None:
             os.close(self._lock)
+
+    def _check_description(self, begun: dict[str, Any]) -> None:
+        """Refuse to go on with a job that is another one."""
+        name = "stream_format"
+        if begun == self.description:
+            return
+        if begun.get(name) != self.description.get(name):
+            message = (
+                f"an unfinished job for {self.output.name!r} was begun by a version of dpselect that gives other "
+                "picks for the same key: finish it with that version, or give it up with --restart"
+            )
+        else:
+            message = (
+                f"an unfinished job for {self.output.name!r} had other inputs or options: run it with the same "
+                "ones, or give it up with --restart"
+            )
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+        raise JobConflictError(message)
 
     def key(self) -> bytes:
         """Return the job's own key: a fresh one, kept until the job is done so that it can be resumed."""

@@ -20,6 +20,7 @@ from dpselect.engines.single import column_names, contend_over, summarize_over
 from dpselect.engines.sources import Located
 from dpselect.mechanisms.partitioned import PartitionedSelection
 from dpselect.mechanisms.protocol import Mechanism
+from dpselect.randomness import STREAM_FORMAT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -176,7 +177,7 @@ def fingerprint(frame: "DataFrame", layout: Layout | None = None) -> str:
     halves = [f.conv(f.substring(row, start, 15), 16, 10).cast("decimal(20,0)") for start in (1, 16)]
     [total] = frame.agg(f.count("*"), *map(f.sum, halves)).collect()
     columns = layout or Layout()
-    content = f"{frame.schema.json()} {tuple(map(str, total))} {columns!r}"
+    content = f"{STREAM_FORMAT} {frame.schema.json()} {tuple(map(str, total))} {columns!r}"
     digest = hashlib.blake2b(content.encode(), digest_size=16, person=b"dpselect frame")
     if columns.candidates is not None:
         table = columns.candidates.combine_chunks().replace_schema_metadata(None)

@@ -14,6 +14,7 @@ from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.mechanisms.composition import Composition
 from dpselect.mechanisms.gem import gem_composition
+from dpselect.mechanisms.protocol import stream_of
 from dpselect.mechanisms.rows import pick_rows
 from dpselect.parallel import over_rows
 from dpselect.parameters import store
@@ -107,7 +108,7 @@ class CombinedGEM:
     def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row, drawn privately."""
         batch = read_batch(scores, sensitivities)
-        source = Randomness.given(randomness)
+        source = stream_of(self, randomness)
         source.units(batch.rows)  # refuses a wrong number of units before the work
         positive = self._positive(batch)
         answers = pick_rows(

@@ -48,6 +48,8 @@ class Composition:
     """One for each row: t of q − tΔ (global, pairwise), or the weight of −Δ/max Δ (individual)."""
     anchor_weights: FloatArray | None = None
     """One for each row: the weight of c/max|c| (individual)."""
+    fixed_work: bool = False
+    """Whether to pick by the same amount of work for all scores."""
 
     def _rule(self, batch: Batch) -> Normalisation:
         plain = not batch.has_public and not (self.kind == "global" and np.count_nonzero(self.tilts))
@@ -62,8 +64,8 @@ class Composition:
             lambda first, last, pmf: kernels.rows.noisy_max_pmf(first, last, batch.table, rule, noise, pmf),
         )
 
-    def select(self, batch: Batch, randomness: Randomness | None, *, fixed_work: bool = False) -> IndexArray:
-        """Return one pick for each row; with ``fixed_work``, by the same amount of work whatever the scores."""
+    def select(self, batch: Batch, randomness: Randomness | None) -> IndexArray:
+        """Return one pick for each row."""
         rule, noise = self._rule(batch), NOISES.index(self.noise)
         bounds = batch.table.bounds
 
@@ -71,19 +73,19 @@ class Composition:
             # NumPy's memory comes in large pages; the compiler's would cost more than the pick if a row is long.
             room = np.empty(bounds[-1] if batch.rows == 1 else kernels.rows.widest_row(first, last, bounds))
             kernels.rows.noisy_max_select(
-                first, last, batch.table, rule, noise, fixed_work, units, width, room, picks
+                first, last, batch.table, rule, noise, self.fixed_work, units, width, room, picks
             )
 
         return pick_rows(
             batch,
             randomness,
             fill,
-            lambda row, stream: self._resolve(batch, row, stream, fixed_work=fixed_work),
+            lambda row, stream: self._resolve(batch, row, stream),
         )
 
-    def _resolve(self, batch: Batch, row: int, stream: exact.ExactStream, *, fixed_work: bool) -> int:
+    def _resolve(self, batch: Batch, row: int, stream: exact.ExactStream) -> int:
         gaps = self._exact_gaps(batch, row)
-        if fixed_work and self.noise == "exponential":
+        if self.fixed_work and self.noise == "exponential":
             return exact.pick_passer_at_fixed_work(gaps, stream)
         visits = kernels.picks.visits_of(KINDS.index(self.kind), len(gaps))
         return exact.pick_noisy_max(self.noise, gaps, visits, stream)

@@ -11,6 +11,7 @@ from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import FloatArray, Normalisation
 from dpselect.mechanisms.composition import Composition, tilts
+from dpselect.mechanisms.protocol import stream_of
 from dpselect.parallel import over_rows
 from dpselect.parameters import Noise, store
 from dpselect.randomness import Randomness
@@ -94,7 +95,7 @@ class GEM:
     ) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row, drawn privately."""
         batch = read_batch(scores, sensitivities, offsets=offsets, finite=False)
-        return batch.restore_rows(self._composition(batch).select(batch, randomness))
+        return batch.restore_rows(self._composition(batch).select(batch, stream_of(self, randomness)))
 
     def _composition(self, batch: Batch) -> Composition:
         return gem_composition(batch, self.epsilon, self.beta, self.tilt, self.noise)

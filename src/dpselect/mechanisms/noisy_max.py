@@ -7,6 +7,7 @@ import dpselect.parameters as check
 from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.guarantees import SAME_DIRECTION, WITHIN_SENSITIVITIES, Guarantee
 from dpselect.mechanisms.composition import Composition, tilts
+from dpselect.mechanisms.protocol import stream_of
 from dpselect.parameters import Noise, store
 from dpselect.randomness import Randomness
 
@@ -45,6 +46,9 @@ class NoisyMax:
         monotone: Whether neighbours move all scores the same way, which halves the noise.
         tilt: The weight of the sensitivities; any real number.
         beta: The failure probability in the tilt's scale; without effect if ``tilt`` is 0.
+        fixed_work: Whether ``select`` does the same work for all scores, so that its running time reveals less
+            about them: every candidate draws its random numbers, and nothing ends early. The law is the same. It
+            is slower (docs/benchmarks.md) and does not hide everything (SECURITY.md). Not for Gumbel noise.
 
     Example:
         >>> import dpselect as dps
@@ -66,6 +70,7 @@ class NoisyMax:
     monotone: bool = False
     tilt: float = 0.0
     beta: float = 0.05
+    fixed_work: bool = False
 
     def __post_init__(self) -> None:
         store(
@@ -75,7 +80,10 @@ class NoisyMax:
             monotone=check.flag("monotone", self.monotone),
             tilt=check.real("tilt", self.tilt),
             beta=check.inside_unit_interval("beta", self.beta),
+            fixed_work=check.flag("fixed_work", self.fixed_work),
         )
+        if self.fixed_work and self.noise == "gumbel":
+            raise ValueError("fixed_work must be False for noise='gumbel', which is drawn by rejection")
 
     @property
     def guarantee(self) -> Guarantee:
@@ -101,20 +109,10 @@ class NoisyMax:
         *,
         offsets: Numbers | None = None,
         randomness: Randomness | None = None,
-        fixed_work: bool = False,
     ) -> Any:  # noqa: ANN401
-        """Return the index of one candidate for each row, drawn privately.
-
-        ``fixed_work=True`` does the same work whatever the scores, so that the time a pick takes tells less about
-        them: every candidate draws its random numbers, and nothing ends early. It is slower (docs/benchmarks.md),
-        something remains (SECURITY.md), and it is not for Gumbel noise. A key and a unit give another pick than
-        without it, so one release must be computed with one of the two settings throughout.
-        """
-        if check.flag("fixed_work", fixed_work) and self.noise == "gumbel":
-            raise ValueError("fixed_work must be False for noise='gumbel', which is drawn by rejection")
+        """Return the index of one candidate for each row, drawn privately."""
         batch = read_batch(scores, sensitivities, offsets=offsets, finite=False)
-        picks = self._composition(batch).select(batch, randomness, fixed_work=fixed_work)
-        return batch.restore_rows(picks)
+        return batch.restore_rows(self._composition(batch).select(batch, stream_of(self, randomness)))
 
     def _composition(self, batch: Batch) -> Composition:
         return Composition(
@@ -122,4 +120,5 @@ class NoisyMax:
             noise=self.noise,
             budget=self.epsilon if self.monotone else self.epsilon / 2,
             tilts=tilts(batch, self.tilt * 2 / self.epsilon, self.beta),
+            fixed_work=self.fixed_work,
         )

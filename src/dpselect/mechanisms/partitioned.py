@@ -14,7 +14,7 @@ from dpselect.kernels.arrays import Column, FloatArray, Table, Units, WordArray
 from dpselect.mechanisms.composition import KINDS, Composition
 from dpselect.mechanisms.gem import GEM, ModifiedGEM
 from dpselect.mechanisms.noisy_max import NoisyMax
-from dpselect.mechanisms.protocol import Mechanism
+from dpselect.mechanisms.protocol import Mechanism, law_of
 from dpselect.mechanisms.rows import FILTER_WIDTH
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
@@ -135,7 +135,7 @@ class PartitionedSelection:
             return []
         if not hasattr(candidates, "__len__") or len(candidates) != values.size:
             raise ValueError(f"candidates must name each of the {values.size} scores")
-        units = Randomness.keyed(self.key, candidates).units(values.size)
+        units = self._stream(candidates).units(values.size)
         standard = self._standard(summary)
         verdicts, priorities = np.empty(values.size, np.int8), np.empty(values.size, np.uint64)
         size = standard.vertex_scores.size
@@ -171,12 +171,16 @@ class PartitionedSelection:
             raise ValueError(
                 "contenders must be distinct: two parts hold a candidate of the same name, or one came twice"
             )
-        key = Randomness.keyed(self.key, [0]).units(1).key
+        key = self._stream([0]).units(1).key
         units = Units(key, np.array([contender.address for contender in tied], dtype=np.uint32))
         streams = [exact.ExactStream(units, i) for i in range(len(tied))]
         for stream in streams:
             stream.word()  # its coin
         return tied[exact.largest_priority([(i, stream.uniform()) for i, stream in enumerate(streams)])].candidate
+
+    def _stream(self, candidates: Sequence[Any] | NDArray[Any]) -> Randomness:
+        law = law_of(_family(self.mechanism))
+        return Randomness.keyed(self.key, candidates).serving(f"PartitionedSelection({law})")
 
     @property
     def _width(self) -> float:
@@ -247,13 +251,16 @@ def _summary(values: FloatArray, widths: FloatArray, count: int) -> Summary:
 
 def _composition(mechanism: Mechanism, count: int) -> Composition:
     """Return what the mechanism computes for a row of so many candidates: offsets, normalisation, noise."""
-    family: Any = mechanism
-    if isinstance(mechanism, ModifiedGEM):
-        family = GEM(epsilon=mechanism.epsilon, beta=mechanism.beta, tilt=-1)
     nothing = Column(np.empty(0), np.zeros(1, dtype=np.int64))
     row = Batch(Table(nothing, nothing, nothing, np.array([0, count])), (), arrow=False, has_public=False)
-    composition: Composition = family._composition(row)  # noqa: SLF001 - of the same package
+    composition: Composition = _family(mechanism)._composition(row)  # noqa: SLF001 - of the same package
     return composition
+
+
+def _family(mechanism: Mechanism) -> Any:  # noqa: ANN401 - a mechanism with a composition
+    if isinstance(mechanism, ModifiedGEM):
+        return GEM(epsilon=mechanism.epsilon, beta=mechanism.beta, tilt=-1)
+    return mechanism
 
 
 def _address(nonces: WordArray, row: int) -> tuple[int, int, int]:

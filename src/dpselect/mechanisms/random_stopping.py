@@ -10,6 +10,7 @@ from dpselect.candidates import Numbers, read_batch
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import MOST_DRAWS
 from dpselect.mechanisms.largest_noisy import LargestNoisy
+from dpselect.mechanisms.protocol import stream_of
 from dpselect.parameters import store
 from dpselect.randomness import Randomness
 
@@ -94,7 +95,7 @@ class RandomStopping:
         if self._mean_draws > MOST_DRAWS:
             raise ValueError(TOO_MANY)
         try:
-            return batch.restore_rows(self._law.select(batch, randomness))
+            return batch.restore_rows(self._law.select(batch, stream_of(self, randomness)))
         except OverflowError:  # by chance, whatever the scores: a mean just below
             raise ValueError(TOO_MANY) from None
 

@@ -9,6 +9,7 @@ import dpselect.parameters as check
 from dpselect import exact, kernels
 from dpselect.candidates import Numbers, read_batch
 from dpselect.guarantees import ANY_SCORES, Guarantee
+from dpselect.mechanisms.protocol import stream_of
 from dpselect.mechanisms.rows import pick_rows, weigh_rows
 from dpselect.parameters import store
 from dpselect.randomness import Randomness
@@ -77,7 +78,7 @@ class RandomizedResponse:
         return batch.restore_rows(
             pick_rows(
                 batch,
-                randomness,
+                stream_of(self, randomness),
                 lambda first, last, units, width, picks: kernels.rows.randomized_response_select(
                     first, last, batch.table, self.epsilon, units, width, picks
                 ),
@@ -128,7 +129,7 @@ class Uniform:
         return batch.restore_rows(
             pick_rows(
                 batch,
-                randomness,
+                stream_of(self, randomness),
                 lambda first, last, units, _, picks: kernels.rows.uniform_select(
                     first, last, batch.table, units, picks
                 ),

@@ -7,6 +7,7 @@ import dpselect.parameters as check
 from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.guarantees import Guarantee
 from dpselect.mechanisms.composition import Composition, tilts
+from dpselect.mechanisms.protocol import stream_of
 from dpselect.parameters import Noise, store
 from dpselect.randomness import Randomness
 
@@ -96,7 +97,7 @@ class StandardizedNoisyMax:
     ) -> Any:  # noqa: ANN401
         """Return the index of one candidate for each row, drawn privately."""
         batch = self._read(scores, sensitivities, anchors, finite=False)
-        return batch.restore_rows(self._composition(batch).select(batch, randomness))
+        return batch.restore_rows(self._composition(batch).select(batch, stream_of(self, randomness)))
 
     def _read(
         self, scores: Numbers, sensitivities: Numbers, anchors: Numbers | None, *, finite: bool = True
