@@ -61,7 +61,7 @@ def law_of(mechanism: Any) -> str:  # noqa: ANN401 - a frozen dataclass
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - a parameter
-    if dataclasses.is_dataclass(value):
+    if hasattr(value, "__dataclass_fields__"):
         return law_of(value)
     return repr(value + 0.0 if isinstance(value, float) else value)  # + 0.0: −0.0 and 0.0 are one tilt
 
