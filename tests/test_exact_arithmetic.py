@@ -19,7 +19,7 @@ from dpselect import exact, kernels
 from dpselect.exact.reals import UniformReal, exp_bounds, is_below_exp, log_bounds
 from dpselect.kernels import draws, lineups
 from dpselect.kernels.gaps import FAR
-from dpselect.mechanisms.rows import FILTER_WIDTH
+from dpselect.laws.base import FILTER_WIDTH
 
 GAP_ERROR = Fraction(1, 2**42)
 """What a trusted gap below FAR may be off by."""

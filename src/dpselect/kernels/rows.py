@@ -5,7 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpselect.kernels.arrays import LARGEST, Column, FloatArray, IndexArray, Normalisation, Table, Units
+from dpselect.kernels.arrays import (
+    INVALID,
+    LARGEST,
+    UNRESOLVED,
+    Column,
+    FloatArray,
+    IndexArray,
+    Normalisation,
+    Table,
+    Units,
+)
 from dpselect.kernels.chacha import Tape, load_pair, new_stream, next_word, seek, seek_in_pair
 from dpselect.kernels.compilation import borrowing, compiled, inlined
 from dpselect.kernels.draws import FAIL, PASS, UNSURE, draw_below, judge_word, split
@@ -24,8 +34,6 @@ from dpselect.kernels.lineups import KNOWN, LAZY, Lineup, fill_heights
 from dpselect.kernels.passers import fill_exponential_pmf, fill_gumbel_pmf
 from dpselect.kernels.picks import (
     EXPENSIVE,
-    INVALID,
-    UNRESOLVED,
     Source,
     pick_noisy_max,
     pick_passer,
