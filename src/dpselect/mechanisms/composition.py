@@ -9,6 +9,7 @@ subtracting a public anchor, *pairwise* compares candidates two by two (GEM). No
 that move by at most ε/2 (by ε if all move in the same direction) makes the pick ε-DP.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -56,11 +57,22 @@ class Composition:
 
     def pmf(self, batch: Batch) -> FloatArray:
         """Return flat exact probabilities."""
-        rule, noise = self._rule(batch), NOISES.index(self.noise)
-        return weigh_rows(
-            batch,
-            lambda first, last, pmf: kernels.rows.noisy_max_pmf(first, last, batch.table, rule, noise, pmf),
-        )
+        noise = NOISES.index(self.noise)
+
+        def fill(first: int, last: int, pmf: FloatArray) -> None:
+            self.fill_gaps(batch, first, last, pmf)
+            kernels.rows.noisy_max_laws(first, last, batch.table.bounds, noise, pmf)
+
+        return weigh_rows(batch, fill)
+
+    def fill_gaps(self, batch: Batch, first: int, last: int, gaps: FloatArray) -> None:
+        """Fill the gaps of a block of rows: in floats or, where these cannot be trusted, in fractions."""
+        bounds = batch.table.bounds
+        trusted = np.empty(last - first, dtype=np.bool_)
+        kernels.rows.noisy_max_gaps(first, last, batch.table, self._rule(batch), gaps, trusted)
+        for row in (first + np.flatnonzero(~trusted)).tolist():
+            exact_gaps = self._exact_gaps(batch, row)
+            gaps[bounds[row] : bounds[row + 1]] = [math.inf if gap is None else float(gap) for gap in exact_gaps]
 
     def select(self, batch: Batch, randomness: Randomness | None, *, fixed_work: bool = False) -> IndexArray:
         """Return one pick for each row; with ``fixed_work``, by the same amount of work whatever the scores."""
