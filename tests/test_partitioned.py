@@ -64,7 +64,9 @@ def twin(mechanism, names, scores, sensitivities, key=KEY):
 
 
 numbers = st.integers(-40, 40).map(lambda n: n / 8) | st.sampled_from([1e15, -1e15, 1e-9, 0.1, 1 / 3])
+numbers |= st.integers(-1074, 300).map(lambda e: 2.0**e)
 widths = st.integers(0, 24).map(lambda n: n / 8) | st.sampled_from([0.0, 1e-9, 1e9, 0.1, 1 / 3])
+widths |= st.integers(-300, 300).map(lambda e: 2.0**e)
 
 
 @every_mechanism

@@ -9,6 +9,7 @@ subtracting a public anchor, *pairwise* compares candidates two by two (GEM). No
 that move by at most ε/2 (by ε if all move in the same direction) makes the pick ε-DP.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -62,8 +63,17 @@ class Composition(RowLaw):
 
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
-        noise = NOISES.index(self.noise)
-        kernels.rows.noisy_max_pmf(first, last, batch.table, self.rule(batch), noise, pmf)
+        self.fill_gaps(batch, first, last, pmf)
+        kernels.rows.noisy_max_laws(first, last, batch.table.bounds, NOISES.index(self.noise), pmf)
+
+    def fill_gaps(self, batch: Batch, first: int, last: int, gaps: FloatArray) -> None:
+        """Write the gaps of a block of rows: in floats or, where these cannot be trusted, in fractions."""
+        bounds = batch.table.bounds
+        trusted = np.empty(last - first, dtype=np.bool_)
+        kernels.rows.noisy_max_gaps(first, last, batch.table, self.rule(batch), gaps, trusted)
+        for row in (first + np.flatnonzero(~trusted)).tolist():
+            exact_gaps = self.exact_gaps(batch, row)
+            gaps[bounds[row] : bounds[row + 1]] = [math.inf if gap is None else float(gap) for gap in exact_gaps]
 
     def fill_picks(
         self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray

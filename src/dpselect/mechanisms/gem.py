@@ -6,10 +6,9 @@ from typing import Any, final
 import numpy as np
 
 import dpselect.parameters as check
-from dpselect import kernels
 from dpselect.candidates import Numbers, read_batch
 from dpselect.guarantees import Guarantee
-from dpselect.kernels.arrays import FloatArray, IndexArray, Normalisation
+from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.laws.composition import Composition, tilts
 from dpselect.mechanisms.base import Mechanism, tilt_label
 from dpselect.parallel import over_rows
@@ -151,12 +150,12 @@ def gem_scores(scores: Numbers, sensitivities: Numbers, t: float) -> Any:  # noq
     """
     batch = read_batch(scores, sensitivities)
     tilts = np.full(batch.rows, check.real("t", t))
-    rule = Normalisation(kernels.gaps.PAIRWISE, not batch.has_public, 1.0, tilts, tilts)
+    composition = Composition(kind="pairwise", noise="exponential", budget=1.0, tilts=tilts)
     gaps = np.empty(int(batch.table.bounds[-1]))
     if batch.rows:
         over_rows(
             batch.table.bounds,
-            lambda first, last: kernels.rows.noisy_max_gaps(first, last, batch.table, rule, gaps),
+            lambda first, last: composition.fill_gaps(batch, first, last, gaps),
             seconds=1e-7,
         )
     return batch.restore_candidates(0.0 - gaps)
