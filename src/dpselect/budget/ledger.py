@@ -291,7 +291,7 @@ class Ledger:
         return dataclasses.replace(paid, key=self.keys.get(paid.key_id))
 
     def _pay(self, statement: Statement, asked: Release, key_id: str | None) -> Release:
-        """Record a release. A fresh key is made only here, so that of many who ask only the one who pays makes one."""
+        """Record a release. Fresh keys are made only here, so that of many who ask the one who pays makes one."""
         stored = self.keys.new() if key_id is None else key_id  # on the disk before the transaction ends
         paid = dataclasses.replace(asked, key_id=stored, charged=True)
         try:
