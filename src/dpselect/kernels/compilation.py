@@ -75,7 +75,7 @@ def compiled_without_refcounts(function: Callable[Parameters, Result]) -> Callab
 
 
 def inlined(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Compile a kernel as part of its callers: these need no reference counts even if it returns slices of arrays."""
+    """Compile a kernel as part of its callers; it may return slices of arrays to callers without reference counts."""
     return _compiled(function, inline="always")
 
 
