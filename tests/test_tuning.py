@@ -213,18 +213,19 @@ def test_the_guarantee_of_the_whole_does_not_depend_on_the_choice():
         assert other.guarantee == tuned.guarantee
     assert tuned.guarantee.epsilon == 1.25
     assert tuned.tuning.epsilon == 0.25
-    assert tuned.guarantee.rho == pytest.approx((0.25**2 + 1) / 2)
+    assert tuned.guarantee.rho == pytest.approx(0.25 * np.tanh(0.125) + np.tanh(0.5))
     assert "in any way" in tuned.tuning.neighbours
     assert "Δ_a" in tuned.guarantee.neighbours
 
 
 def test_every_number_of_the_whole_is_the_largest_of_the_pool():
     gumbel, exponential = dps.NoisyMax(epsilon=1.0, noise="gumbel"), dps.NoisyMax(epsilon=1.0)
-    steep = dps.NoisyMax(epsilon=0.75)  # the larger ρ at the smaller ε: 0.28 against 0.125
-    for pool, rho in (([gumbel, exponential], 0.5), ([exponential, gumbel], 0.5), ([gumbel, steep], 0.75**2 / 2)):
+    steep = dps.NoisyMax(epsilon=0.75)  # the larger ρ at the smaller ε: 0.27 against 0.125
+    large, small = np.tanh(0.5), 0.75 * np.tanh(0.375)
+    for pool, rho in (([gumbel, exponential], large), ([exponential, gumbel], large), ([gumbel, steep], small)):
         whole = tune(SCORES[:1], WIDTHS, 1.0, 0.25, cap=1.0, pool=pool, progress=False).guarantee
         assert whole.epsilon == 1.25
-        assert whole.rho == pytest.approx(0.25**2 / 2 + rho)
+        assert whole.rho == pytest.approx(0.25 * np.tanh(0.125) + rho)
 
 
 @pytest.mark.parametrize("member", [*POOL, *default_pool(EPSILON, anchors=True)], ids=repr)
