@@ -227,7 +227,9 @@ def test_the_number_of_users_is_published_and_the_guarantees_say_so(cap):
     assert (here.users, there.users) == (80, 79)  # which tells fleets of different sizes apart for certain,
     assert "80 users" in str(here)
     for guarantee in (here.tuning, here.guarantee):  # so that no guarantee may be for them
-        assert guarantee.neighbours.startswith("fleets of the same public number of users that differ in one user's")
+        assert guarantee.neighbours.startswith(
+            "fleets of the same public number of users that differ in one user's"
+        )
 
 
 def test_every_number_of_the_whole_is_the_largest_of_the_pool():

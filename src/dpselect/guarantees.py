@@ -204,7 +204,7 @@ class Guarantee:
 
 
 def _concentrated(epsilon: float) -> Fraction:
-    """Return the smallest ρ that every ε-DP mechanism keeps, ε·tanh(ε/2), rounded up (docs/theory/accounting.md)."""
+    """Return ε·tanh(ε/2), rounded up: the smallest ρ that every ε-DP mechanism keeps."""
     tanh = math.tanh(epsilon / 2)
     for _ in range(TANH_ERROR):
         tanh = math.nextafter(tanh, math.inf)

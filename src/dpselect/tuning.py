@@ -51,10 +51,9 @@ Small caps let small differences stand out from the noise, but cut off users wit
 times the mean is let through, and a cap that is far too large is a quarter of the users away from being right.
 """
 
-ONE_USER_CHANGED = "fleets of the same public number of users that differ in one user's scores, in any way"
-ONE_USER_MOVED = (
-    "fleets of the same public number of users that differ in one user's scores, by at most Δ_a for every candidate a"
-)
+SAME_USERS = "fleets of the same public number of users that differ in one user's scores"
+ONE_USER_CHANGED = f"{SAME_USERS}, in any way"
+ONE_USER_MOVED = f"{SAME_USERS}, by at most Δ_a for every candidate a"
 
 BLOCK = 2**20
 """Candidates that are looked at together; bounds the memory."""
