@@ -309,6 +309,14 @@ def noisy_max(
     return NOISES[noise](global_levels(scores, sensitivities, budget, t, offsets))
 
 
+def anchored(scores, sensitivities, *, mechanism, weight, anchors):
+    family = gem if "noise" in mechanism and "monotone" not in mechanism else noisy_max
+    size, top = len(scores), max(abs(float(c)) for c in anchors)
+    reach = weight * math.log(size / mechanism["beta"]) * (2 / mechanism["epsilon"]) * float(max(sensitivities))
+    offsets = np.array([reach * (float(c) / top if top else 0.0) for c in anchors])
+    return family(scores, sensitivities, **mechanism, offsets=offsets)
+
+
 def gem(scores, sensitivities, *, epsilon, beta=0.05, tilt=1.0, noise="exponential", offsets=0.0):
     t = tilt_slope(tilt, len(scores), beta, epsilon)
     return NOISES[noise](gem_levels(scores, sensitivities, epsilon, t, offsets))

@@ -12,7 +12,7 @@ from dpselect.kernels import chacha, draws, largest_draws, picks, rows
 from dpselect.kernels.arrays import Units
 from dpselect.kernels.lineups import KNOWN, Lineup
 from dpselect.kernels.quadrature import EXPONENTIAL, LAPLACE
-from dpselect.mechanisms.rows import FILTER_WIDTH
+from dpselect.laws.base import FILTER_WIDTH
 from dpselect.parameters import NOISES
 
 X = 1.25

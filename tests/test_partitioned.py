@@ -17,9 +17,9 @@ from scipy.stats import chisquare
 import dpselect as dps
 from dpselect import exact
 from dpselect.cli import main
+from dpselect.laws.base import FILTER_WIDTH
+from dpselect.mechanisms.base import law_name
 from dpselect.mechanisms.partitioned import PartitionedSelection
-from dpselect.mechanisms.protocol import law_of
-from dpselect.mechanisms.rows import FILTER_WIDTH
 
 KEY = bytes(range(32))
 MECHANISMS = {
@@ -51,7 +51,7 @@ def twin(mechanism, names, scores, sensitivities, key=KEY):
     t = float(tilt * 2 / mechanism.epsilon * np.log(np.array([len(names)]) / mechanism.beta)[0])
     gaps_of = exact.global_gaps if isinstance(mechanism, dps.NoisyMax) else exact.pairwise_gaps
     gaps = gaps_of(scores, np.zeros(len(names)), sensitivities, t, budget)
-    law = law_of(dps.GEM(epsilon=1.5, tilt=-1.0) if isinstance(mechanism, dps.ModifiedGEM) else mechanism)
+    law = law_name(mechanism)
     stream = dps.Randomness.keyed(key, names).serving(f"PartitionedSelection({law})")
     units = stream.units(len(names))
     contenders = []
@@ -64,7 +64,9 @@ def twin(mechanism, names, scores, sensitivities, key=KEY):
 
 
 numbers = st.integers(-40, 40).map(lambda n: n / 8) | st.sampled_from([1e15, -1e15, 1e-9, 0.1, 1 / 3])
+numbers |= st.integers(-1074, 300).map(lambda e: 2.0**e)
 widths = st.integers(0, 24).map(lambda n: n / 8) | st.sampled_from([0.0, 1e-9, 1e9, 0.1, 1 / 3])
+widths |= st.integers(-300, 300).map(lambda e: 2.0**e)
 
 
 @every_mechanism

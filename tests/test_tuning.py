@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import dpselect as dps
-from dpselect import tuning
-from dpselect.pools import Anchored, default_pool
+from dpselect import Anchored, default_pool, tuning
 from dpselect.tuning import UNIT, choice_pmf, fleet_errors, tune
 
 EPSILON = 1.0

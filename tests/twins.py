@@ -8,7 +8,7 @@ from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
 TWINS = {
     dps.NoisyMax: reference.noisy_max,
     dps.GEM: reference.gem,
-    dps.ModifiedGEM: reference.modified_gem,
+    dps.Anchored: reference.anchored,
     dps.StandardizedNoisyMax: reference.standardized,
     dps.RandomStopping: reference.random_stopping,
     dps.CombinedGEM: reference.combined_gem,

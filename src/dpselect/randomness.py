@@ -129,7 +129,7 @@ class Randomness:
         key = hashlib.blake2b(purpose, key=self._key, digest_size=KEY_BYTES, person=b"dpselect law").digest()
         return replace(self, _key=key)
 
-    def lane(self, name: str) -> "Randomness":
+    def substream(self, name: str) -> "Randomness":
         """Return randomness for another part of the same call, independent of this one."""
         person = hashlib.blake2b(name.encode(), digest_size=16).digest()
         key = hashlib.blake2b(key=self._key, digest_size=KEY_BYTES, person=person).digest()

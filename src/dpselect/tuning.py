@@ -26,7 +26,7 @@ from dpselect.evaluation import expected_error
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray
 from dpselect.mechanisms import Mechanism, NoisyMax
-from dpselect.pools import describe, public_numbers, read_members, read_pool
+from dpselect.pools import public_numbers, read_members, read_pool
 from dpselect.progress import tracked
 from dpselect.randomness import Randomness
 
@@ -78,7 +78,7 @@ class Tuned:
 
     def __str__(self) -> str:
         return (
-            f"{describe(self.mechanism)} at ε = {self.mechanism.guarantee.epsilon:g}, chosen for {self.users} "
+            f"{self.mechanism.label} at ε = {self.mechanism.guarantee.epsilon:g}, chosen for {self.users} "
             f"users at ε = {self.tuning.epsilon:g}; with one pick each, ε = {self.guarantee.epsilon:g}"
         )
 
@@ -321,8 +321,8 @@ def _choose(tally: Tally, tuning_epsilon: float, source: Randomness) -> tuple[in
     size = 0
     if cap_budget is not None:
         fitness = _fitness(tally)
-        size = int(NoisyMax(epsilon=cap_budget).select(fitness, UNIT, randomness=source.lane("cap")))
-    member = NoisyMax(epsilon=budget).select(-tally.sums[size], UNIT, randomness=source.lane("mechanism"))
+        size = int(NoisyMax(epsilon=cap_budget).select(fitness, UNIT, randomness=source.substream("cap")))
+    member = NoisyMax(epsilon=budget).select(-tally.sums[size], UNIT, randomness=source.substream("mechanism"))
     return size, int(member)
 
 

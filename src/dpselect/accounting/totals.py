@@ -71,7 +71,7 @@ def total_guarantee(guarantees: Iterable[Guarantee], *, delta: float, fixed_befo
         As :func:`~dpselect.accounting.to_pld`; M. Bun, T. Steinke, Concentrated differential privacy, 2016;
         V. Feldman, T. Zrnic, Individual privacy accounting via a Rényi filter, 2021 (guarantees chosen on the way).
     """
-    parts = check.several("guarantees", guarantees)
+    parts = check.as_tuple("guarantees", guarantees)
     check_guarantees(parts)
     for guarantee in set(parts):
         check_exportable(guarantee)
@@ -126,7 +126,7 @@ def epsilon_per_pick(total_epsilon: float, *, delta: float, picks: int, noise: N
 
 
 def _read_delta(delta: float) -> float:
-    share = check.share("delta", delta)
+    share = check.unit_interval("delta", delta)
     if share == 1:
         raise ValueError("delta must be below 1: at 1 nothing is promised")
     return share

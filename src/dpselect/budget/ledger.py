@@ -215,7 +215,7 @@ class Ledger:
         if not isinstance(name, str) or not name:
             raise ValueError("name must be a text that is not empty")
         cap = check.positive("epsilon", epsilon)
-        share = check.share("delta", delta)
+        share = check.unit_interval("delta", delta)
         if share == 1:
             raise ValueError("delta must be below 1: at 1 nothing is promised")
         if not isinstance(neighbours, str) or not neighbours:

@@ -8,7 +8,7 @@ from dpselect import unsafe
 from dpselect.auditing import audit
 from dpselect.cli.batches import report
 from dpselect.cli.tables import UsageError, make_mechanism, read_list
-from dpselect.mechanisms.protocol import Mechanism
+from dpselect.mechanisms.base import Mechanism
 
 __all__ = ["run"]
 

@@ -19,8 +19,8 @@ from dpselect.engines.jobs import Job
 from dpselect.engines.outputs import copy_to_stdout
 from dpselect.engines.single import check_types, column_names, select_one
 from dpselect.engines.sources import ArrowSource, Located, ParquetSource, prefetched, table_files, table_format
+from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.partitioned import PartitionedSelection
-from dpselect.mechanisms.protocol import Mechanism
 
 __all__ = ["run"]
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from dpselect.engines.distinct import DistinctUnits
 from dpselect.engines.layout import BadUnitsError, Layout
 from dpselect.kernels.arrays import WordArray
-from dpselect.mechanisms.protocol import Mechanism
+from dpselect.mechanisms.base import Mechanism
 from dpselect.randomness import Randomness, RepeatedUnitsError
 
 __all__ = ["BadUnitsError", "Layout", "Selector", "Weigher"]

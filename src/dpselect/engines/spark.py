@@ -18,8 +18,8 @@ from dpselect.engines.arrow import PROBLEM, Selector
 from dpselect.engines.layout import Layout, check_column
 from dpselect.engines.single import column_names, contend_over, summarize_over
 from dpselect.engines.sources import Located
+from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.partitioned import PartitionedSelection
-from dpselect.mechanisms.protocol import Mechanism
 from dpselect.randomness import STREAM_FORMAT
 
 if TYPE_CHECKING:

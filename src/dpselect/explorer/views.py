@@ -261,7 +261,7 @@ def _correlations(scores: FloatArray, sensitivities: FloatArray) -> dict[str, fl
 def _advice(scores: tuple[float, ...], sensitivities: tuple[float, ...], epsilon: float) -> dict[str, Any]:
     """Return the best mechanisms for these scores, with the library's reasons and warnings."""
     advice = dps.advice.advise(np.array(sensitivities), epsilon, prior=dps.advice.Public(np.array([scores])))
-    ranking = [{"text": dps.pools.describe(row.mechanism), "error": row.error} for row in advice.rows[:3]]
+    ranking = [{"text": row.mechanism.label, "error": row.error} for row in advice.rows[:3]]
     return {"ranking": ranking, "words": advice.reasons, "warnings": advice.warnings}
 
 

@@ -26,6 +26,13 @@ MOST_DRAWS = 2**33
 """A random stream has bits for so many draws of random stopping."""
 
 
+UNRESOLVED = -1
+"""In place of a pick: floats could not decide; pick the row again in exact arithmetic."""
+
+INVALID = -4
+"""In place of a pick: a score is not finite, or too large; refuse the batch."""
+
+
 class Column(NamedTuple):
     """One number for each candidate of each row."""
 

@@ -56,7 +56,11 @@ def fill_global_gaps(
     budget: float,
     gaps: FloatArray,
 ) -> bool:
-    """Fill gaps of the tilted scores over the largest sensitivity; if that is zero, only leaders remain."""
+    """Fill gaps of the tilted scores over the largest sensitivity; if that is zero, only leaders remain.
+
+    With a tilt each change of leader may be wrong by a rounding error, and these errors could add up. So gaps are
+    trusted only if the last leader is computed to be behind nobody.
+    """
     leader = 0
     widest = sensitivities[0]
     for a in range(1, scores.size):
@@ -66,6 +70,7 @@ def fill_global_gaps(
     trusted = True
     for a in range(scores.size):
         distance = lead(scores, offsets, sensitivities, t, leader, a)[0]
+        trusted &= distance >= 0.0
         if widest > 0.0:
             gaps[a] = max(0.0, distance / widest * budget)
             size = lead_size(scores, offsets, sensitivities, t, leader, a) / widest * budget

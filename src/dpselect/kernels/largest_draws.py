@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpselect.kernels.arrays import MOST_DRAWS, FloatArray
+from dpselect.kernels.arrays import MOST_DRAWS, UNRESOLVED, FloatArray
 from dpselect.kernels.chacha import COUNTS, OCTAVES, Tape, candidate_word, next_word, paired_word
 from dpselect.kernels.compilation import borrowing, compiled, inlined
 from dpselect.kernels.draws import (
@@ -28,7 +28,6 @@ from dpselect.kernels.draws import (
     exponential_bounds,
 )
 from dpselect.kernels.instructions import ones_of
-from dpselect.kernels.picks import UNRESOLVED
 from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, NO_ETA
 
 COARSE, FINE = False, True

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpselect.kernels.arrays import IndexArray
+from dpselect.kernels.arrays import UNRESOLVED, IndexArray
 from dpselect.kernels.chacha import (
     BYTES,
     GROUP_BYTES,
@@ -37,10 +37,7 @@ from dpselect.kernels.instructions import BLOCK, lowest_bit, reaching, zero_byte
 from dpselect.kernels.lineups import Lineup, block_of, exact_gap, gap_bound
 from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL
 
-UNRESOLVED = -1
 NOBODY = -2
-INVALID = -4
-"""A score is not finite, or too large."""
 
 EXPENSIVE = -3
 """All gaps must be computed: too many are asked for one by one, or floats cannot tell.

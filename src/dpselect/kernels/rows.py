@@ -4,8 +4,19 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpselect.kernels.arrays import LARGEST, Column, FloatArray, IndexArray, Normalisation, Table, Units
+from dpselect.kernels.arrays import (
+    INVALID,
+    LARGEST,
+    UNRESOLVED,
+    Column,
+    FloatArray,
+    IndexArray,
+    Normalisation,
+    Table,
+    Units,
+)
 from dpselect.kernels.chacha import Tape, load_pair, new_stream, next_word, seek, seek_in_pair
 from dpselect.kernels.compilation import borrowing, compiled, inlined
 from dpselect.kernels.draws import FAIL, PASS, UNSURE, draw_below, judge_word, split
@@ -24,8 +35,6 @@ from dpselect.kernels.lineups import KNOWN, LAZY, Lineup, fill_heights
 from dpselect.kernels.passers import fill_exponential_pmf, fill_gumbel_pmf
 from dpselect.kernels.picks import (
     EXPENSIVE,
-    INVALID,
-    UNRESOLVED,
     Source,
     pick_noisy_max,
     pick_passer,
@@ -96,21 +105,22 @@ def fill_gaps(
 
 
 @compiled
-def noisy_max_gaps(first: int, last: int, table: Table, rule: Normalisation, gaps: FloatArray) -> None:
-    """Fill the gaps of every row."""
+def noisy_max_gaps(
+    first: int, last: int, table: Table, rule: Normalisation, gaps: FloatArray, trusted: NDArray[np.bool_]
+) -> None:
+    """Fill the gaps of every row, and whether to trust them, counted from the first row of the block."""
     hull = np.empty(widest_row(first, last, table.bounds), np.int64)
     order = no_order()
     for row in range(first, last):
         target = gaps[table.bounds[row] : table.bounds[row + 1]]
-        _, order = fill_gaps(table, rule, row, order, hull, target)
+        trusted[row - first], order = fill_gaps(table, rule, row, order, hull, target)
 
 
 @compiled
-def noisy_max_pmf(first: int, last: int, table: Table, rule: Normalisation, noise: int, pmf: FloatArray) -> None:
-    """Fill the exact probabilities of every row of a noisy max over normalised scores."""
-    noisy_max_gaps(first, last, table, rule, pmf)
+def noisy_max_laws(first: int, last: int, bounds: IndexArray, noise: int, pmf: FloatArray) -> None:
+    """Turn the gaps of every row into the exact probabilities of a noisy max, in place."""
     for row in range(first, last):
-        target = pmf[table.bounds[row] : table.bounds[row + 1]]
+        target = pmf[bounds[row] : bounds[row + 1]]
         if noise == EXPONENTIAL:
             fill_exponential_pmf(target, target)
         elif noise == GUMBEL:

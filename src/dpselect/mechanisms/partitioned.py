@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import dpselect.parameters as check
 from dpselect import exact, kernels
-from dpselect.candidates import MOST_CANDIDATES, Batch, Numbers, read_batch
-from dpselect.kernels.arrays import Column, FloatArray, Table, Units, WordArray
-from dpselect.mechanisms.composition import KINDS, Composition
-from dpselect.mechanisms.gem import GEM, ModifiedGEM
-from dpselect.mechanisms.noisy_max import NoisyMax
-from dpselect.mechanisms.protocol import Mechanism, law_of
-from dpselect.mechanisms.rows import FILTER_WIDTH
+from dpselect.candidates import MOST_CANDIDATES, Numbers, read_batch
+from dpselect.kernels.arrays import FloatArray, Units, WordArray
+from dpselect.laws.base import FILTER_WIDTH
+from dpselect.laws.composition import KINDS, Composition
+from dpselect.mechanisms.base import Mechanism, law_name
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
 
@@ -75,7 +74,7 @@ class PartitionedSelection:
         a hull, usually some dozens of points, and one candidate.
 
     Args:
-        mechanism: ``NoisyMax`` (any tilt), ``GEM`` or ``ModifiedGEM``, with exponential noise.
+        mechanism: ``NoisyMax`` or ``GEM``, of any tilt, with exponential noise.
         key: 32 secret bytes. The same key, candidates and scores give the same pick, however they are spread; it is
             another one than the mechanism's own ``select`` gives for that key.
 
@@ -97,15 +96,8 @@ class PartitionedSelection:
     key: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        kind = self.mechanism
-        if (
-            not isinstance(kind, NoisyMax | GEM | ModifiedGEM)
-            or getattr(kind, "noise", "exponential") != "exponential"
-        ):
-            raise ValueError(
-                "mechanism must be NoisyMax, GEM or ModifiedGEM with exponential noise: others need all candidates "
-                "in one place"
-            )
+        check.require_attributes("mechanism", self.mechanism, "law")
+        self._composition(1)  # refuses other laws
         Randomness.keyed(self.key, [0])  # refuses a bad key
 
     def summarize(self, scores: Numbers, sensitivities: Numbers) -> Summary:
@@ -179,8 +171,16 @@ class PartitionedSelection:
         return tied[exact.largest_priority([(i, stream.uniform()) for i, stream in enumerate(streams)])].candidate
 
     def _stream(self, candidates: Sequence[Any] | NDArray[Any]) -> Randomness:
-        law = law_of(_family(self.mechanism))
-        return Randomness.keyed(self.key, candidates).serving(f"PartitionedSelection({law})")
+        return Randomness.keyed(self.key, candidates).serving(f"PartitionedSelection({law_name(self.mechanism)})")
+
+    def _composition(self, count: int) -> Composition:
+        law = self.mechanism.law(np.array([count]))
+        if not isinstance(law, Composition) or law.kind == "individual" or law.noise != "exponential":
+            raise ValueError(
+                "mechanism must be NoisyMax or GEM, of any tilt, with exponential noise; others need all candidates"
+                " in one place"
+            )
+        return law
 
     @property
     def _width(self) -> float:
@@ -204,7 +204,7 @@ class PartitionedSelection:
             raise ValueError("summary must be that of all parts: it holds no candidates")
         if summary.count > MOST_CANDIDATES:
             raise ValueError("scores must hold at most 2^32 candidates in all parts together")
-        rule = _composition(self.mechanism, summary.count)
+        rule = self._composition(summary.count)
         t = Fraction(float(rule.tilts[0]))
         widths = [Fraction(float(width)) for width in summary.sensitivities]
         heights = [Fraction(float(q)) - t * width for q, width in zip(summary.scores, widths, strict=True)]
@@ -247,20 +247,6 @@ def _summary(values: FloatArray, widths: FloatArray, count: int) -> Summary:
     size = kernels.parts.hull_points(*columns, np.argsort(widths), points)
     kept = points[:size]
     return Summary(count, float(widths.max()), values[kept], widths[kept])
-
-
-def _composition(mechanism: Mechanism, count: int) -> Composition:
-    """Return what the mechanism computes for a row of so many candidates: offsets, normalisation, noise."""
-    nothing = Column(np.empty(0), np.zeros(1, dtype=np.int64))
-    row = Batch(Table(nothing, nothing, nothing, np.array([0, count])), (), arrow=False, has_public=False)
-    composition: Composition = _family(mechanism)._composition(row)  # noqa: SLF001 - of the same package
-    return composition
-
-
-def _family(mechanism: Mechanism) -> Any:  # noqa: ANN401 - a mechanism with a composition
-    if isinstance(mechanism, ModifiedGEM):
-        return GEM(epsilon=mechanism.epsilon, beta=mechanism.beta, tilt=-1)
-    return mechanism
 
 
 def _address(nonces: WordArray, row: int) -> tuple[int, int, int]:

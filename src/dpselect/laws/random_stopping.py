@@ -1,0 +1,68 @@
+"""The law of random stopping: the largest of a random number of noisy draws."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpselect import exact, kernels
+from dpselect.candidates import Batch
+from dpselect.exact import ExactStream
+from dpselect.kernels.arrays import MOST_DRAWS, FloatArray, IndexArray, Units
+from dpselect.laws.base import RowLaw
+from dpselect.parameters import NOISES, Noise
+
+__all__ = ["RandomStoppingLaw"]
+
+TOO_MANY = "gamma must be larger: more than 2^33 candidates would be drawn"
+
+
+@dataclass(frozen=True, slots=True)
+class RandomStoppingLaw(RowLaw):
+    """K uniform candidates, each with noise in proportion to its own sensitivity; the largest is picked."""
+
+    checks_scores = True
+    pmf_seconds = 1e-5
+
+    noise: Noise
+    scale: Fraction
+    """Candidate a's noise has scale ``scale`` · Δ_a."""
+    gamma: float
+    eta: float
+    """K is truncated negative binomial with parameters γ and η."""
+
+    @property
+    def mean_draws(self) -> float:
+        """E[K] = η(1−γ)/(γ(1 − γ^η))."""
+        if self.gamma == 1:
+            return 1.0
+        exponent = self.eta * math.log(self.gamma)
+        shape = -math.expm1(exponent) / self.eta if exponent else -math.log(self.gamma)  # the limit at η = 0
+        return (1 - self.gamma) / (self.gamma * shape)
+
+    def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
+        """Write the probabilities of a block of rows."""
+        noise = NOISES.index(self.noise)
+        kernels.rows.largest_noisy_pmf(
+            first, last, batch.table, noise, float(self.scale), True, self.gamma, self.eta, pmf
+        )
+
+    def fill_picks(
+        self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
+    ) -> None:
+        """Write the picks of a block of rows."""
+        if self.mean_draws > MOST_DRAWS:
+            raise ValueError(TOO_MANY)
+        noise = NOISES.index(self.noise)
+        try:
+            kernels.rows.largest_noisy_select(
+                first, last, batch.table, noise, float(self.scale), True, self.gamma, self.eta, units, width, picks
+            )
+        except OverflowError:  # by chance, whatever the scores: the mean is just below the limit
+            raise ValueError(TOO_MANY) from None
+
+    def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
+        """Return the pick of one row, in exact arithmetic."""
+        scores, sensitivities, _ = batch.row(row)
+        return exact.pick_by_random_stopping(
+            self.noise, scores, sensitivities, self.scale, self.gamma, self.eta, stream
+        )
