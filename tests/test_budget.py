@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,7 +29,6 @@ from dpselect.budget.databases import DatabaseError
 from dpselect.cli import batches, main, one, payment
 from dpselect.guarantees import SAME_DIRECTION
 
-CHARGERS = Path(__file__).parent / "chargers.py"
 GEM = dps.GEM(epsilon=0.5)
 
 
@@ -133,16 +132,6 @@ def test_what_is_spent_with_a_delta_depends_on_the_sum_of_rho_alone(parts):
         return dps.accounting.total_guarantee(guarantees, delta=1e-6, fixed_beforehand=False).epsilon
 
     assert spent(parts) == pytest.approx(spent([sum(parts)]), rel=1e-9)
-
-
-def test_a_release_with_a_delta_needs_a_cap_that_has_one(ledger):
-    @dataclass(frozen=True)
-    class Rough:
-        guarantee: dps.Guarantee
-
-    rough = Rough(dps.Guarantee(epsilon=0.1, delta=0.01, theorem="by assumption", reference="none"))
-    with pytest.raises(BudgetExhaustedError, match=r"has δ = 0\.01, and the cap of 'readers' is 0"):
-        charge(ledger, "rough", rough)
 
 
 def test_what_promises_nothing_cannot_be_charged(ledger):
@@ -279,34 +268,19 @@ def test_the_ledger_holds_fingerprints_under_a_secret_that_is_kept_with_the_keys
         charge(ledger, "spring", fingerprint=guess)
 
 
-# --- Crashes and races ------------------------------------------------------------------------------------------
+def test_a_release_is_not_paid_for_with_a_key_that_is_not_there(ledger):
+    with pytest.raises(ValueError, match="the key gone is not in"):
+        charge(ledger, "spring", key_id="gone")
+    assert ledger.statement("readers").releases == ()
 
 
-def run_chargers(*arguments):
-    command = [sys.executable, "-W", "error", str(CHARGERS), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)  # noqa: S603
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.fixture
-def fast_folder():
-    """Return a folder in memory where there is one: files are forced to the disk at every charge."""
-    memory = Path("/dev/shm")  # noqa: S108 - only if it is there
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        yield Path(folder)
-
-
-def test_killing_chargers_at_random_instants_leaves_no_unpaid_release_and_loses_none(fast_folder):
-    (fast_folder / "picks").mkdir()
-    happened = run_chargers("kill", fast_folder / "b.db", fast_folder / "keys", fast_folder / "picks", 1, 200)
-    assert sum(count for stage, count in happened.items() if stage != "done") == 200
-    assert happened["unpaid"] > 10, happened
-    assert happened["paid"] + happened["published"] > 10, happened
-
-
-def test_of_four_processes_racing_for_the_last_epsilon_exactly_one_wins(fast_folder):
-    assert run_chargers("race", fast_folder / "b.db", fast_folder / "keys", 15)["wins"] == [1] * 15
+def test_the_key_of_a_paid_release_cannot_be_forgotten_through_the_ledger(ledger):
+    paid, unused = charge(ledger, "spring").key_id, ledger.keys.new()
+    ledger.forget_key(paid)
+    ledger.forget_key(unused)
+    assert charge(ledger, "spring").key == ledger.keys.get(paid)
+    with pytest.raises(ValueError, match="is not in"):
+        ledger.keys.get(unused)
 
 
 # --- Full disks, damaged and foreign files ----------------------------------------------------------------------
@@ -318,6 +292,7 @@ def test_a_full_disk_refuses_the_charge_and_loses_nothing(ledger, tmp_path):
     with pytest.raises(DatabaseError, match="database or disk is full"):
         charge(ledger, "x" * 20_000)
     assert [r.name for r in ledger.statement("readers").releases] == ["spring"]
+    assert len(keys_of_releases(tmp_path / "budget.db.keys")) == 1
     with Ledger.open(tmp_path / "budget.db") as other:
         assert charge(other, "x" * 20_000).charged
 
@@ -576,6 +551,26 @@ def test_of_two_runs_of_one_release_both_publish_the_picks_of_the_first_to_pay(c
     assert commands("select", "--release", "spring", output="again.csv")[0] == 0
     assert (tmp_path / "picks.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
     assert commands("budget", "show")[1]["populations"][0]["releases"][0]["key_id"] == others[0].key_id
+    assert [path.stem for path in keys_of_releases(tmp_path / "budget.db.keys")] == [others[0].key_id]
+
+
+def test_a_job_that_others_have_paid_for_while_it_was_interrupted_takes_their_key_and_forgets_its_own(
+    commands, tmp_path, monkeypatch
+):
+    def stop(*_arguments, **_terms):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "charge", stop)
+    assert commands("select", "--release", "spring")[0] == 130
+    monkeypatch.undo()
+    [own] = keys_of_releases(tmp_path / "budget.db.keys")
+    assert commands("select", "--release", "spring", output="theirs.csv")[0] == 0
+    assert own in keys_of_releases(tmp_path / "budget.db.keys")  # the job may still go on with it
+    code, facts = commands("select", "--release", "spring")
+    assert (code, facts["charged"]) == (0, False)
+    assert (tmp_path / "picks.csv").read_bytes() == (tmp_path / "theirs.csv").read_bytes()
+    [used] = keys_of_releases(tmp_path / "budget.db.keys")
+    assert used != own
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mpmath import mp
 
-from dpselect.exact.reals import UniformReal, exp_bounds, is_below_exp, log_bounds
+from dpselect.exact.partial_uniform import PartialUniform, bernoulli_exp, exp_bounds, log_bounds
 from dpselect.kernels import draws
 from dpselect.kernels.gaps import FAR
 from dpselect.laws.base import FILTER_WIDTH
@@ -38,15 +38,15 @@ def power(x, bits):
 # --- Coins ------------------------------------------------------------------------------------------------
 
 
-def judge(number, bits, x):
+def bernoulli_exp_interval(number, bits, x):
     """Judge U < exp(−x), of whose bits the first are ``number``, converted to a float as the samplers do."""
     high, low = divmod(number, 2**64)
-    return draws.judge(float(high) * 2.0**64 + float(low), 1.0, 2.0**bits, x, FILTER_WIDTH)
+    return draws.bernoulli_exp_interval(float(high) * 2.0**64 + float(low), 1.0, 2.0**bits, x, FILTER_WIDTH)
 
 
 def assert_right(number, bits, x):
     """A verdict must hold for every real number with these bits, and every gap within the error of this one."""
-    verdict = judge(number, bits, x)
+    verdict = bernoulli_exp_interval(number, bits, x)
     least, most = (power(x + sign * GAP_ERROR if x < FAR else x, bits) for sign in (Fraction(1), Fraction(-1)))
     if verdict == draws.PASS:
         assert number + 1 <= least
@@ -78,14 +78,14 @@ def test_a_coin_is_judged_rightly_or_not_at_all(bits, x, fraction, nudge, step):
 def test_a_coin_that_lands_on_its_probability_is_unsure_and_passes_below_and_fails_above(x, bits):
     edge = int(power(x, bits))
     apart = max(1, edge // 2**38)
-    assert judge(edge, bits, x) == draws.UNSURE
-    assert judge(edge - apart - 2, bits, x) == draws.PASS
-    assert x == 1e-10 or judge(edge + apart + 2, bits, x) == draws.FAIL
+    assert bernoulli_exp_interval(edge, bits, x) == draws.UNSURE
+    assert bernoulli_exp_interval(edge - apart - 2, bits, x) == draws.PASS
+    assert x == 1e-10 or bernoulli_exp_interval(edge + apart + 2, bits, x) == draws.FAIL
 
 
 def test_a_coin_is_unsure_on_one_side_or_the_other_of_the_whole_interval_of_doubt():
     edge = int(power(0.7, 64))
-    doubtful = [k for k in range(-4096, 4097) if judge(edge + k * 2**13, 64, 0.7) == draws.UNSURE]
+    doubtful = [k for k in range(-4096, 4097) if bernoulli_exp_interval(edge + k * 2**13, 64, 0.7) == draws.UNSURE]
     assert doubtful == list(range(doubtful[0], doubtful[-1] + 1))
     width = float(edge) * FILTER_WIDTH / 2**13
     assert -doubtful[0] == pytest.approx(width, rel=0.02)
@@ -95,12 +95,12 @@ def test_a_coin_is_unsure_on_one_side_or_the_other_of_the_whole_interval_of_doub
 @pytest.mark.parametrize("x", [64.1, 745.0, 1e300, np.inf])
 def test_only_a_coin_without_a_bit_set_leaves_a_far_candidate_in_doubt(x):
     for bits in (64, 72):
-        assert judge(0, bits, x) == draws.UNSURE
-        assert judge(1, bits, x) == draws.FAIL
+        assert bernoulli_exp_interval(0, bits, x) == draws.UNSURE
+        assert bernoulli_exp_interval(1, bits, x) == draws.FAIL
 
 
 def test_a_gap_that_is_not_known_decides_nothing():
-    assert {judge(number, 64, np.nan) for number in (0, 1, 2**63, 2**64 - 1)} == {draws.UNSURE}
+    assert {bernoulli_exp_interval(number, 64, np.nan) for number in (0, 1, 2**63, 2**64 - 1)} == {draws.UNSURE}
 
 
 @given(st.integers(32, 2**63 - 1))
@@ -163,7 +163,7 @@ def test_a_word_is_split_into_an_index_and_a_rest_or_does_not_tell(word, parts, 
 
 @given(st.integers(0, 2**64 - 1), st.lists(st.integers(0, 2**64 - 1), min_size=8, max_size=8), PARTS, PARTS)
 def test_a_random_real_number_is_split_into_indices_and_the_place_that_is_left(word, further, parts, more):
-    real = UniformReal(word, 64, iter(further))
+    real = PartialUniform(word, 64, iter(further))
     indices = real.split(parts), real.split(more)
     real.refine()
     value = Fraction(int("".join(f"{part:064b}" for part in [word, *further]), 2), 2 ** (64 * 9))
@@ -179,7 +179,7 @@ def test_a_random_real_number_is_split_into_indices_and_the_place_that_is_left(w
 def test_a_coin_of_some_span_is_judged_rightly_or_not_at_all(word, span, x, step):
     for number in (word, min(max(0, int(power(x, 64)) + step * span // 16), 2**64 - 1)):
         top = min(span, 2**64 - number)
-        verdict = draws.judge_word(np.uint64(number), span, x, FILTER_WIDTH)
+        verdict = draws.bernoulli_exp(np.uint64(number), span, x, FILTER_WIDTH)
         least, most = (power(x + sign * GAP_ERROR, 64) for sign in (Fraction(1), Fraction(-1)))
         if verdict == draws.PASS:
             assert number + top <= least
@@ -207,7 +207,7 @@ def test_random_bits_are_compared_exactly_with_exponentials():
         leading = rng.choice([rng.getrandbits(64), edge, max(0, edge - 1), min(edge + 1, 2**64 - 1)])
         further = [rng.getrandbits(64) for _ in range(3)]
         number = leading << 192 | further[0] << 128 | further[1] << 64 | further[2]
-        assert is_below_exp(UniformReal(leading, 64, iter(further)), x) == (number < power(x, 256))
+        assert bernoulli_exp(PartialUniform(leading, 64, iter(further)), x) == (number < power(x, 256))
 
 
 @pytest.mark.parametrize("known", [1, 2, 3, 4])
@@ -216,16 +216,16 @@ def test_bits_that_agree_with_an_exponential_for_long_are_decided_by_the_first_t
     mp.dps = 300
     edge = int(mp.exp(-reference.real(x)) * mp.mpf(2) ** (64 * known))
     first, *rest = words(edge, known)
-    below = UniformReal(first, 64, iter([*rest, *[0] * 12]))
-    above = UniformReal(first, 64, iter([*rest, *[2**64 - 1] * 12]))
-    assert is_below_exp(below, x)
-    assert not is_below_exp(above, x)
+    below = PartialUniform(first, 64, iter([*rest, *[0] * 12]))
+    above = PartialUniform(first, 64, iter([*rest, *[2**64 - 1] * 12]))
+    assert bernoulli_exp(below, x)
+    assert not bernoulli_exp(above, x)
 
 
 def test_every_number_is_below_one_and_hardly_any_is_below_a_minute_probability():
-    assert is_below_exp(UniformReal(2**64 - 1, 64, repeat(2**64 - 2)), Fraction(0))
-    assert is_below_exp(UniformReal(0, 64, repeat(0)), Fraction(150))
-    assert not is_below_exp(UniformReal(0, 64, iter([0, 0, 1])), Fraction(10**6))
+    assert bernoulli_exp(PartialUniform(2**64 - 1, 64, repeat(2**64 - 2)), Fraction(0))
+    assert bernoulli_exp(PartialUniform(0, 64, repeat(0)), Fraction(150))
+    assert not bernoulli_exp(PartialUniform(0, 64, iter([0, 0, 1])), Fraction(10**6))
 
 
 def test_comparisons_do_not_depend_on_how_the_caller_has_set_up_decimals():
@@ -253,7 +253,7 @@ def test_bounds_enclose_exponentials_and_logarithms_tightly():
 
 
 def test_a_random_real_number_is_narrowed_by_64_bits_at_a_time():
-    number = UniformReal(5, 3, iter([7, 2**64 - 1]))
+    number = PartialUniform(5, 3, iter([7, 2**64 - 1]))
     assert (number.low, number.high) == (Fraction(5, 8), Fraction(6, 8))
     number.refine()
     assert (number.low, number.high) == (Fraction(5 * 2**64 + 7, 2**67), Fraction(5 * 2**64 + 8, 2**67))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ranges import TILTS, anchored_rows, frozen, offset_rows
 
 from dpselect import exact, kernels
-from dpselect.kernels import lineups
+from dpselect.kernels import lazy_gaps
 from dpselect.kernels.gaps import FAR
 
 GAP_ERROR = Fraction(1, 2**42)
@@ -179,8 +179,8 @@ def test_gaps_that_cancel_out_of_enormous_tilts_are_not_trusted():
 
 def lazy_lineup(scores, sensitivities, t, budget):
     heights = np.empty(scores.size)
-    top, width, narrowest, error = lineups.fill_heights(scores, sensitivities, t, heights)
-    return lineups.Lineup(heights, top, budget, lineups.LAZY, sensitivities, width, narrowest, error)
+    top, width, narrowest, error = lazy_gaps.fill_heights(scores, sensitivities, t, heights)
+    return lazy_gaps.LazyGaps(heights, top, budget, lazy_gaps.LAZY, sensitivities, width, narrowest, error)
 
 
 @settings(max_examples=400)
@@ -198,8 +198,8 @@ def test_lazy_gaps_are_right_or_unknown_and_their_bounds_hold(rows, t, budget):
     lineup = lazy_lineup(scores, sensitivities, t, budget)
     true = [-quotient * Fraction(budget) for quotient in reference.gem_scores(scores, sensitivities, t)]
     for a, gap in enumerate(true):
-        assert Fraction(lineups.gap_bound(lineup, a)) <= gap
-    found = np.array([lineups.exact_gap(lineup, a) for a in range(scores.size)])
+        assert Fraction(lazy_gaps.gap_bound(lineup, a)) <= gap
+    found = np.array([lazy_gaps.exact_gap(lineup, a) for a in range(scores.size)])
     near = found < FAR  # and not NaN
     assert_near(found[near], [gap for gap, sure in zip(true, near, strict=True) if sure])
     assert all(gap >= FAR - 1 for gap, far in zip(true, found >= FAR, strict=True) if far)
@@ -209,4 +209,4 @@ def test_lazy_gaps_of_ordinary_rows_are_known():
     rng = np.random.default_rng(12)
     scores, sensitivities = frozen(rng.normal(size=50)), frozen(rng.uniform(0.1, 1, 50))
     lineup = lazy_lineup(scores, sensitivities, 5.0, 1.0)
-    assert not any(np.isnan(lineups.exact_gap(lineup, a)) for a in range(50))
+    assert not any(np.isnan(lazy_gaps.exact_gap(lineup, a)) for a in range(50))

@@ -4,14 +4,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from dpselect.kernels.quadrature import EXPONENTIAL, LAPLACE
 from mpmath import mp
 
 from dpselect import exact
 from dpselect.exact import ExactStream
 from dpselect.kernels import chacha, draws, largest_draws, picks, rows
 from dpselect.kernels.arrays import Units
-from dpselect.kernels.lineups import KNOWN, Lineup
-from dpselect.kernels.quadrature import EXPONENTIAL, LAPLACE
+from dpselect.kernels.lazy_gaps import KNOWN, LazyGaps
 from dpselect.laws.base import FILTER_WIDTH
 from dpselect.parameters import NOISES
 
@@ -21,22 +21,22 @@ NEAR, CLEAR = 2.0**-42, 2.0**-36
 """Relative distances from an edge: inside the filter's width of 2⁻⁴⁰, and outside."""
 
 
-def inject(tape, words):
-    """Make a tape read these words next."""
-    tape[chacha.USED], tape[chacha.READ] = 0, 1
-    tape[chacha.SEQUENCE : chacha.SEQUENCE + len(words)] = np.array(words, dtype=np.uint64)
-    return tape
+def inject(stream, words):
+    """Make a stream read these words next."""
+    stream[chacha.USED], stream[chacha.READ] = 0, 1
+    stream[chacha.SEQUENCE : chacha.SEQUENCE + len(words)] = np.array(words, dtype=np.uint64)
+    return stream
 
 
 def tape_of(*words):
-    tape = chacha.new_stream(UNITS.key)
-    chacha.seek(tape, UNITS.nonces, 0)
-    return inject(tape, words)
+    stream = chacha.new_stream(UNITS.key)
+    chacha.seek(stream, UNITS.nonces, 0)
+    return inject(stream, words)
 
 
 def stream_of(*words):
     stream = ExactStream(UNITS, 0)
-    inject(stream._tape, words)
+    inject(stream._state, words)
     return stream
 
 
@@ -68,11 +68,11 @@ def frozen(*numbers):
 
 def lineup_of(*gaps):
     values = frozen(*(-gap for gap in gaps))
-    return Lineup(values, 0.0, 1.0, KNOWN, values, 0.0, 0.0, 0.0)
+    return LazyGaps(values, 0.0, 1.0, KNOWN, values, 0.0, 0.0, 0.0)
 
 
-def source_of(tape, size=2):
-    return picks.Source(tape, FILTER_WIDTH, np.zeros(size, dtype=np.bool_), np.zeros(size + 1, dtype=np.int64))
+def source_of(stream, size=2):
+    return picks.Source(stream, FILTER_WIDTH, np.zeros(size, dtype=np.bool_), np.zeros(size + 1, dtype=np.int64))
 
 
 def visit(*words, x=X):
@@ -117,18 +117,18 @@ def test_a_scanned_candidate_on_the_edge_is_undecided(x):
     for off, expected in ((0.0, draws.UNSURE), (-CLEAR, draws.PASS), (CLEAR, draws.FAIL)):
         byte, word = divmod(edge(chance(x), 72, off), 2**64)
         after_zero, own = (word, 0) if byte == 0 else (0, word)
-        tape = tape_of()
-        tape[chacha.LOADED_WORDS] = 0
-        tape[chacha.WORDS + 7] = own
-        verdict = picks.judge_candidate(tape, np.uint64(byte), np.uint64(after_zero), 7, x, FILTER_WIDTH)
+        stream = tape_of()
+        stream[chacha.LOADED_WORDS] = 0
+        stream[chacha.WORDS + 7] = own
+        verdict = picks.bernoulli_exp_candidate(stream, np.uint64(byte), np.uint64(after_zero), 7, x, FILTER_WIDTH)
         assert verdict == expected
 
 
 def test_a_byte_that_decides_needs_no_word():
-    tape = tape_of()
-    assert picks.judge_candidate(tape, np.uint64(255), np.uint64(0), 7, X, FILTER_WIDTH) == draws.FAIL
-    assert picks.judge_candidate(tape, np.uint64(1), np.uint64(0), 7, X, FILTER_WIDTH) == draws.PASS
-    assert tape[chacha.LOADED_WORDS] == chacha.NO_GROUP
+    stream = tape_of()
+    assert picks.bernoulli_exp_candidate(stream, np.uint64(255), np.uint64(0), 7, X, FILTER_WIDTH) == draws.FAIL
+    assert picks.bernoulli_exp_candidate(stream, np.uint64(1), np.uint64(0), 7, X, FILTER_WIDTH) == draws.PASS
+    assert stream[chacha.LOADED_WORDS] == chacha.NO_GROUP
 
 
 def test_a_word_that_does_not_tell_its_index_leaves_the_row_undecided():
@@ -149,19 +149,19 @@ def test_a_word_that_does_not_tell_its_index_leaves_the_row_undecided():
 
 def test_a_byte_of_zero_is_followed_by_the_next_word_and_any_other_by_the_candidates_own():
     stream = stream_of(123)
-    tape = tape_of()
-    chacha.load_bytes(tape, 0)
-    bytes_of = [int(chacha.candidate_byte(tape, a)) for a in range(chacha.GROUP_BYTES)]
+    stream = tape_of()
+    chacha.load_bytes(stream, 0)
+    bytes_of = [int(chacha.candidate_byte(stream, a)) for a in range(chacha.GROUP_BYTES)]
     zero, other = bytes_of.index(0), next(a for a, byte in enumerate(bytes_of) if byte)
-    own = int(chacha.candidate_word(tape, other))
+    own = int(chacha.candidate_word(stream, other))
     assert stream.candidate_uniform(zero).low == Fraction(123, 2**72)
     assert stream.candidate_uniform(other).low == Fraction((bytes_of[other] << 64) + own, 2**72)
 
 
 def test_fixed_work_is_undecided_by_a_coin_on_the_edge_and_by_equal_priorities():
     def pick(coin, first, second):
-        tape = tape_of(ZERO_GAP_PASSES, first, coin, second)
-        return picks.pick_passer_at_fixed_work(lineup_of(0.0, X), source_of(tape))
+        stream = tape_of(ZERO_GAP_PASSES, first, coin, second)
+        return picks.pick_passer_at_fixed_work(lineup_of(0.0, X), source_of(stream))
 
     assert pick(edge(chance(X)), 9, 5) == picks.UNRESOLVED
     assert pick(edge(chance(X), off=-CLEAR), 5, 9) == 1
@@ -207,35 +207,35 @@ def test_laplace_noise_of_hardly_any_bits_leaves_the_row_undecided():
 
 
 def pair_tape(units=UNITS):
-    """Return a tape at the start of a stream whose first words are computed."""
-    tape = chacha.new_stream(units.key)
-    chacha.load_pair(tape, units.nonces, 0, 0)
-    chacha.seek_in_pair(tape, units.nonces, 0, 0)
-    return tape
+    """Return a stream at the start of a stream whose first words are computed."""
+    stream = chacha.new_stream(units.key)
+    chacha.load_pair(stream, units.nonces, 0, 0)
+    chacha.seek_in_pair(stream, units.nonces, 0, 0)
+    return stream
 
 
-def stopping_tape(tape, packed, further):
-    """Make a tape read these words for K, for octaves and for draws, and these as draws' further 64 bits.
+def stopping_tape(stream, packed, further):
+    """Make a stream read these words for K, for octaves and for draws, and these as draws' further 64 bits.
 
     The kernel reads them from a pair of streams, and its twin from half of a group of one.
     """
     for start in (chacha.BYTES, chacha.PAIR):
-        tape[start : start + chacha.GROUP_WORDS] = 0
+        stream[start : start + chacha.GROUP_WORDS] = 0
         places = [start + n // 2 * 4 + n % 2 for n in range(len(packed))]
-        tape[places] = np.array(packed, dtype=np.uint64)
-    tape[chacha.WORDS : chacha.WORDS + len(further)] = np.array(further, dtype=np.uint64)
-    tape[chacha.LOADED_BYTES] = tape[chacha.LOADED_WORDS] = 0
-    return tape
+        stream[places] = np.array(packed, dtype=np.uint64)
+    stream[chacha.WORDS : chacha.WORDS + len(further)] = np.array(further, dtype=np.uint64)
+    stream[chacha.LOADED_BYTES] = stream[chacha.LOADED_WORDS] = 0
+    return stream
 
 
 def stop_with(packed, further=(), noise=LAPLACE, scores=(0.0, -1.0), widths=(1.0, 2.0), gamma=0.3, eta=1.0):
     """Return what the kernel and its twin pick if they read these words."""
     scores, widths = frozen(*scores), frozen(*widths)
-    tape, stream = stopping_tape(pair_tape(), packed, further), ExactStream(UNITS, 0)
-    stopping_tape(stream._tape, packed, further)
+    stream, stream = stopping_tape(pair_tape(), packed, further), ExactStream(UNITS, 0)
+    stopping_tape(stream._state, packed, further)
     length = largest_draws.length_of(gamma, eta)
     law = scores, scores.max(), widths, widths.max(), 1.0
-    kernel = largest_draws.pick_by_random_stopping(noise, *law, length, tape, FILTER_WIDTH)
+    kernel = largest_draws.pick_by_random_stopping(noise, *law, length, stream, FILTER_WIDTH)
     return kernel, exact.pick_by_random_stopping(NOISES[noise], scores, widths, Fraction(1), gamma, eta, stream)
 
 
@@ -382,13 +382,13 @@ def test_a_pair_of_streams_is_computed_as_each_by_itself():
     nonces = np.array([[1, 2, 3], [4, 5, 6], [2**32 - 1, 0, 7]], dtype=np.uint32)
     key = np.arange(8, dtype=np.uint32)
     for first, second in ((0, 1), (2, 0), (1, 1)):
-        tape = chacha.new_stream(key)
-        chacha.load_pair(tape, nonces, first, second)
+        stream = chacha.new_stream(key)
+        chacha.load_pair(stream, nonces, first, second)
         for side, row in enumerate((first, second)):
-            chacha.seek_in_pair(tape, nonces, row, side)
+            chacha.seek_in_pair(stream, nonces, row, side)
             stream = ExactStream(Units(key, nonces), row)
             for number in [*range(70), 5, 200, 0]:
-                assert int(chacha.paired_word(tape, number)) == stream.paired_word(number)
+                assert int(chacha.paired_word(stream, number)) == stream.paired_word(number)
 
 
 def test_no_word_of_a_pair_is_read_twice():
@@ -399,10 +399,10 @@ def test_no_word_of_a_pair_is_read_twice():
 @pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL])
 @pytest.mark.parametrize("count", [1, 2, 64, 65, 100, 10_000])
 def test_octaves_are_those_of_the_twin_and_share_out_all_draws(noise, count):
-    tape = pair_tape()
-    found, words = largest_draws.count_octaves(noise, count, tape)
+    stream = pair_tape()
+    found, words = largest_draws.count_octaves(noise, count, stream)
     expected, used = exact.largest_draws._octaves(NOISES[noise], count, stream_of())
-    counts = tape[chacha.COUNTS : chacha.COUNTS + found].astype(int).tolist()
+    counts = stream[chacha.COUNTS : chacha.COUNTS + found].astype(int).tolist()
     down = expected.count(None)
     assert (words, counts[0], counts[-1]) == (used, count - down, 0)
     assert counts == [sum(each is not None and each >= j for each in expected) for j in range(found)]
@@ -423,14 +423,14 @@ class Ones:
 def test_noise_of_any_size_is_counted_by_the_twin_and_left_to_it_by_the_kernel():
     assert exact.largest_draws._octaves("exponential", 2, Ones(last=99)) == ([99, 99], 103)
     assert exact.largest_draws._octaves("laplace", 1, Ones(last=0)) == ([None], 4)
-    tape = pair_tape()
-    tape[chacha.PAIR : chacha.PAIR + chacha.GROUP_WORDS] = np.uint64(2**64 - 1)
-    tape[chacha.BYTES : chacha.BYTES + chacha.GROUP_WORDS] = np.uint64(2**64 - 1)
-    tape[chacha.LOADED_BYTES] = 1
+    stream = pair_tape()
+    stream[chacha.PAIR : chacha.PAIR + chacha.GROUP_WORDS] = np.uint64(2**64 - 1)
+    stream[chacha.BYTES : chacha.BYTES + chacha.GROUP_WORDS] = np.uint64(2**64 - 1)
+    stream[chacha.LOADED_BYTES] = 1
     for noise in (LAPLACE, EXPONENTIAL):
-        assert largest_draws.count_octaves(noise, 1, tape)[0] == draws.UNSURE
-    tape[chacha.BYTES] = 0  # word 32 is that of group 1
-    assert largest_draws.count_octaves(EXPONENTIAL, 1, tape) == (34, 34)
+        assert largest_draws.count_octaves(noise, 1, stream)[0] == draws.UNSURE
+    stream[chacha.BYTES] = 0  # word 32 is that of group 1
+    assert largest_draws.count_octaves(EXPONENTIAL, 1, stream) == (34, 34)
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL])
@@ -445,10 +445,10 @@ def test_the_draws_that_are_not_made_would_not_have_been_picked(noise, epsilon):
         scores, widths = random.normal(size=20), random.choice([0.0, 0.5, 1.0, 3.0], 20)
         found = []
         for widest in (widths.max(), np.inf):
-            tape = pair_tape(units)
+            stream = pair_tape(units)
             law = scores, scores.max(), widths, widest, 3 / epsilon
-            found.append(largest_draws.pick_by_random_stopping(noise, *law, length, tape, FILTER_WIDTH))
-            loaded = int(tape[chacha.LOADED_BYTES])
+            found.append(largest_draws.pick_by_random_stopping(noise, *law, length, stream, FILTER_WIDTH))
+            loaded = int(stream[chacha.LOADED_BYTES])
             found.append(0 if loaded == chacha.NO_GROUP else loaded)
         assert found[0] == found[2]
         assert found[1] <= found[3]

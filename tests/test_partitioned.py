@@ -58,7 +58,7 @@ def twin(mechanism, names, scores, sensitivities, key=KEY):
     for i, gap in enumerate(gaps):
         stream = exact.ExactStream(units, i)
         coin, priority = stream.uniform(), stream.uniform()
-        if gap is not None and exact.is_below_exp(coin, gap):
+        if gap is not None and exact.bernoulli_exp(coin, gap):
             contenders.append((i, priority))
     return names[exact.largest_priority(contenders)]
 

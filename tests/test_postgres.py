@@ -4,7 +4,8 @@ import json
 
 import pytest
 from postgres import postgres_server
-from test_budget import GEM, run_chargers
+from processes import run_program
+from test_budget import GEM
 
 import dpselect as dps
 from dpselect.budget import BudgetExhaustedError, Ledger, LedgerError, ReleaseConflictError
@@ -52,13 +53,27 @@ def test_a_release_is_charged_once_within_the_cap_and_bound_to_its_inputs(databa
 
 def test_killed_chargers_leave_no_unpaid_release(database, tmp_path):
     (tmp_path / "picks").mkdir()
-    happened = run_chargers("kill", database, tmp_path / "keys", tmp_path / "picks", 2, 60)
+    happened = run_program("chargers.py", "kill", database, tmp_path / "keys", tmp_path / "picks", 2, 60)
     assert happened["unpaid"] > 3, happened
     assert happened["paid"] + happened["published"] > 3, happened
 
 
+@pytest.mark.parametrize(("victim", "kills"), [("charger", 100), ("server", 100)])
+def test_killing_either_side_within_a_write_leaves_a_whole_chain_and_no_half_charge(
+    victim, kills, database, tmp_path
+):
+    """Also the server's own process: then all of it starts again, and recovers from its log."""
+    happened = run_program("killings.py", database, tmp_path / "keys", 3, kills, victim)
+    assert happened[victim] == happened["kills"] == kills
+    assert 0 < happened["under way and made"] < kills, happened
+
+
+def test_of_eight_processes_that_charge_one_release_one_pays_and_all_get_its_key(database, tmp_path):
+    assert run_program("chargers.py", "share", database, tmp_path / "keys", 10)["payers"] == [1] * 10
+
+
 def test_exactly_one_of_four_wins_the_last_epsilon(database, tmp_path):
-    assert run_chargers("race", database, tmp_path / "keys", 10)["wins"] == [1] * 10
+    assert run_program("chargers.py", "race", database, tmp_path / "keys", 10)["wins"] == [1] * 10
 
 
 def test_the_command_line_pays_from_it(database, tmp_path, capsys):

@@ -25,10 +25,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpselect.kernels.arrays import FloatArray
-from dpselect.kernels.compilation import borrowing, compiled
+from dpselect.kernels.arrays import FloatArray, Table
+from dpselect.kernels.blocks import row_of
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.instructions import fused_multiply_add
-from dpselect.kernels.stopping import fill_stopping_pmf
+from dpselect.kernels.pmf.random_stopping import fill_stopping_pmf
 
 EXPONENTIAL, LAPLACE, GUMBEL = 0, 1, 2
 ONCE, STOPPING = False, True
@@ -92,7 +93,7 @@ def stopping_increment(gamma: float, eta: float, survival: float, jump: float) -
     return math.exp(-eta * math.log(ratio)) * shares
 
 
-@borrowing
+@compiled_without_refcounts
 def weigh_point(
     law: Law,
     scores: FloatArray,
@@ -161,7 +162,7 @@ def weigh_point(
     return product + correction
 
 
-@borrowing
+@compiled_without_refcounts
 def next_panel(
     scores: FloatArray, scales: FloatArray, height: float, base: float, delta: float, direction: float
 ) -> tuple[float, float]:
@@ -181,7 +182,7 @@ def next_panel(
     return step, finest
 
 
-@borrowing
+@compiled_without_refcounts
 def integrate_cell(
     law: Law,
     scores: FloatArray,
@@ -267,7 +268,7 @@ def fill_largest_noisy_pmf(
         i = after
 
 
-@borrowing
+@compiled_without_refcounts
 def atom_mass(
     law: Law,
     scores: FloatArray,
@@ -291,3 +292,23 @@ def atom_mass(
             half = 0.5 * math.exp(-abs(distance / scales[a]))
             survival += half if distance >= 0.0 else 1.0 - half
     return stopping_increment(law.gamma, law.eta, survival / k, atoms / k)
+
+
+@compiled
+def fill_rows(
+    first: int,
+    last: int,
+    table: Table,
+    noise: int,
+    scale: float,
+    stopping: bool,  # noqa: FBT001
+    gamma: float,
+    eta: float,
+    pmf: FloatArray,
+) -> None:
+    """Fill the probabilities of each row of a block, candidate a's noise being scale · Δ_a."""
+    for row in range(first, last):
+        scores = row_of(table.scores, table.bounds, row)
+        scales = row_of(table.sensitivities, table.bounds, row) * scale
+        target = pmf[table.bounds[row] : table.bounds[row + 1]]
+        fill_largest_noisy_pmf(noise, scores, scales, stopping, gamma, eta, target)

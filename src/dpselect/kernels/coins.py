@@ -14,8 +14,8 @@ import math
 
 import numpy as np
 
-from dpselect.kernels.chacha import Tape, next_word
-from dpselect.kernels.compilation import borrowing, compiled
+from dpselect.kernels.chacha import StreamState, next_word
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.instructions import leading_zeros
 
 FAIL, PASS, UNSURE = 0, 1, -1
@@ -29,15 +29,15 @@ FINE_LOGARITHMS = np.append(np.inf, -np.log(np.arange(1, 1026) / 1024))
 """−log(t/1024)."""
 
 
-@borrowing
-def draw_below(tape: Tape, bound: int) -> int:
+@compiled_without_refcounts
+def draw_below(stream: StreamState, bound: int) -> int:
     """Return a uniform integer in [0, bound), 0 < bound ≤ 2³², by multiplication with rejection: no bias."""
-    product = (next_word(tape) >> np.uint64(32)) * np.uint64(bound)
+    product = (next_word(stream) >> np.uint64(32)) * np.uint64(bound)
     low = product & LOW
     if low < np.uint64(bound):
         threshold = np.uint64((0x100000000 - bound) % bound)
         while low < threshold:
-            product = (next_word(tape) >> np.uint64(32)) * np.uint64(bound)
+            product = (next_word(stream) >> np.uint64(32)) * np.uint64(bound)
             low = product & LOW
     index: int = np.int64(product >> np.uint64(32))  # type: ignore[assignment] # an unsigned one would spread
     return index
@@ -59,7 +59,7 @@ def split(word: np.uint64, parts: int) -> tuple[int, np.uint64]:
 
 
 @compiled
-def judge_byte(byte: np.uint64, x: float, width: float) -> int:
+def bernoulli_exp_byte(byte: np.uint64, x: float, width: float) -> int:
     """Decide U < exp(−x) by a table, which mostly suffices, given that U lies in [byte, byte + 1 + 2⁻²⁴)/2⁸."""
     margin = width + 2.0**-23
     if x + margin < LOGARITHMS[byte + np.uint64(1)]:
@@ -68,7 +68,7 @@ def judge_byte(byte: np.uint64, x: float, width: float) -> int:
 
 
 @compiled
-def judge(bits: float, span: float, scale: float, x: float, width: float) -> int:
+def bernoulli_exp_interval(bits: float, span: float, scale: float, x: float, width: float) -> int:
     """Decide U < exp(−x), given that U lies in [bits, bits + span)/scale."""
     threshold = math.exp(-x) * scale
     if (bits + span) * (1.0 + width) < threshold:
@@ -79,10 +79,14 @@ def judge(bits: float, span: float, scale: float, x: float, width: float) -> int
 
 
 @compiled
-def judge_word(word: np.uint64, span: int, x: float, width: float) -> int:
+def bernoulli_exp(word: np.uint64, span: int, x: float, width: float) -> int:
     """Decide U < exp(−x), given that U lies in [word, word + span)/2⁶⁴, span ≤ 2³²."""
-    verdict = judge_byte(word >> np.uint64(56), x, width)
-    return judge(np.float64(word), np.float64(span), 2.0**64, x, width) if verdict == UNSURE else verdict
+    verdict = bernoulli_exp_byte(word >> np.uint64(56), x, width)
+    return (
+        bernoulli_exp_interval(np.float64(word), np.float64(span), 2.0**64, x, width)
+        if verdict == UNSURE
+        else verdict
+    )
 
 
 @compiled
@@ -114,3 +118,17 @@ def exponential_bounds(bits: np.uint64, span: np.uint64, fine: bool) -> tuple[fl
     octaves = np.float64(zeros) * LOG_2
     narrow = zeros <= 53 and span >> np.uint64(53 - zeros) == 0
     return (octaves + FINE_LOGARITHMS[t + np.uint64(2)] if narrow else 0.0), octaves + FINE_LOGARITHMS[t]
+
+
+@compiled_without_refcounts
+def keep_larger(
+    value: float, a: int, best: float, picked: int, ties: int, stream: StreamState
+) -> tuple[float, int, int]:
+    """Return the new (best, picked, ties) after seeing ``value``; equal values share the pick uniformly."""
+    if value > best:
+        return value, a, 1
+    if value == best:
+        ties += 1
+        if draw_below(stream, ties) == 0:
+            picked = a
+    return best, picked, ties

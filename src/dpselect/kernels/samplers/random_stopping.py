@@ -8,7 +8,7 @@ the candidate a and leaves V, uniform again, and W = (1 + V)/2^(j+1). Octaves ar
 the smallest, and what goes down comes last (W = V), until nothing that an octave can still reach would be largest.
 
 The first 32 bits of every U_i are looked at. If they do not tell which draw is largest, all draws are looked at
-once more, with 64 bits more of each. :mod:`dpselect.exact.largest_draws` does the same in exact arithmetic.
+once more, with 64 bits more of each. Its twin in :mod:`dpselect.exact.samplers` does the same in exact arithmetic.
 """
 
 import math
@@ -16,19 +16,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpselect.kernels.arrays import MOST_DRAWS, UNRESOLVED, FloatArray
-from dpselect.kernels.chacha import COUNTS, OCTAVES, Tape, candidate_word, next_word, paired_word
-from dpselect.kernels.compilation import borrowing, compiled, inlined
-from dpselect.kernels.draws import (
+from dpselect.kernels.arrays import INVALID, LARGEST, MOST_DRAWS, UNRESOLVED, FloatArray, IndexArray, Table, Units
+from dpselect.kernels.blocks import row_extent, row_of
+from dpselect.kernels.chacha import StreamState, candidate_word, load_pair, new_stream, paired_word, seek_in_pair
+from dpselect.kernels.coins import (
     FINE_LOGARITHMS,
     LOW,
     UNSURE,
-    draw_below,
     draw_exponential,
     exponential_bounds,
 )
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts, inlined
 from dpselect.kernels.instructions import ones_of
-from dpselect.kernels.quadrature import EXPONENTIAL, GUMBEL, NO_ETA
+from dpselect.kernels.pmf.noisy_argmax import NO_ETA
 
 COARSE, FINE = False, True
 LOG_2 = math.log(2.0)
@@ -38,6 +38,9 @@ HALF = np.uint64(2**62)
 
 DOWN = -1
 """What comes after octave 0: the draws whose noise goes down."""
+
+OCTAVES = 64
+"""At most how many octaves there are."""
 
 
 class Length(NamedTuple):
@@ -55,26 +58,27 @@ def length_of(gamma: float, eta: float) -> Length:
     return Length(gamma, eta, -math.log1p(-gamma) if gamma < 1.0 else math.inf)
 
 
-@borrowing
-def pick_by_random_stopping(
-    noise: int,
+@compiled_without_refcounts
+def pick(
+    one_sided: bool,  # noqa: FBT001
     scores: FloatArray,
     top: float,
     sensitivities: FloatArray,
     widest: float,
     scale: float,
     length: Length,
-    tape: Tape,
+    stream: StreamState,
+    counts: IndexArray,
     width: float,
 ) -> int:
     """Draw K candidates with replacement, add fresh noise of scale · Δ_a to each, and pick the largest."""
-    count = count_draws(paired_word(tape, 0), length, width)
+    count = count_draws(paired_word(stream, 0), length, width)
     if count == UNSURE:
         return UNRESOLVED
-    octaves, words = count_octaves(noise, count, tape)
+    octaves, words = count_octaves(one_sided, count, stream, counts)
     if octaves == UNSURE:
         return UNRESOLVED
-    draws = Draws(tape, count, octaves, words)
+    draws = Draws(stream, counts, count, octaves, words)
     picked = pick_largest_draw(COARSE, draws, scores, top, sensitivities, widest, scale, width)
     if picked == UNRESOLVED:
         picked = pick_largest_draw(FINE, draws, scores, top, sensitivities, widest, scale, width)
@@ -84,45 +88,52 @@ def pick_by_random_stopping(
 class Draws(NamedTuple):
     """The draws of a row: their bits, their number, how many octaves they fill, which word theirs start with."""
 
-    tape: Tape
+    stream: StreamState
+    counts: IndexArray
+    """How many draws go up and have W < 2^−j, for j = 0, 1, …"""
     total: int
     octaves: int
     words: int
 
 
-@borrowing
-def count_octaves(noise: int, count: int, tape: Tape) -> tuple[int, int]:
+@compiled_without_refcounts
+def count_octaves(
+    one_sided: bool,  # noqa: FBT001
+    count: int,
+    stream: StreamState,
+    counts: IndexArray,
+) -> tuple[int, int]:
     """Count the draws that go up and have W < 2^−j, j = 0, 1, …, until there are none.
 
-    The counts go to the tape. Returns how many counts, or UNSURE if there would be too many, and the number of the
-    first word that is still unused. Draws are halved three times in one go: 64 of them take three words, of which
-    bit i is for the i-th.
+    With one-sided noise all draws go up. Returns how many counts, or UNSURE if there would be too many, and the
+    number of the first word that is still unused. Draws are halved three times in one go: 64 of them take three
+    words, of which bit i is for the i-th.
     """
-    used, remaining, counts = 1, count, 0
-    if noise == EXPONENTIAL:
-        tape[COUNTS] = count
-        counts = 1
+    used, remaining, filled = 1, count, 0
+    if one_sided:
+        counts[0] = count
+        filled = 1
     while remaining > 0:
-        if counts + 3 > OCTAVES:
+        if filled + 3 > OCTAVES:
             return UNSURE, used
         halves, quarters, eighths = 0, 0, 0
         for first in range(0, remaining, 64):
-            word = paired_word(tape, used) & (ALL >> np.uint64(64 - min(64, remaining - first)))
+            word = paired_word(stream, used) & (ALL >> np.uint64(64 - min(64, remaining - first)))
             halves += ones_of(word)
-            word &= paired_word(tape, used + 1)
+            word &= paired_word(stream, used + 1)
             quarters += ones_of(word)
-            word &= paired_word(tape, used + 2)
+            word &= paired_word(stream, used + 2)
             eighths += ones_of(word)
             used += 3
-        tape[COUNTS + counts] = halves
-        tape[COUNTS + counts + 1] = quarters
-        tape[COUNTS + counts + 2] = eighths
-        counts += 3
+        counts[filled] = halves
+        counts[filled + 1] = quarters
+        counts[filled + 2] = eighths
+        filled += 3
         remaining = eighths
-    return counts, used
+    return filled, used
 
 
-@borrowing
+@compiled_without_refcounts
 def pick_largest_draw(
     fine: bool,  # noqa: FBT001
     draws: Draws,
@@ -140,7 +151,7 @@ def pick_largest_draw(
     for octave in range(draws.octaves - 1, DOWN - 1, -1):
         if best_low > scale * widest * (LOG_2 * (1.0 + 2.0**-30)) * (octave + 1):
             break  # what is left is at most that much above the top
-        wanted = draws.total if octave == DOWN else int(draws.tape[COUNTS + octave])
+        wanted = draws.total if octave == DOWN else draws.counts[octave]
         for i in range(made, wanted):
             a, rest, span = draw(draws, i, scores.size, fine)
             if a == UNSURE:
@@ -197,12 +208,12 @@ def draw(draws: Draws, i: int, size: int, fine: bool) -> tuple[int, np.uint64, n
     within k/2³² ≤ 1 above k · u · 2³² + k · f/2³², and rounding the last term down takes another 1.
     """
     number = np.uint64(size)
-    leading = (paired_word(draws.tape, draws.words + i // 2) >> np.uint64(32 * (i & 1))) & LOW
+    leading = (paired_word(draws.stream, draws.words + i // 2) >> np.uint64(32 * (i & 1))) & LOW
     product = leading * number
     a: int = np.int64(product >> np.uint64(32))  # type: ignore[assignment] # an unsigned one would spread
     rest, span = product << np.uint64(32), number << np.uint64(32)
     if fine or size >= 2**31 or rest > np.uint64(0) - span:  # the last: the candidate may not be sure
-        further = candidate_word(draws.tape, i)
+        further = candidate_word(draws.stream, i)
         added = (further >> np.uint64(32)) * number + (((further & LOW) * number) >> np.uint64(32))
         a += 1 if rest > ~added else 0  # the carry
         rest, span = rest + added, np.uint64(2)
@@ -262,33 +273,53 @@ def count_geometric_draws(word: np.uint64, rate: float, width: float) -> int:
     return int(least) + 1 if least == most else UNSURE
 
 
-@borrowing
-def pick_largest_noisy(
-    noise: int, scores: FloatArray, top: float, sensitivities: FloatArray, scale: float, tape: Tape
-) -> int:
-    """Pick the largest score after noise of scale · Δ_a, every candidate drawn once (not private, floats)."""
-    best, picked, ties = -math.inf, UNRESOLVED, 0
-    for a in range(scores.size):
-        value = scores[a] - top
-        if sensitivities[a] > 0.0:
-            word = next_word(tape)
-            size = draw_exponential(word >> np.uint64(1), np.uint64(1))[0]
-            if noise == GUMBEL:
-                size = -math.log(size)
-            elif noise != EXPONENTIAL and not word & np.uint64(1):
-                size = -size
-            value += scale * sensitivities[a] * size
-        best, picked, ties = keep_larger(value, a, best, picked, ties, tape)
-    return picked
+@compiled_without_refcounts
+def pick_rows(
+    first: int,
+    last: int,
+    table: Table,
+    one_sided: bool,  # noqa: FBT001
+    scale: float,
+    gamma: float,
+    eta: float,
+    units: Units,
+    stream: StreamState,
+    counts: IndexArray,
+    width: float,
+    picks: IndexArray,
+) -> None:
+    """Pick one candidate of each row; the first words of two rows' streams are computed at once."""
+    length = length_of(gamma, eta)
+    widest = 0.0
+    for row in range(first, last):
+        second = (row - first) & 1
+        if not second:
+            load_pair(stream, units.nonces, row, min(row + 1, last - 1))
+        seek_in_pair(stream, units.nonces, row, second)
+        scores = row_of(table.scores, table.bounds, row)
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        top, magnitude = row_extent(scores)
+        if not magnitude <= LARGEST:
+            picks[row] = INVALID
+            continue
+        if row == first or table.sensitivities.starts[row] != table.sensitivities.starts[row - 1]:
+            widest = row_extent(sensitivities)[0]
+        picks[row] = pick(one_sided, scores, top, sensitivities, widest, scale, length, stream, counts, width)
 
 
-@borrowing
-def keep_larger(value: float, a: int, best: float, picked: int, ties: int, tape: Tape) -> tuple[float, int, int]:
-    """Return the new (best, picked, ties) after seeing ``value``; equal values share the pick uniformly."""
-    if value > best:
-        return value, a, 1
-    if value == best:
-        ties += 1
-        if draw_below(tape, ties) == 0:
-            picked = a
-    return best, picked, ties
+@compiled
+def select_rows(
+    first: int,
+    last: int,
+    table: Table,
+    one_sided: bool,  # noqa: FBT001
+    scale: float,
+    gamma: float,
+    eta: float,
+    units: Units,
+    width: float,
+    picks: IndexArray,
+) -> None:
+    """Pick one candidate of each row of a block, candidate a's noise being scale · Δ_a."""
+    stream, counts = new_stream(units.key), np.empty(OCTAVES + 1, np.int64)
+    pick_rows(first, last, table, one_sided, scale, gamma, eta, units, stream, counts, width, picks)

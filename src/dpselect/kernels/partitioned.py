@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dpselect.kernels.arrays import FloatArray, IndexArray, Units
 from dpselect.kernels.chacha import new_stream, next_word, seek
-from dpselect.kernels.compilation import borrowing, compiled
-from dpselect.kernels.draws import FAIL, UNSURE, judge_word
-from dpselect.kernels.gaps import FAR, LARGE, PAIRWISE
+from dpselect.kernels.coins import FAIL, UNSURE, bernoulli_exp
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.gaps import FAR, LARGE
 from dpselect.kernels.hull import NO, hull_tangent, lead, lead_size, turns_right
 
 
@@ -40,10 +40,10 @@ def hull_points(scores: FloatArray, sensitivities: FloatArray, order: IndexArray
 
 
 @compiled
-def judge_part(
+def toss_coins(
     first: int,
     last: int,
-    kind: int,
+    pairwise: bool,  # noqa: FBT001
     scores: FloatArray,
     sensitivities: FloatArray,
     vertices: int,
@@ -64,30 +64,30 @@ def judge_part(
     """
     offsets = np.zeros(scores.size)
     hull = np.arange(vertices)
-    tape = new_stream(units.key)
+    stream = new_stream(units.key)
     for i in range(first, last):
-        seek(tape, units.nonces, i)
-        coin = next_word(tape)
-        priorities[i] = next_word(tape)
+        seek(stream, units.nonces, i)
+        coin = next_word(stream)
+        priorities[i] = next_word(stream)
         a = vertices + i
-        gap, trusted = gap_to(scores, offsets, sensitivities, t, leader, a, kind, widest, budget)
-        verdict = judge_word(coin, 1, gap, width) if trusted else UNSURE
-        if kind == PAIRWISE and verdict != FAIL:  # the leader alone gives a lower bound on the gap
+        gap, trusted = gap_to(scores, offsets, sensitivities, t, leader, a, pairwise, widest, budget)
+        verdict = bernoulli_exp(coin, 1, gap, width) if trusted else UNSURE
+        if pairwise and verdict != FAIL:  # the leader alone gives a lower bound on the gap
             if sensitivities[a] > 0.0:
                 b, sure = hull_tangent(scores, offsets, sensitivities, t, hull, vertices, a)
-                gap, trusted = gap_to(scores, offsets, sensitivities, t, b, a, kind, widest, budget)
+                gap, trusted = gap_to(scores, offsets, sensitivities, t, b, a, pairwise, widest, budget)
                 trusted &= sure
             elif scores[a] < scores[0]:  # vertex 0 is the best candidate of sensitivity zero
                 gap, trusted = math.inf, True
             else:
                 gap, trusted = gap_to(
-                    scores, offsets, sensitivities, t, min(1, vertices - 1), a, kind, widest, budget
+                    scores, offsets, sensitivities, t, min(1, vertices - 1), a, pairwise, widest, budget
                 )
-            verdict = judge_word(coin, 1, gap, width) if trusted else UNSURE
+            verdict = bernoulli_exp(coin, 1, gap, width) if trusted else UNSURE
         verdicts[i] = verdict
 
 
-@borrowing
+@compiled_without_refcounts
 def gap_to(
     scores: FloatArray,
     offsets: FloatArray,
@@ -95,12 +95,12 @@ def gap_to(
     t: float,
     b: int,
     a: int,
-    kind: int,
+    pairwise: bool,  # noqa: FBT001
     widest: float,
     budget: float,
 ) -> tuple[float, bool]:
     """Return how far a trails b in units of the noise, and whether that is as precise as gaps must be."""
-    reach = sensitivities[a] + sensitivities[b] if kind == PAIRWISE else widest
+    reach = sensitivities[a] + sensitivities[b] if pairwise else widest
     distance = lead(scores, offsets, sensitivities, t, b, a)[0]
     if reach == 0.0:
         return (math.inf if distance > 0.0 else 0.0), True

@@ -1,24 +1,24 @@
-"""Noisy values that compete for being the largest."""
+"""Noisy scores, and the largest of them."""
 
 from fractions import Fraction
 from typing import NamedTuple
 
-from dpselect.exact.reals import FIRST_DIGITS, UniformReal, log_bounds
+from dpselect.exact.partial_uniform import FIRST_DIGITS, PartialUniform, log_bounds
 
-__all__ = ["Contender", "largest"]
+__all__ = ["NoisyScore", "largest"]
 
 
-class Contender(NamedTuple):
+class NoisyScore(NamedTuple):
     """A noisy value: location + sign · scale · (−log U)."""
 
     candidate: int
     sign: int
-    uniform: UniformReal
+    uniform: PartialUniform
     scale: Fraction
     location: Fraction
 
     def __repr__(self) -> str:
-        return f"Contender({self.candidate})"  # where it stands is private, and so is its noise
+        return f"NoisyScore({self.candidate})"  # where it stands is private, and so is its noise
 
     def bounds(self, digits: int) -> tuple[Fraction, Fraction]:
         """Return bounds on the value, tighter with more digits and more bits of U."""
@@ -31,20 +31,20 @@ class Contender(NamedTuple):
         return self.location + min(ends), self.location + max(ends)
 
 
-def largest(contenders: list[Contender], floor: Fraction | None = None) -> int:
+def largest(scores: list[NoisyScore], floor: Fraction | None = None) -> int:
     """Return the candidate of the largest value, or −1 if that is below ``floor``."""
     digits = FIRST_DIGITS
     while True:
-        bounds = [contender.bounds(digits) for contender in contenders]
+        bounds = [score.bounds(digits) for score in scores]
         reached = max(low for low, _ in bounds)
         if floor is not None:
             if max(high for _, high in bounds) < floor:
                 return -1
             reached = max(reached, floor)
-        contenders = [c for c, (_, high) in zip(contenders, bounds, strict=True) if high >= reached]
+        scores = [c for c, (_, high) in zip(scores, bounds, strict=True) if high >= reached]
         above_floor = floor is None or max(low for low, _ in bounds) > floor
-        if len({contender.candidate for contender in contenders}) == 1 and above_floor:
-            return contenders[0].candidate
-        for contender in contenders:
-            contender.uniform.refine()
+        if len({score.candidate for score in scores}) == 1 and above_floor:
+            return scores[0].candidate
+        for score in scores:
+            score.uniform.refine()
         digits *= 2

@@ -1,4 +1,4 @@
-"""The law of noisy max with exponential noise: independent passers.
+"""The law of permute-and-flip: independent passers.
 
 With gaps x_a and p_a = exp(−x_a), noisy max with exponential noise lets every candidate pass with
 probability p_a, independently, and picks one of the passers at random. Hence
@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from dpselect.kernels.arrays import FloatArray
+from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.compilation import compiled
 from dpselect.kernels.twofloat import add
 
@@ -84,7 +84,7 @@ def fill_power_sums(passing: FloatArray, threshold: float, sums: FloatArray, lar
 
 
 @compiled
-def fill_exponential_pmf(gaps: FloatArray, pmf: FloatArray) -> None:
+def fill(gaps: FloatArray, pmf: FloatArray) -> None:
     """Fill the probabilities of noisy max with exponential noise; ``pmf`` may be the array of gaps."""
     total = fill_passing(gaps, pmf)
     limit = min(1.0, DEPTH / total)
@@ -129,8 +129,8 @@ def fill_exponential_pmf(gaps: FloatArray, pmf: FloatArray) -> None:
 
 
 @compiled
-def fill_gumbel_pmf(gaps: FloatArray, pmf: FloatArray) -> None:
-    """Fill the probabilities of noisy max with Gumbel noise, the exponential mechanism: exp(−x_a) / Σ."""
-    total = fill_passing(gaps, pmf)
-    for a in range(gaps.size):
-        pmf[a] /= total
+def fill_rows(first: int, last: int, bounds: IndexArray, pmf: FloatArray) -> None:
+    """Turn the gaps of each row of a block into probabilities, in place."""
+    for row in range(first, last):
+        target = pmf[bounds[row] : bounds[row + 1]]
+        fill(target, target)

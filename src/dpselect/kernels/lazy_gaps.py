@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray
-from dpselect.kernels.compilation import borrowing, inlined
+from dpselect.kernels.compilation import compiled_without_refcounts, inlined
 from dpselect.kernels.gaps import FAR
 from dpselect.kernels.instructions import (
     BLOCK,
@@ -37,7 +37,7 @@ MARGIN = 1.0 - 2.0**-40
 """Makes up for the rounding of a lower bound."""
 
 
-class Lineup(NamedTuple):
+class LazyGaps(NamedTuple):
     """Candidates with their gaps: (top − values[a]) · rate; if ``lazy``, values are y, and gaps are GEM's."""
 
     values: FloatArray
@@ -54,7 +54,7 @@ class Lineup(NamedTuple):
     """What y_b − y_a may be off by."""
 
 
-@borrowing
+@compiled_without_refcounts
 def fill_heights(
     scores: FloatArray, sensitivities: FloatArray, t: float, heights: FloatArray
 ) -> tuple[float, float, float, float]:
@@ -74,15 +74,15 @@ def fill_heights(
 
 
 @inlined
-def block_of(lineup: Lineup, first: int) -> Lineup:
+def block_of(lineup: LazyGaps, first: int) -> LazyGaps:
     """Return the BLOCK candidates from number ``first`` on, or as many as there are."""
     values, top, rate, lazy, sensitivities, width, narrowest, error = lineup
     values, sensitivities = values[first : first + BLOCK], sensitivities[first : first + BLOCK]
-    return Lineup(values, top, rate, lazy, sensitivities, width, narrowest, error)
+    return LazyGaps(values, top, rate, lazy, sensitivities, width, narrowest, error)
 
 
-@borrowing
-def gap_bound(lineup: Lineup, a: int) -> float:
+@compiled_without_refcounts
+def gap_bound(lineup: LazyGaps, a: int) -> float:
     """Return a candidate's gap or, if the lineup is lazy, a lower bound on it."""
     gap: float = (lineup.top - lineup.values[a]) * lineup.rate
     if lineup.lazy:
@@ -91,8 +91,8 @@ def gap_bound(lineup: Lineup, a: int) -> float:
     return gap
 
 
-@borrowing
-def exact_gap(lineup: Lineup, a: int) -> float:
+@compiled_without_refcounts
+def exact_gap(lineup: LazyGaps, a: int) -> float:
     """Return the gap of a candidate of a lazy lineup, within 2⁻⁴² if it is below FAR; NaN if floats cannot tell.
 
     A quotient is computed only in blocks where one exceeds the largest so far, which a product tells, and faster.

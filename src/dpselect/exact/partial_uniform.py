@@ -4,12 +4,21 @@ from collections.abc import Iterator
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-__all__ = ["FIRST_DIGITS", "UniformReal", "exp_bounds", "is_below_exp", "log_bounds", "wide_context"]
+__all__ = [
+    "FIRST_DIGITS",
+    "PartialUniform",
+    "bernoulli_exp",
+    "exp_bounds",
+    "largest_priority",
+    "log_bounds",
+    "passes",
+    "wide_context",
+]
 
 FIRST_DIGITS = 40
 
 
-class UniformReal:
+class PartialUniform:
     """A uniform real number in [0, 1), known to some bits; more are drawn when a comparison asks for them."""
 
     def __init__(self, leading: int, bits: int, further: Iterator[int]) -> None:
@@ -52,7 +61,7 @@ class UniformReal:
         self.bits += octave + 1
 
 
-def is_below_exp(uniform: UniformReal, x: Fraction) -> bool:
+def bernoulli_exp(uniform: PartialUniform, x: Fraction) -> bool:
     """Decide whether a uniform real number is below exp(−x): a coin of exactly that probability."""
     digits = FIRST_DIGITS
     while x >= uniform.bits:  # exp(−x) < 2^−bits: any bit that is set decides, and exp(−x) is not needed
@@ -99,3 +108,18 @@ def wide_context(digits: int, rounding: str | None = None) -> Context:
 
 def _divide(x: Fraction, digits: int, rounding: str) -> Decimal:
     return wide_context(digits, rounding).divide(Decimal(x.numerator), Decimal(x.denominator))
+
+
+def passes(uniform: PartialUniform, gap: Fraction | None) -> bool:
+    """Decide whether a candidate passes: with probability exp(−gap), and never if the gap is infinite."""
+    return gap is not None and bernoulli_exp(uniform, gap)
+
+
+def largest_priority(candidates: list[tuple[int, PartialUniform]]) -> int:
+    """Return whose random real number is the largest, looking at as many bits as that takes."""
+    while len(candidates) > 1:
+        reached = max(priority.low for _, priority in candidates)
+        candidates = [(a, priority) for a, priority in candidates if priority.high > reached]
+        for _, priority in candidates:
+            priority.refine()
+    return candidates[0][0]

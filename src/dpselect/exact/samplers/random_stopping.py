@@ -1,20 +1,19 @@
-"""The sampler of :mod:`dpselect.kernels.largest_draws`, in exact arithmetic and with the same random bits."""
+"""Random stopping: the largest of K noisy draws."""
 
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 
-from dpselect.exact.contenders import Contender, largest
-from dpselect.exact.reals import FIRST_DIGITS, UniformReal, wide_context
+from dpselect.exact.noisy_scores import NoisyScore, largest
+from dpselect.exact.partial_uniform import FIRST_DIGITS, PartialUniform, wide_context
 from dpselect.exact.streams import ExactStream
 from dpselect.kernels.arrays import FloatArray
-from dpselect.parameters import Noise
 
-__all__ = ["pick_by_random_stopping"]
+__all__ = ["pick"]
 
 
-def pick_by_random_stopping(
-    noise: Noise,
+def pick(
+    one_sided: bool,  # noqa: FBT001 - as in the kernel
     scores: FloatArray,
     sensitivities: FloatArray,
     scale: Fraction,
@@ -23,10 +22,10 @@ def pick_by_random_stopping(
     stream: ExactStream,
 ) -> int:
     """Draw K candidates, add noise of scale · Δ_a to each, and pick the largest."""
-    contenders = []
+    noisy = []
     atom, atom_pick = None, -1
     count = 1 if gamma == 1 else _count_draws(gamma, eta, stream.count_uniform())
-    octaves, words = _octaves(noise, count, stream)
+    octaves, words = _octaves(count, stream, one_sided=one_sided)
     for i, octave in enumerate(octaves):
         uniform = stream.draw_uniform(words, i)
         a = uniform.split(scores.size)
@@ -37,20 +36,20 @@ def pick_by_random_stopping(
         if octave is not None:
             uniform.move_to_octave(octave)
         spread = scale * Fraction(sensitivities[a])
-        contenders.append(Contender(a, -1 if octave is None else 1, uniform, spread, Fraction(scores[a])))
-    if not contenders:
+        noisy.append(NoisyScore(a, -1 if octave is None else 1, uniform, spread, Fraction(scores[a])))
+    if not noisy:
         return atom_pick
-    winner = largest(contenders, None if atom is None else Fraction(atom))
+    winner = largest(noisy, None if atom is None else Fraction(atom))
     return atom_pick if winner < 0 else winner
 
 
-def _octaves(noise: Noise, count: int, stream: ExactStream) -> tuple[list[int | None], int]:
+def _octaves(count: int, stream: ExactStream, *, one_sided: bool) -> tuple[list[int | None], int]:
     """Return the octave of each draw's noise, the largest noise first, and the number of the next unused word.
 
     ``None`` stands for noise that goes down.
     """
     used, remaining = 1, count
-    counts = [count] if noise == "exponential" else []  # how many go up and have W < 2^−j
+    counts = [count] if one_sided else []  # how many go up and have W < 2^−j
     while remaining:
         found = [0, 0, 0]
         for first in range(0, remaining, 64):
@@ -65,7 +64,7 @@ def _octaves(noise: Noise, count: int, stream: ExactStream) -> tuple[list[int | 
     return rising[::-1] + [None] * (count - counts[0]), used
 
 
-def _count_draws(gamma: float, eta: float, uniform: UniformReal) -> int:
+def _count_draws(gamma: float, eta: float, uniform: PartialUniform) -> int:
     """Return K, the smallest n such that U < Pr[K ≤ n]: truncated negative binomial, by inversion."""
     digits = FIRST_DIGITS
     law = _cumulative(gamma, eta, digits)
