@@ -248,7 +248,8 @@ def test_unsafe_mechanisms_promise_nothing_and_are_not_registered(mechanism):
 def test_concentrated_losses_are_claimed_only_where_they_are_proven(mechanism):
     epsilon = mechanism.guarantee.epsilon
     bounded_range = getattr(mechanism, "noise", "") == "gumbel"
-    assert mechanism.guarantee.rho == pytest.approx(epsilon**2 / (8 if bounded_range else 2))
+    expected = epsilon**2 / 8 if bounded_range else epsilon * np.tanh(epsilon / 2)
+    assert mechanism.guarantee.rho == pytest.approx(expected)
     assert epsilon == getattr(mechanism, "epsilon", 0.0)
 
 
