@@ -13,9 +13,9 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from promises import APPROXIMATE, GUMBEL, MONOTONE, PURE
 from scipy.special import gammaln
-from test_contract import PRIVATE, UNSAFE, every_private_mechanism, neighbours
-from test_guarantees import APPROXIMATE, GUMBEL, MONOTONE, PURE, laws
+from variants import PRIVATE, UNSAFE, every_private_mechanism, laws, neighbours
 
 import dpselect as dps
 from dpselect import accounting

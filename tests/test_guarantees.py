@@ -9,25 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from test_contract import PRIVATE, UNSAFE, every_private_mechanism, neighbours, public_name
+from promises import ANYWAY, APPROXIMATE, GUMBEL, MONOTONE, PURE
+from variants import PRIVATE, UNSAFE, every_private_mechanism, laws, neighbours
 
 import dpselect as dps
 from dpselect.guarantees import ANY_SCORES, SAME_DIRECTION, WITHIN_SENSITIVITIES
-
-PURE = dps.GEM(epsilon=0.3).guarantee
-GUMBEL = dps.NoisyMax(epsilon=0.5, noise="gumbel").guarantee
-ANYWAY = dps.RandomizedResponse(epsilon=0.7).guarantee
-MONOTONE = dps.NoisyMax(epsilon=0.2, monotone=True).guarantee
-APPROXIMATE = dps.Guarantee(epsilon=1.0, delta=1e-6, theorem="given", reference="none")
-
-
-def laws(mechanism, pair, sensitivities, seed):
-    name = public_name(mechanism)
-    public = {} if name is None else {name: np.random.default_rng(seed).integers(-9, 9, pair.shape[1]) / 8}
-    first, second = mechanism.pmf(pair, sensitivities, **public)
-    possible = (first > 0) | (second > 0)
-    return first[possible], second[possible]
-
 
 # --- Exact probabilities ----------------------------------------------------------------------------------
 

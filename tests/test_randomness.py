@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import chisquare
 
 import dpselect as dps
-from dpselect.kernels import chacha, draws
+from dpselect.kernels import chacha, coins
 
 KEY = bytes(range(100, 132))
 MECHANISMS = {name: make(epsilon=0.5) for name, make in dps.MECHANISMS.items()}
@@ -63,7 +63,7 @@ def words(data):
     return np.frombuffer(data, dtype="<u4").astype(np.uint32)
 
 
-def tape_at(nonce=bytes(12), key=None):
+def state_at(nonce=bytes(12), key=None):
     stream = chacha.new_stream(words(KEY if key is None else key))
     chacha.seek(stream, words(nonce).reshape(1, 3), 0)
     return stream
@@ -71,7 +71,7 @@ def tape_at(nonce=bytes(12), key=None):
 
 def group_of(key, nonce, block):
     """Return the blocks of a group, in order."""
-    stream = tape_at(nonce, key)
+    stream = state_at(nonce, key)
     chacha.fill_group(stream, block, chacha.SEQUENCE)
     group = stream[chacha.SEQUENCE : chacha.SEQUENCE + chacha.GROUP_WORDS]
     lanes = group.view(np.uint32).reshape(16, chacha.LANES)
@@ -124,7 +124,7 @@ def test_blocks_of_any_key_are_those_of_a_plain_implementation(counter):
 
 def test_a_stream_reads_the_groups_of_its_nonce_from_block_zero_on():
     nonce = bytes(range(12))
-    stream = tape_at(nonce)
+    stream = state_at(nonce)
     for _ in range(2):
         chacha.seek(stream, words(nonce).reshape(1, 3), 0)
         drawn = b"".join(int(chacha.next_word(stream)).to_bytes(8, "little") for _ in range(150))
@@ -134,7 +134,7 @@ def test_a_stream_reads_the_groups_of_its_nonce_from_block_zero_on():
 
 def test_candidates_have_bytes_and_words_of_their_own():
     nonce = bytes(range(12))
-    stream = tape_at(nonce)
+    stream = state_at(nonce)
     before = chacha.next_word(stream)
     chacha.load_bytes(stream, 1)
     loaded = stream[chacha.BYTES : chacha.BYTES + chacha.GROUP_WORDS].astype("<u8").tobytes()
@@ -153,7 +153,7 @@ def test_candidates_have_bytes_and_words_of_their_own():
 
 
 def test_a_stream_ends_before_it_runs_into_the_next_region():
-    stream = tape_at()
+    stream = state_at()
     stream[chacha.READ] = chacha.BYTE_REGION // chacha.LANES
     with pytest.raises(OverflowError, match="exhausted"):
         chacha.next_word(stream)
@@ -165,16 +165,16 @@ def test_a_stream_ends_before_it_runs_into_the_next_region():
 @pytest.mark.parametrize("bound", [1, 2, 3, 5, 7, 8, 100])
 def test_integers_below_a_bound_are_uniform(bound):
     """The chi-square test has a false-alarm rate of 1e-6 and a fixed stream."""
-    stream = tape_at()
-    counts = np.bincount([draws.draw_below(stream, bound) for _ in range(20_000)], minlength=bound)
+    stream = state_at()
+    counts = np.bincount([coins.draw_below(stream, bound) for _ in range(20_000)], minlength=bound)
     assert counts.size == bound
     assert bound == 1 or chisquare(counts).pvalue > 1e-6
 
 
 def test_integers_below_a_huge_bound_reach_its_top_half():
-    stream = tape_at()
+    stream = state_at()
     bound = 2**31 + 1
-    drawn = [draws.draw_below(stream, bound) for _ in range(200)]
+    drawn = [coins.draw_below(stream, bound) for _ in range(200)]
     assert all(0 <= value < bound for value in drawn)
     assert max(drawn) > bound // 2
 

@@ -75,7 +75,7 @@ def compiled_without_refcounts(function: Callable[Parameters, Result]) -> Callab
 
 
 def inlined(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Compile a kernel as part of its callers; it may return slices of arrays to callers without reference counts."""
+    """Compile a kernel as part of its callers. So it may return slices of arrays that have no reference counts."""
     return _compiled(function, inline="always")
 
 

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranges import TILTS, anchored_rows, frozen, offset_rows
 
-from dpselect import exact, kernels
+from dpselect import kernels
+from dpselect.exact import gaps as exact
 from dpselect.kernels import lazy_gaps
 from dpselect.kernels.gaps import FAR
 
@@ -177,7 +178,7 @@ def test_gaps_that_cancel_out_of_enormous_tilts_are_not_trusted():
             assert_near(found, true)
 
 
-def lazy_lineup(scores, sensitivities, t, budget):
+def lazy_gaps_of_row(scores, sensitivities, t, budget):
     heights = np.empty(scores.size)
     top, width, narrowest, error = lazy_gaps.fill_heights(scores, sensitivities, t, heights)
     return lazy_gaps.LazyGaps(heights, top, budget, lazy_gaps.LAZY, sensitivities, width, narrowest, error)
@@ -195,11 +196,11 @@ def lazy_lineup(scores, sensitivities, t, budget):
 )
 def test_lazy_gaps_are_right_or_unknown_and_their_bounds_hold(rows, t, budget):
     scores, sensitivities = map(frozen, rows)
-    lineup = lazy_lineup(scores, sensitivities, t, budget)
+    gaps_of_row = lazy_gaps_of_row(scores, sensitivities, t, budget)
     true = [-quotient * Fraction(budget) for quotient in reference.gem_scores(scores, sensitivities, t)]
     for a, gap in enumerate(true):
-        assert Fraction(lazy_gaps.gap_bound(lineup, a)) <= gap
-    found = np.array([lazy_gaps.exact_gap(lineup, a) for a in range(scores.size)])
+        assert Fraction(lazy_gaps.gap_bound(gaps_of_row, a)) <= gap
+    found = np.array([lazy_gaps.exact_gap(gaps_of_row, a) for a in range(scores.size)])
     near = found < FAR  # and not NaN
     assert_near(found[near], [gap for gap, sure in zip(true, near, strict=True) if sure])
     assert all(gap >= FAR - 1 for gap, far in zip(true, found >= FAR, strict=True) if far)
@@ -208,5 +209,5 @@ def test_lazy_gaps_are_right_or_unknown_and_their_bounds_hold(rows, t, budget):
 def test_lazy_gaps_of_ordinary_rows_are_known():
     rng = np.random.default_rng(12)
     scores, sensitivities = frozen(rng.normal(size=50)), frozen(rng.uniform(0.1, 1, 50))
-    lineup = lazy_lineup(scores, sensitivities, 5.0, 1.0)
-    assert not any(np.isnan(lazy_gaps.exact_gap(lineup, a)) for a in range(50))
+    gaps_of_row = lazy_gaps_of_row(scores, sensitivities, 5.0, 1.0)
+    assert not any(np.isnan(lazy_gaps.exact_gap(gaps_of_row, a)) for a in range(50))

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect.kernels import quadrature
-from dpselect.kernels.quadrature import LAPLACE, Law, mean_draws
-from dpselect.kernels.stopping import fill_stopping_pmf
+from dpselect.kernels.pmf import noisy_argmax as quadrature
+from dpselect.kernels.pmf.noisy_argmax import LAPLACE, Law, mean_draws
+from dpselect.kernels.pmf.random_stopping import fill_stopping_pmf
 
 
 def by_panels(scores, scales, gamma, eta):

@@ -4,16 +4,28 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from dpselect.kernels.quadrature import EXPONENTIAL, LAPLACE
 from mpmath import mp
 
-from dpselect import exact
 from dpselect.exact import ExactStream
-from dpselect.kernels import chacha, draws, largest_draws, picks, rows
-from dpselect.kernels.arrays import Units
+from dpselect.exact.samplers import random_stopping as twin
+from dpselect.exact.samplers.randomized_response import report_bit
+from dpselect.kernels import chacha, coins
+from dpselect.kernels.arrays import UNRESOLVED, Units
 from dpselect.kernels.lazy_gaps import KNOWN, LazyGaps
+from dpselect.kernels.samplers import (
+    exponential_mechanism,
+    laplace_noisy_max,
+    permute_and_flip,
+    permute_and_flip_at_fixed_work,
+    random_stopping,
+    randomized_response,
+)
+from dpselect.kernels.samplers.loops import Workspace
 from dpselect.laws.base import FILTER_WIDTH
-from dpselect.parameters import NOISES
+from dpselect.laws.noises import sampler_of
+
+LAPLACE, EXPONENTIAL = False, True
+"""Whether noise is one-sided."""
 
 X = 1.25
 UNITS = Units(np.zeros(8, dtype=np.uint32), np.zeros((1, 3), dtype=np.uint32))
@@ -21,17 +33,17 @@ NEAR, CLEAR = 2.0**-42, 2.0**-36
 """Relative distances from an edge: inside the filter's width of 2⁻⁴⁰, and outside."""
 
 
-def inject(stream, words):
-    """Make a stream read these words next."""
-    stream[chacha.USED], stream[chacha.READ] = 0, 1
-    stream[chacha.SEQUENCE : chacha.SEQUENCE + len(words)] = np.array(words, dtype=np.uint64)
-    return stream
+def inject(state, words):
+    """Make a state read these words next."""
+    state[chacha.USED], state[chacha.READ] = 0, 1
+    state[chacha.SEQUENCE : chacha.SEQUENCE + len(words)] = np.array(words, dtype=np.uint64)
+    return state
 
 
-def tape_of(*words):
-    stream = chacha.new_stream(UNITS.key)
-    chacha.seek(stream, UNITS.nonces, 0)
-    return inject(stream, words)
+def state_of(*words):
+    state = chacha.new_stream(UNITS.key)
+    chacha.seek(state, UNITS.nonces, 0)
+    return inject(state, words)
 
 
 def stream_of(*words):
@@ -66,28 +78,33 @@ def frozen(*numbers):
     return array
 
 
-def lineup_of(*gaps):
+def gaps_of(*gaps):
     values = frozen(*(-gap for gap in gaps))
     return LazyGaps(values, 0.0, 1.0, KNOWN, values, 0.0, 0.0, 0.0)
 
 
-def source_of(stream, size=2):
-    return picks.Source(stream, FILTER_WIDTH, np.zeros(size, dtype=np.bool_), np.zeros(size + 1, dtype=np.int64))
+def room():
+    """Return room for the counts of random stopping."""
+    return np.empty(random_stopping.OCTAVES + 1, dtype=np.int64)
+
+
+def workspace_of(state, size=2):
+    return Workspace(state, FILTER_WIDTH, np.zeros(size, dtype=np.bool_), np.zeros(size + 1, dtype=np.int64))
 
 
 def visit(*words, x=X):
-    source = source_of(tape_of(*words))
-    found = picks.pick_passer(lineup_of(0.0, x), 2, source)
-    assert not source.seen.any()
+    workspace = workspace_of(state_of(*words))
+    found = permute_and_flip.pick(gaps_of(0.0, x), 2, workspace)
+    assert not workspace.seen.any()
     return found
 
 
 def propose(*words, x=X):
-    return picks.pick_until_pass(lineup_of(0.0, x), source_of(tape_of(*words)))
+    return exponential_mechanism.pick(gaps_of(0.0, x), 0, workspace_of(state_of(*words)))
 
 
 def reply(*words, x=X):
-    return rows.keep_proposal(2, 0, x, tape_of(*words), FILTER_WIDTH)
+    return randomized_response.keep_proposal(2, 0, x, state_of(*words), FILTER_WIDTH)
 
 
 @pytest.mark.parametrize("pick", [visit, propose, reply], ids=["visit", "propose", "reply"])
@@ -96,7 +113,7 @@ def test_a_coin_on_the_edge_leaves_the_row_undecided_and_one_beside_it_does_not(
     def after(off):
         return pick(joined(1, 2, edge(chance(x), off=off)), joined(0, 2, ZERO_GAP_PASSES), x=x)
 
-    assert {after(off) for off in (0.0, NEAR, -NEAR)} == {picks.UNRESOLVED}
+    assert {after(off) for off in (0.0, NEAR, -NEAR)} == {UNRESOLVED}
     assert after(-CLEAR) == 1
     assert x == 1e-9 or after(CLEAR) == 0
 
@@ -107,70 +124,78 @@ def test_a_coin_on_the_edge_leaves_the_row_undecided_and_one_beside_it_does_not(
 )
 def test_exact_samplers_decide_coins_on_the_edge_and_agree_beside_it(noise, off, expected):
     stream = stream_of(joined(1, 2, edge(chance(X), off=off)), joined(0, 2, ZERO_GAP_PASSES))
-    assert exact.pick_noisy_max(noise, [Fraction(0), Fraction(X)], 2, stream) in expected
+    assert sampler_of(noise).twin.pick([Fraction(0), Fraction(X)], 2, stream) in expected
     stream = stream_of(joined(1, 2, edge(chance(X), off=off)), joined(0, 2, ZERO_GAP_PASSES))
-    assert exact.report_sign(0, X, stream) in expected
+    assert report_bit(0, X, stream) in expected
 
 
 @pytest.mark.parametrize("x", [0.001, X, 20.0])
 def test_a_scanned_candidate_on_the_edge_is_undecided(x):
-    for off, expected in ((0.0, draws.UNSURE), (-CLEAR, draws.PASS), (CLEAR, draws.FAIL)):
+    for off, expected in ((0.0, coins.UNSURE), (-CLEAR, coins.PASS), (CLEAR, coins.FAIL)):
         byte, word = divmod(edge(chance(x), 72, off), 2**64)
         after_zero, own = (word, 0) if byte == 0 else (0, word)
-        stream = tape_of()
-        stream[chacha.LOADED_WORDS] = 0
-        stream[chacha.WORDS + 7] = own
-        verdict = picks.bernoulli_exp_candidate(stream, np.uint64(byte), np.uint64(after_zero), 7, x, FILTER_WIDTH)
+        state = state_of()
+        state[chacha.LOADED_WORDS] = 0
+        state[chacha.WORDS + 7] = own
+        verdict = permute_and_flip.bernoulli_exp_candidate(
+            state, np.uint64(byte), np.uint64(after_zero), 7, x, FILTER_WIDTH
+        )
         assert verdict == expected
 
 
 def test_a_byte_that_decides_needs_no_word():
-    stream = tape_of()
-    assert picks.bernoulli_exp_candidate(stream, np.uint64(255), np.uint64(0), 7, X, FILTER_WIDTH) == draws.FAIL
-    assert picks.bernoulli_exp_candidate(stream, np.uint64(1), np.uint64(0), 7, X, FILTER_WIDTH) == draws.PASS
-    assert stream[chacha.LOADED_WORDS] == chacha.NO_GROUP
+    state = state_of()
+    assert (
+        permute_and_flip.bernoulli_exp_candidate(state, np.uint64(255), np.uint64(0), 7, X, FILTER_WIDTH)
+        == coins.FAIL
+    )
+    assert (
+        permute_and_flip.bernoulli_exp_candidate(state, np.uint64(1), np.uint64(0), 7, X, FILTER_WIDTH)
+        == coins.PASS
+    )
+    assert state[chacha.LOADED_WORDS] == chacha.NO_GROUP
 
 
 def test_a_word_that_does_not_tell_its_index_leaves_the_row_undecided():
     third = 2**64 // 3  # the bits that follow make it 0 or 1
 
     def pick_all(word):
-        source = source_of(tape_of(word), size=3)
-        tossed = picks.pick_passer(lineup_of(0.0, 0.0, 0.0), 3, source)
-        proposed = picks.pick_until_pass(lineup_of(0.0, 0.0, 0.0), source_of(tape_of(word), size=3))
-        replied = rows.keep_proposal(3, 1, 0.0, tape_of(word), FILTER_WIDTH)
+        workspace = workspace_of(state_of(word), size=3)
+        tossed = permute_and_flip.pick(gaps_of(0.0, 0.0, 0.0), 3, workspace)
+        proposed = exponential_mechanism.pick(gaps_of(0.0, 0.0, 0.0), 0, workspace_of(state_of(word), size=3))
+        replied = randomized_response.keep_proposal(3, 1, 0.0, state_of(word), FILTER_WIDTH)
         return {tossed, proposed, replied}
 
-    assert pick_all(third) == {picks.UNRESOLVED}
+    assert pick_all(third) == {UNRESOLVED}
     assert pick_all(third // 2) == {0}
     assert pick_all(third + 2) == {1}
-    assert exact.pick_noisy_max("gumbel", [Fraction(0)] * 3, 3, stream_of(third)) in {0, 1}
+    assert sampler_of("gumbel").twin.pick([Fraction(0)] * 3, 3, stream_of(third)) in {0, 1}
 
 
 def test_a_byte_of_zero_is_followed_by_the_next_word_and_any_other_by_the_candidates_own():
     stream = stream_of(123)
-    stream = tape_of()
-    chacha.load_bytes(stream, 0)
-    bytes_of = [int(chacha.candidate_byte(stream, a)) for a in range(chacha.GROUP_BYTES)]
+    state = state_of()
+    chacha.load_bytes(state, 0)
+    bytes_of = [int(chacha.candidate_byte(state, a)) for a in range(chacha.GROUP_BYTES)]
     zero, other = bytes_of.index(0), next(a for a, byte in enumerate(bytes_of) if byte)
-    own = int(chacha.candidate_word(stream, other))
+    own = int(chacha.candidate_word(state, other))
     assert stream.candidate_uniform(zero).low == Fraction(123, 2**72)
     assert stream.candidate_uniform(other).low == Fraction((bytes_of[other] << 64) + own, 2**72)
 
 
 def test_fixed_work_is_undecided_by_a_coin_on_the_edge_and_by_equal_priorities():
     def pick(coin, first, second):
-        stream = tape_of(ZERO_GAP_PASSES, first, coin, second)
-        return picks.pick_passer_at_fixed_work(lineup_of(0.0, X), source_of(stream))
+        state = state_of(ZERO_GAP_PASSES, first, coin, second)
+        return permute_and_flip_at_fixed_work.pick(gaps_of(0.0, X), 0, workspace_of(state))
 
-    assert pick(edge(chance(X)), 9, 5) == picks.UNRESOLVED
+    assert pick(edge(chance(X)), 9, 5) == UNRESOLVED
     assert pick(edge(chance(X), off=-CLEAR), 5, 9) == 1
     assert pick(edge(chance(X), off=-CLEAR), 9, 5) == 0
     assert pick(edge(chance(X), off=CLEAR), 5, 9) == 0
-    assert pick(edge(chance(X), off=-CLEAR), 9, 9) == picks.UNRESOLVED
-    assert pick(edge(chance(X), off=CLEAR), 0, 9) == picks.UNRESOLVED
+    assert pick(edge(chance(X), off=-CLEAR), 9, 9) == UNRESOLVED
+    assert pick(edge(chance(X), off=CLEAR), 0, 9) == UNRESOLVED
     stream = stream_of(ZERO_GAP_PASSES, 9, edge(chance(X), off=-CLEAR), 9)
-    assert exact.pick_passer_at_fixed_work([Fraction(0), Fraction(X)], stream) in {0, 1}
+    assert sampler_of("exponential", fixed_work=True).twin.pick([Fraction(0), Fraction(X)], 0, stream) in {0, 1}
 
 
 def signed(number, sign=1):
@@ -186,12 +211,12 @@ def test_laplace_noises_that_come_out_equal_leave_the_row_undecided(sign):
         return signed(first, sign), signed(edge(ratio * first, 0, off), sign)
 
     def kernel(off):
-        return picks.pick_laplace(lineup_of(0.0, X), source_of(tape_of(*words(off))))
+        return laplace_noisy_max.pick(gaps_of(0.0, X), 0, workspace_of(state_of(*words(off))))
 
     def fractions(off):
-        return exact.pick_noisy_max("laplace", [Fraction(0), Fraction(X)], 2, stream_of(*words(off)))
+        return sampler_of("laplace").twin.pick([Fraction(0), Fraction(X)], 2, stream_of(*words(off)))
 
-    assert {kernel(off) for off in (0.0, NEAR, -NEAR)} == {picks.UNRESOLVED}
+    assert {kernel(off) for off in (0.0, NEAR, -NEAR)} == {UNRESOLVED}
     smaller, larger = (
         (1, 0) if sign else (0, 1)
     )  # a smaller U is a larger noise, and pushes in its sign's direction
@@ -201,42 +226,42 @@ def test_laplace_noises_that_come_out_equal_leave_the_row_undecided(sign):
 
 def test_laplace_noise_of_hardly_any_bits_leaves_the_row_undecided():
     for number in (0, 31):
-        source = source_of(tape_of(signed(2**62), signed(number)))
-        assert picks.pick_laplace(lineup_of(0.0, X), source) == picks.UNRESOLVED
-    assert exact.pick_noisy_max("laplace", [Fraction(0), Fraction(X)], 2, stream_of(signed(2**62), signed(0))) == 1
+        workspace = workspace_of(state_of(signed(2**62), signed(number)))
+        assert laplace_noisy_max.pick(gaps_of(0.0, X), 0, workspace) == UNRESOLVED
+    assert sampler_of("laplace").twin.pick([Fraction(0), Fraction(X)], 2, stream_of(signed(2**62), signed(0))) == 1
 
 
-def pair_tape(units=UNITS):
-    """Return a stream at the start of a stream whose first words are computed."""
-    stream = chacha.new_stream(units.key)
-    chacha.load_pair(stream, units.nonces, 0, 0)
-    chacha.seek_in_pair(stream, units.nonces, 0, 0)
-    return stream
+def pair_state(units=UNITS):
+    """Return a state at the start of a stream whose first words are computed."""
+    state = chacha.new_stream(units.key)
+    chacha.load_pair(state, units.nonces, 0, 0)
+    chacha.seek_in_pair(state, units.nonces, 0, 0)
+    return state
 
 
-def stopping_tape(stream, packed, further):
-    """Make a stream read these words for K, for octaves and for draws, and these as draws' further 64 bits.
+def stopping_state(state, packed, further):
+    """Make a state read these words for K, for octaves and for draws, and these as draws' further 64 bits.
 
     The kernel reads them from a pair of streams, and its twin from half of a group of one.
     """
     for start in (chacha.BYTES, chacha.PAIR):
-        stream[start : start + chacha.GROUP_WORDS] = 0
+        state[start : start + chacha.GROUP_WORDS] = 0
         places = [start + n // 2 * 4 + n % 2 for n in range(len(packed))]
-        stream[places] = np.array(packed, dtype=np.uint64)
-    stream[chacha.WORDS : chacha.WORDS + len(further)] = np.array(further, dtype=np.uint64)
-    stream[chacha.LOADED_BYTES] = stream[chacha.LOADED_WORDS] = 0
-    return stream
+        state[places] = np.array(packed, dtype=np.uint64)
+    state[chacha.WORDS : chacha.WORDS + len(further)] = np.array(further, dtype=np.uint64)
+    state[chacha.LOADED_BYTES] = state[chacha.LOADED_WORDS] = 0
+    return state
 
 
 def stop_with(packed, further=(), noise=LAPLACE, scores=(0.0, -1.0), widths=(1.0, 2.0), gamma=0.3, eta=1.0):
     """Return what the kernel and its twin pick if they read these words."""
     scores, widths = frozen(*scores), frozen(*widths)
-    stream, stream = stopping_tape(pair_tape(), packed, further), ExactStream(UNITS, 0)
-    stopping_tape(stream._state, packed, further)
-    length = largest_draws.length_of(gamma, eta)
+    state, stream = stopping_state(pair_state(), packed, further), ExactStream(UNITS, 0)
+    stopping_state(stream._state, packed, further)
+    length = random_stopping.length_of(gamma, eta)
     law = scores, scores.max(), widths, widths.max(), 1.0
-    kernel = largest_draws.pick_by_random_stopping(noise, *law, length, stream, FILTER_WIDTH)
-    return kernel, exact.pick_by_random_stopping(NOISES[noise], scores, widths, Fraction(1), gamma, eta, stream)
+    kernel = random_stopping.pick(noise, *law, length, state, room(), FILTER_WIDTH)
+    return kernel, twin.pick(noise, scores, widths, Fraction(1), gamma, eta, stream)
 
 
 COUNTS = (2**64 * np.array([0, 0.1, 0.4, 0.6]) // 1).astype(np.uint64)
@@ -267,7 +292,7 @@ def drawn(a, w, off=0.0, size=2):
 
 def drawn_down(a, w, off=0.0, size=2):
     """Return a draw of candidate ``a`` whose noise goes down by −log(w (1 + off))."""
-    return largest_draws.DOWN, joined(a, size, edge(w, 96, off), 96)
+    return random_stopping.DOWN, joined(a, size, edge(w, 96, off), 96)
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL])
@@ -279,11 +304,11 @@ def test_draws_that_come_out_equal_leave_random_stopping_undecided(noise, first)
     def pick(off):
         return stop(*sorted([drawn(0, first), drawn(1, second, off)], reverse=True), noise=noise)
 
-    assert pick(0.0)[0] == picks.UNRESOLVED
+    assert pick(0.0)[0] == UNRESOLVED
     assert pick(-CLEAR) == (1, 1)
     assert pick(CLEAR) == (0, 0)
-    assert pick(-NEAR) == (picks.UNRESOLVED, 1)
-    assert pick(NEAR) == (picks.UNRESOLVED, 0)
+    assert pick(-NEAR) == (UNRESOLVED, 1)
+    assert pick(NEAR) == (UNRESOLVED, 0)
 
 
 def test_noises_downwards_that_come_out_equal_leave_random_stopping_undecided():
@@ -293,11 +318,11 @@ def test_noises_downwards_that_come_out_equal_leave_random_stopping_undecided():
     def pick(off):
         return stop(drawn_down(0, first), drawn_down(1, second, off))
 
-    assert pick(0.0)[0] == picks.UNRESOLVED
+    assert pick(0.0)[0] == UNRESOLVED
     assert pick(-CLEAR) == (0, 0)
     assert pick(CLEAR) == (1, 1)
-    assert pick(-NEAR) == (picks.UNRESOLVED, 0)
-    assert pick(NEAR) == (picks.UNRESOLVED, 1)
+    assert pick(-NEAR) == (UNRESOLVED, 0)
+    assert pick(NEAR) == (UNRESOLVED, 1)
 
 
 @pytest.mark.parametrize("octave", [0, 7])
@@ -311,7 +336,7 @@ def test_a_draw_whose_first_bits_do_not_tell_its_candidate_is_looked_at_again(oc
 
     assert pick(edge_of_candidate - 2**40) == (0, 0)
     assert pick(edge_of_candidate + 2**40) == (1, 1)
-    assert pick(edge_of_candidate) == (picks.UNRESOLVED, 0)
+    assert pick(edge_of_candidate) == (UNRESOLVED, 0)
     assert pick(edge_of_candidate + 1) == (1, 1)
 
 
@@ -328,7 +353,7 @@ def test_a_noisy_draw_level_with_a_draw_without_noise_leaves_the_row_undecided()
     def pick(off):
         return stop(drawn(1, level, off), drawn(0, 0.7), scores=(1.0, -1.0), widths=(0.0, 2.0))
 
-    assert pick(0.0)[0] == picks.UNRESOLVED
+    assert pick(0.0)[0] == UNRESOLVED
     assert pick(-CLEAR) == (1, 1)
     assert pick(CLEAR) == (0, 0)
 
@@ -357,7 +382,7 @@ def test_a_geometric_number_of_draws_on_the_edge_leaves_the_row_undecided():
         def pick(off, n=n, reached=reached):
             return stop_with([edge(reached, off=off), *one_more(n)])
 
-        assert pick(0.0)[0] == picks.UNRESOLVED
+        assert pick(0.0)[0] == UNRESOLVED
         assert pick(-1e-8) == (0, 0)
         assert pick(1e-8) == (1, 1)
 
@@ -373,7 +398,7 @@ def test_an_inverted_number_of_draws_on_the_edge_leaves_the_row_undecided(eta):
         def pick(off, n=n, p=p):
             return stop_with([edge(p, off=off), *one_more(n)], gamma=0.2, eta=eta)
 
-        assert pick(0.0)[0] == picks.UNRESOLVED
+        assert pick(0.0)[0] == UNRESOLVED
         assert pick(-1e-8) == (0, 0)
         assert pick(1e-8) == (1, 1)
 
@@ -382,27 +407,27 @@ def test_a_pair_of_streams_is_computed_as_each_by_itself():
     nonces = np.array([[1, 2, 3], [4, 5, 6], [2**32 - 1, 0, 7]], dtype=np.uint32)
     key = np.arange(8, dtype=np.uint32)
     for first, second in ((0, 1), (2, 0), (1, 1)):
-        stream = chacha.new_stream(key)
-        chacha.load_pair(stream, nonces, first, second)
+        state = chacha.new_stream(key)
+        chacha.load_pair(state, nonces, first, second)
         for side, row in enumerate((first, second)):
-            chacha.seek_in_pair(stream, nonces, row, side)
+            chacha.seek_in_pair(state, nonces, row, side)
             stream = ExactStream(Units(key, nonces), row)
             for number in [*range(70), 5, 200, 0]:
-                assert int(chacha.paired_word(stream, number)) == stream.paired_word(number)
+                assert int(chacha.paired_word(state, number)) == stream.paired_word(number)
 
 
 def test_no_word_of_a_pair_is_read_twice():
-    words = {int(chacha.paired_word(pair_tape(), number)) for number in range(200)}
+    words = {int(chacha.paired_word(pair_state(), number)) for number in range(200)}
     assert len(words) == 200
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL])
 @pytest.mark.parametrize("count", [1, 2, 64, 65, 100, 10_000])
 def test_octaves_are_those_of_the_twin_and_share_out_all_draws(noise, count):
-    stream = pair_tape()
-    found, words = largest_draws.count_octaves(noise, count, stream)
-    expected, used = exact.largest_draws._octaves(NOISES[noise], count, stream_of())
-    counts = stream[chacha.COUNTS : chacha.COUNTS + found].astype(int).tolist()
+    kept = room()
+    found, words = random_stopping.count_octaves(noise, count, pair_state(), kept)
+    expected, used = twin._octaves(count, stream_of(), one_sided=noise)
+    counts = kept[:found].tolist()
     down = expected.count(None)
     assert (words, counts[0], counts[-1]) == (used, count - down, 0)
     assert counts == [sum(each is not None and each >= j for each in expected) for j in range(found)]
@@ -421,16 +446,16 @@ class Ones:
 
 
 def test_noise_of_any_size_is_counted_by_the_twin_and_left_to_it_by_the_kernel():
-    assert exact.largest_draws._octaves("exponential", 2, Ones(last=99)) == ([99, 99], 103)
-    assert exact.largest_draws._octaves("laplace", 1, Ones(last=0)) == ([None], 4)
-    stream = pair_tape()
-    stream[chacha.PAIR : chacha.PAIR + chacha.GROUP_WORDS] = np.uint64(2**64 - 1)
-    stream[chacha.BYTES : chacha.BYTES + chacha.GROUP_WORDS] = np.uint64(2**64 - 1)
-    stream[chacha.LOADED_BYTES] = 1
+    assert twin._octaves(2, Ones(last=99), one_sided=True) == ([99, 99], 103)
+    assert twin._octaves(1, Ones(last=0), one_sided=False) == ([None], 4)
+    state = pair_state()
+    state[chacha.PAIR : chacha.PAIR + chacha.GROUP_WORDS] = np.uint64(2**64 - 1)
+    state[chacha.BYTES : chacha.BYTES + chacha.GROUP_WORDS] = np.uint64(2**64 - 1)
+    state[chacha.LOADED_BYTES] = 1
     for noise in (LAPLACE, EXPONENTIAL):
-        assert largest_draws.count_octaves(noise, 1, stream)[0] == draws.UNSURE
-    stream[chacha.BYTES] = 0  # word 32 is that of group 1
-    assert largest_draws.count_octaves(EXPONENTIAL, 1, stream) == (34, 34)
+        assert random_stopping.count_octaves(noise, 1, state, room())[0] == coins.UNSURE
+    state[chacha.BYTES] = 0  # word 32 is that of group 1
+    assert random_stopping.count_octaves(EXPONENTIAL, 1, state, room()) == (34, 34)
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL])
@@ -438,17 +463,17 @@ def test_noise_of_any_size_is_counted_by_the_twin_and_left_to_it_by_the_kernel()
 def test_the_draws_that_are_not_made_would_not_have_been_picked(noise, epsilon):
     """With a largest sensitivity of infinity no octave is left out."""
     random = np.random.default_rng(5)
-    length = largest_draws.length_of(0.02, 1.0)
+    length = random_stopping.length_of(0.02, 1.0)
     made_less = 0
     for address in range(400):
         units = UNITS._replace(nonces=np.array([[address, 0, 0]], dtype=np.uint32))
         scores, widths = random.normal(size=20), random.choice([0.0, 0.5, 1.0, 3.0], 20)
         found = []
         for widest in (widths.max(), np.inf):
-            stream = pair_tape(units)
+            state = pair_state(units)
             law = scores, scores.max(), widths, widest, 3 / epsilon
-            found.append(largest_draws.pick_by_random_stopping(noise, *law, length, stream, FILTER_WIDTH))
-            loaded = int(stream[chacha.LOADED_BYTES])
+            found.append(random_stopping.pick(noise, *law, length, state, room(), FILTER_WIDTH))
+            loaded = int(state[chacha.LOADED_BYTES])
             found.append(0 if loaded == chacha.NO_GROUP else loaded)
         assert found[0] == found[2]
         assert found[1] <= found[3]

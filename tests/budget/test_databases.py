@@ -5,12 +5,13 @@ import json
 import pytest
 from postgres import postgres_server
 from processes import run_program
-from test_budget import GEM
 
 import dpselect as dps
 from dpselect.budget import BudgetExhaustedError, Ledger, LedgerError, ReleaseConflictError
 from dpselect.budget.databases import DatabaseError
 from dpselect.cli import main
+
+GEM = dps.GEM(epsilon=0.5)
 
 pytestmark = pytest.mark.services
 

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 import dpselect as dps
-from dpselect.mechanisms import rows
+from dpselect.laws import base
 
 
 @pytest.fixture
 def exact_rows(monkeypatch):
     """Count the rows that floats could not decide."""
     counted = []
-    stream = rows.ExactStream
+    stream = base.ExactStream
 
     def counting(units, row):
         counted.append(row)
         return stream(units, row)
 
-    monkeypatch.setattr(rows, "ExactStream", counting)
+    monkeypatch.setattr(base, "ExactStream", counting)
     return counted
 
 
@@ -86,7 +86,7 @@ def test_a_row_picks_alike_alone_and_in_a_batch_whose_groups_have_sensitivities_
 
 
 def test_exact_picks_do_not_depend_on_the_decimal_context_of_the_caller(monkeypatch):
-    monkeypatch.setattr(rows, "FILTER_WIDTH", 1e300)
+    monkeypatch.setattr(base, "FILTER_WIDTH", 1e300)
     scores, sensitivities = np.broadcast_to([600.0, 0.0, 599.0], (40, 3)), [1.0, 2.0, 0.7]
     for mechanism in WIDE:
         expected = mechanism.select(scores, sensitivities, randomness=dps.Randomness.seeded(4))
@@ -98,7 +98,7 @@ def test_exact_picks_do_not_depend_on_the_decimal_context_of_the_caller(monkeypa
 
 @pytest.mark.parametrize("width", [2.0**-40, 1e300])
 def test_enormous_gaps_are_decided_at_once(monkeypatch, width):
-    monkeypatch.setattr(rows, "FILTER_WIDTH", width)
+    monkeypatch.setattr(base, "FILTER_WIDTH", width)
     for mechanism in WIDE[:-3]:
         picks = mechanism.select(
             np.broadcast_to([1e60, 1e60, -1e60], (20, 3)), 1.0, randomness=dps.Randomness.seeded(1)
@@ -131,7 +131,7 @@ def test_randomness_must_be_a_randomness(wrong):
 
 def test_the_number_of_draws_is_right_for_steep_laws_in_exact_arithmetic(monkeypatch):
     """η and γ at which the law of K needs large exponents or loses digits; K = 1 or 2 decides what is picked."""
-    monkeypatch.setattr(rows, "FILTER_WIDTH", 1e300)
+    monkeypatch.setattr(base, "FILTER_WIDTH", 1e300)
     for eta, gamma in ((1e-300, 0.3), (5e-324, 1 - 2**-53), (-0.999, 0.5), (30.0, 0.9)):
         mechanism = dps.RandomStopping(epsilon=1.0, eta=eta, gamma=gamma)
         picks = mechanism.select(np.zeros((30, 4)), [0.0, 1.0, 1.0, 1.0], randomness=dps.Randomness.seeded(2))

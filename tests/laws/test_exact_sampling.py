@@ -11,13 +11,13 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
-from test_contract import PRIVATE, candidates
-from test_exact_probabilities import TWINS
+from twins import TWINS
+from variants import PRIVATE, candidates
 
 import dpselect as dps
 from dpselect.exact import ExactStream
 from dpselect.kernels.ranks import rank_covariance_sign
-from dpselect.mechanisms import rows as running
+from dpselect.laws import base as running
 
 FALSE_ALARM = 1e-6
 """For each chi-square test; the seeds are fixed, so a test that passes once always passes."""

@@ -5,6 +5,7 @@ Inputs are floats read as the rational numbers they are. Transformed scores ("le
 defines as a float, is computed as one.
 """
 
+import math
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise, permutations

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 from dpselect.exact.partial_uniform import PartialUniform, bernoulli_exp, exp_bounds, log_bounds
-from dpselect.kernels import draws
+from dpselect.kernels import coins
 from dpselect.kernels.gaps import FAR
 from dpselect.laws.base import FILTER_WIDTH
 
@@ -41,16 +41,16 @@ def power(x, bits):
 def bernoulli_exp_interval(number, bits, x):
     """Judge U < exp(−x), of whose bits the first are ``number``, converted to a float as the samplers do."""
     high, low = divmod(number, 2**64)
-    return draws.bernoulli_exp_interval(float(high) * 2.0**64 + float(low), 1.0, 2.0**bits, x, FILTER_WIDTH)
+    return coins.bernoulli_exp_interval(float(high) * 2.0**64 + float(low), 1.0, 2.0**bits, x, FILTER_WIDTH)
 
 
 def assert_right(number, bits, x):
     """A verdict must hold for every real number with these bits, and every gap within the error of this one."""
     verdict = bernoulli_exp_interval(number, bits, x)
     least, most = (power(x + sign * GAP_ERROR if x < FAR else x, bits) for sign in (Fraction(1), Fraction(-1)))
-    if verdict == draws.PASS:
+    if verdict == coins.PASS:
         assert number + 1 <= least
-    elif verdict == draws.FAIL:
+    elif verdict == coins.FAIL:
         assert number >= most
     else:
         doubt = mp.mpf(2) ** -39
@@ -78,14 +78,14 @@ def test_a_coin_is_judged_rightly_or_not_at_all(bits, x, fraction, nudge, step):
 def test_a_coin_that_lands_on_its_probability_is_unsure_and_passes_below_and_fails_above(x, bits):
     edge = int(power(x, bits))
     apart = max(1, edge // 2**38)
-    assert bernoulli_exp_interval(edge, bits, x) == draws.UNSURE
-    assert bernoulli_exp_interval(edge - apart - 2, bits, x) == draws.PASS
-    assert x == 1e-10 or bernoulli_exp_interval(edge + apart + 2, bits, x) == draws.FAIL
+    assert bernoulli_exp_interval(edge, bits, x) == coins.UNSURE
+    assert bernoulli_exp_interval(edge - apart - 2, bits, x) == coins.PASS
+    assert x == 1e-10 or bernoulli_exp_interval(edge + apart + 2, bits, x) == coins.FAIL
 
 
 def test_a_coin_is_unsure_on_one_side_or_the_other_of_the_whole_interval_of_doubt():
     edge = int(power(0.7, 64))
-    doubtful = [k for k in range(-4096, 4097) if bernoulli_exp_interval(edge + k * 2**13, 64, 0.7) == draws.UNSURE]
+    doubtful = [k for k in range(-4096, 4097) if bernoulli_exp_interval(edge + k * 2**13, 64, 0.7) == coins.UNSURE]
     assert doubtful == list(range(doubtful[0], doubtful[-1] + 1))
     width = float(edge) * FILTER_WIDTH / 2**13
     assert -doubtful[0] == pytest.approx(width, rel=0.02)
@@ -95,12 +95,12 @@ def test_a_coin_is_unsure_on_one_side_or_the_other_of_the_whole_interval_of_doub
 @pytest.mark.parametrize("x", [64.1, 745.0, 1e300, np.inf])
 def test_only_a_coin_without_a_bit_set_leaves_a_far_candidate_in_doubt(x):
     for bits in (64, 72):
-        assert bernoulli_exp_interval(0, bits, x) == draws.UNSURE
-        assert bernoulli_exp_interval(1, bits, x) == draws.FAIL
+        assert bernoulli_exp_interval(0, bits, x) == coins.UNSURE
+        assert bernoulli_exp_interval(1, bits, x) == coins.FAIL
 
 
 def test_a_gap_that_is_not_known_decides_nothing():
-    assert {bernoulli_exp_interval(number, 64, np.nan) for number in (0, 1, 2**63, 2**64 - 1)} == {draws.UNSURE}
+    assert {bernoulli_exp_interval(number, 64, np.nan) for number in (0, 1, 2**63, 2**64 - 1)} == {coins.UNSURE}
 
 
 @given(st.integers(32, 2**63 - 1))
@@ -108,7 +108,7 @@ def test_a_gap_that_is_not_known_decides_nothing():
 @example(2**63 - 1)
 def test_exponential_noise_is_within_its_error(number):
     mp.dps = 60
-    value, error = draws.draw_exponential(np.uint64(number), np.uint64(1))
+    value, error = coins.draw_exponential(np.uint64(number), np.uint64(1))
     least, most = (-mp.log(mp.mpf(end) / 2**63) for end in (number + 1, number))
     assert value - error <= least
     assert most <= value + error
@@ -127,7 +127,7 @@ def test_exponential_noise_is_within_its_error(number):
 def test_bounds_on_exponential_noise_hold_for_every_number_of_the_span(number, span, fine):
     mp.dps = 60
     span = min(span, 2**63 - number)
-    least, most = draws.exponential_bounds(np.uint64(number), np.uint64(span), fine)
+    least, most = coins.exponential_bounds(np.uint64(number), np.uint64(span), fine)
     assert least <= -mp.log(mp.mpf(number + span) / 2**63) + ROUNDING
     if number == 0:
         assert most == np.inf
@@ -137,13 +137,13 @@ def test_bounds_on_exponential_noise_hold_for_every_number_of_the_span(number, s
 
 def test_bounds_on_exponential_noise_are_close_where_the_span_is_small():
     for number in (2**62, 2**63 - 2**40, 2**50 + 7, 2**45):
-        least, most = draws.exponential_bounds(np.uint64(number), np.uint64(2**30), False)
+        least, most = coins.exponential_bounds(np.uint64(number), np.uint64(2**30), False)
         assert most - least < 2 / 512 + 1e-12
 
 
 def test_exponential_noise_of_hardly_any_bits_is_unsure():
-    assert {draws.draw_exponential(np.uint64(number), np.uint64(1))[1] for number in range(32)} == {np.inf}
-    assert {draws.draw_exponential(np.uint64(number), np.uint64(2))[1] for number in range(64)} == {np.inf}
+    assert {coins.draw_exponential(np.uint64(number), np.uint64(1))[1] for number in range(32)} == {np.inf}
+    assert {coins.draw_exponential(np.uint64(number), np.uint64(2))[1] for number in range(64)} == {np.inf}
 
 
 # --- Splitting --------------------------------------------------------------------------------------------
@@ -155,9 +155,9 @@ PARTS = st.one_of(st.integers(1, 2**32), st.sampled_from([1, 2, 3, 500, 2**31, 2
 def test_a_word_is_split_into_an_index_and_a_rest_or_does_not_tell(word, parts, step):
     for near_edge in (False, True):
         number = min(max(0, -(-(word * parts >> 64) * 2**64 // parts) + step), 2**64 - 1) if near_edge else word
-        index, rest = draws.split(np.uint64(number), parts)
+        index, rest = coins.split(np.uint64(number), parts)
         first, last = Fraction(number * parts, 2**64), Fraction((number + 1) * parts, 2**64)
-        assert index == (first.__floor__() if last <= first.__floor__() + 1 else draws.UNSURE)
+        assert index == (first.__floor__() if last <= first.__floor__() + 1 else coins.UNSURE)
         assert Fraction(int(rest), 2**64) == first - first.__floor__()
 
 
@@ -179,11 +179,11 @@ def test_a_random_real_number_is_split_into_indices_and_the_place_that_is_left(w
 def test_a_coin_of_some_span_is_judged_rightly_or_not_at_all(word, span, x, step):
     for number in (word, min(max(0, int(power(x, 64)) + step * span // 16), 2**64 - 1)):
         top = min(span, 2**64 - number)
-        verdict = draws.bernoulli_exp(np.uint64(number), span, x, FILTER_WIDTH)
+        verdict = coins.bernoulli_exp(np.uint64(number), span, x, FILTER_WIDTH)
         least, most = (power(x + sign * GAP_ERROR, 64) for sign in (Fraction(1), Fraction(-1)))
-        if verdict == draws.PASS:
+        if verdict == coins.PASS:
             assert number + top <= least
-        elif verdict == draws.FAIL:
+        elif verdict == coins.FAIL:
             assert number >= most
         else:
             doubt = mp.mpf(2) ** -39

@@ -12,7 +12,8 @@ from ranges import TILTS, anchored_rows, offset_rows
 
 import dpselect as dps
 from dpselect.auditing import audit, privacy_loss
-from dpselect.mechanisms import composition, rows
+from dpselect.exact.gaps import individual_gaps
+from dpselect.laws import base, composition
 
 WEIGHTS = st.sampled_from([0.0, 0.0, 1.0, -1.0, 0.3, 2.0**40, -(2.0**-40)])
 
@@ -85,7 +86,7 @@ def exactly(monkeypatch):
 
     def select(mechanism, *arguments, **settings):
         with monkeypatch.context() as patch:
-            patch.setattr(rows, "FILTER_WIDTH", 1e300)
+            patch.setattr(base, "FILTER_WIDTH", 1e300)
             return mechanism.select(*arguments, **settings)
 
     return select
@@ -134,7 +135,7 @@ def test_noisy_max_with_offsets_has_the_law_of_fractions(row, tilt):
 def by_exact_gaps(mechanism, scores, sensitivities, anchors):
     """Return the law from gaps in fractions; the slopes of public offsets are floats by definition."""
     spread = np.log(len(scores) / mechanism.beta)
-    gaps = composition.exact.individual_gaps(
+    gaps = individual_gaps(
         *map(np.array, (scores, anchors, sensitivities)),
         float(mechanism.tilt * spread),
         float(mechanism.anchor_weight * spread),
@@ -176,7 +177,7 @@ def test_ordinary_rows_and_ties_are_weighed_by_floats(monkeypatch):
     def refuse(*_):
         raise AssertionError("a row went to fractions")
 
-    monkeypatch.setattr(composition.Composition, "_exact_gaps", refuse)
+    monkeypatch.setattr(composition.Composition, "exact_gaps", refuse)
     rng = np.random.default_rng(3)
     counts, offsets = rng.integers(0, 9, (40, 60)), rng.integers(-3, 3, 60)
     for scores in (counts, counts / 8, rng.normal(size=(40, 60)), np.zeros((40, 60)), 1e15 + counts):

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import dpselect as dps
-from dpselect import exact
 from dpselect.cli import main
+from dpselect.exact import ExactStream
+from dpselect.exact.gaps import global_gaps, pairwise_gaps
+from dpselect.exact.partial_uniform import bernoulli_exp, largest_priority
 from dpselect.laws.base import FILTER_WIDTH
 from dpselect.mechanisms.base import law_name
 from dpselect.mechanisms.partitioned import PartitionedSelection
@@ -49,18 +51,18 @@ def twin(mechanism, names, scores, sensitivities, key=KEY):
     budget = mechanism.epsilon if getattr(mechanism, "monotone", False) else mechanism.epsilon / 2
     tilt = getattr(mechanism, "tilt", -1.0)
     t = float(tilt * 2 / mechanism.epsilon * np.log(np.array([len(names)]) / mechanism.beta)[0])
-    gaps_of = exact.global_gaps if isinstance(mechanism, dps.NoisyMax) else exact.pairwise_gaps
+    gaps_of = global_gaps if isinstance(mechanism, dps.NoisyMax) else pairwise_gaps
     gaps = gaps_of(scores, np.zeros(len(names)), sensitivities, t, budget)
     law = law_name(mechanism)
     stream = dps.Randomness.keyed(key, names).serving(f"PartitionedSelection({law})")
     units = stream.units(len(names))
     contenders = []
     for i, gap in enumerate(gaps):
-        stream = exact.ExactStream(units, i)
+        stream = ExactStream(units, i)
         coin, priority = stream.uniform(), stream.uniform()
-        if gap is not None and exact.bernoulli_exp(coin, gap):
+        if gap is not None and bernoulli_exp(coin, gap):
             contenders.append((i, priority))
-    return names[exact.largest_priority(contenders)]
+    return names[largest_priority(contenders)]
 
 
 numbers = st.integers(-40, 40).map(lambda n: n / 8) | st.sampled_from([1e15, -1e15, 1e-9, 0.1, 1 / 3])
@@ -130,10 +132,10 @@ def test_priorities_that_tie_in_64_bits_are_decided_by_further_bits():
         selection.contend(selection.summarize([0.0], 1.0), [name], [0.0], 1.0)[0]._replace(priority=5)
         for name in "ab"
     ]
-    streams = [exact.ExactStream(units, i) for i in range(2)]
+    streams = [ExactStream(units, i) for i in range(2)]
     for stream in streams:
         stream.word()
-    expected = "ab"[exact.largest_priority([(i, stream.uniform()) for i, stream in enumerate(streams)])]
+    expected = "ab"[largest_priority([(i, stream.uniform()) for i, stream in enumerate(streams)])]
     assert selection.decide(tied) == selection.decide(tied[::-1]) == expected
 
 
