@@ -53,6 +53,12 @@ def test_links_between_documents_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_tests_and_modules_that_a_document_names_exist(page):
+    for name in re.findall(r"`((?:tests|experiments|examples|src)/[\w/]+\.py)`", page.read_text("utf-8")):
+        assert (ROOT / name).exists(), name
+
+
 def test_every_page_of_the_documentation_is_in_its_contents():
     contents = (ROOT / "mkdocs.yml").read_text("utf-8")
     decisions = (ROOT / "docs/decisions/index.md").read_text("utf-8")
