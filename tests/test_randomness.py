@@ -216,7 +216,12 @@ def test_rows_draw_from_different_streams():
 
 def test_substreams_are_distinct_from_each_other_and_from_their_source():
     source = keyed(range(60))
-    substreams = [source, source.substream("pick"), source.substream("correlation"), source.substream("pick").substream("pick")]
+    substreams = [
+        source,
+        source.substream("pick"),
+        source.substream("correlation"),
+        source.substream("pick").substream("pick"),
+    ]
     picks = [MECHANISMS["uniform"].select(SCORES, 1.0, randomness=lane).tolist() for lane in substreams]
     assert len(set(map(tuple, picks))) == len(substreams)
     again = MECHANISMS["uniform"].select(SCORES, 1.0, randomness=source.substream("pick"))
