@@ -92,7 +92,7 @@ def test_a_single_candidate_trails_nobody():
     ],
 )
 def test_the_reach_refuses_what_has_no_meaning(keywords, name):
-    with pytest.raises(ValueError, match=f"^{name} must be|^{name} must lie"):
+    with pytest.raises(ValueError, match=f"^{name} must be"):
         bounds.reach(**keywords)
 
 

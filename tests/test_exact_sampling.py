@@ -11,7 +11,7 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
-from test_contract import PRIVATE, candidates
+from subjects import PRIVATE, candidates
 from test_exact_probabilities import TWINS
 
 import dpselect as dps

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
-from test_contract import PRIVATE, candidates
+from subjects import PRIVATE, candidates
 
 
 @pytest.fixture
