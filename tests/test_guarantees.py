@@ -8,25 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_contract import PRIVATE, UNSAFE, every_private_mechanism, neighbours, public_name
+from promises import ANYWAY, APPROXIMATE, GUMBEL, MONOTONE, PURE
+from subjects import PRIVATE, UNSAFE, every_private_mechanism, laws, neighbours
 
 import dpselect as dps
 from dpselect.guarantees import ANY_SCORES, SAME_DIRECTION, WITHIN_SENSITIVITIES
-
-PURE = dps.GEM(epsilon=0.3).guarantee
-GUMBEL = dps.NoisyMax(epsilon=0.5, noise="gumbel").guarantee
-ANYWAY = dps.RandomizedResponse(epsilon=0.7).guarantee
-MONOTONE = dps.NoisyMax(epsilon=0.2, monotone=True).guarantee
-APPROXIMATE = dps.Guarantee(epsilon=1.0, delta=1e-6, theorem="given", reference="none")
-
-
-def laws(mechanism, pair, sensitivities, seed):
-    name = public_name(mechanism)
-    public = {} if name is None else {name: np.random.default_rng(seed).integers(-9, 9, pair.shape[1]) / 8}
-    first, second = mechanism.pmf(pair, sensitivities, **public)
-    possible = (first > 0) | (second > 0)
-    return first[possible], second[possible]
-
 
 # --- Exact probabilities ----------------------------------------------------------------------------------
 
@@ -161,14 +147,14 @@ def test_a_guarantee_for_more_neighbours_covers_fewer():
 
 
 def test_other_neighbours_are_refused():
-    user = PURE.restated(neighbours="one user more or less")
-    rating = PURE.restated(neighbours="one rating more or less")
+    user = PURE.with_neighbours("one user more or less")
+    rating = PURE.with_neighbours("one rating more or less")
     for other in (rating, PURE, ANYWAY):
-        with pytest.raises(ValueError, match=r"same neighbours.*one user more or less.*restated"):
+        with pytest.raises(ValueError, match=r"same neighbours.*one user more or less.*with_neighbours"):
             dps.Guarantee.compose(user, other)
     assert dps.Guarantee.compose(user, user).neighbours == "one user more or less"
     with pytest.raises(ValueError, match="neighbours must say"):
-        PURE.restated(neighbours="")
+        PURE.with_neighbours("")
 
 
 @pytest.mark.parametrize("mechanism", UNSAFE.values(), ids=UNSAFE)
@@ -183,7 +169,7 @@ def test_a_part_without_a_guarantee_leaves_the_whole_without_one(mechanism):
 def test_only_guarantees_are_composed():
     with pytest.raises(ValueError, match="at least one"):
         dps.Guarantee.compose()
-    with pytest.raises(ValueError, match=r"mechanism\.guarantee, not GEM"):
+    with pytest.raises(ValueError, match=r"mechanism\.guarantee; got GEM"):
         dps.Guarantee.compose(PURE, dps.GEM(epsilon=1.0))
 
 
@@ -229,7 +215,7 @@ def test_without_knowing_how_losses_grow_only_whole_steps_count():
     assert unknown.at_distance(1.1).rho == pytest.approx(0.04)
     assert unknown.at_distance(0).epsilon == 0
     assert APPROXIMATE.at_distance(0.5).delta == APPROXIMATE.delta
-    with pytest.raises(ValueError, match="distance must be at most 1 where δ > 0"):
+    with pytest.raises(ValueError, match="distance must be ≤ 1 if δ > 0"):
         APPROXIMATE.at_distance(2)
     for distance in (-1.0, math.nan, math.inf, "1"):
         with pytest.raises(ValueError, match="distance"):

@@ -89,7 +89,7 @@ class Tuned:
         *,
         anchors: Numbers | None = None,
         randomness: Randomness | None = None,
-    ) -> Any:  # noqa: ANN401 - an index, or an array of indices
+    ) -> Any:
         """Return a pick for each row by the tuned mechanism; ``anchors`` are left out if it has no use for them.
 
         Each pick costs ``mechanism.guarantee``, in addition to the tuning's.
@@ -357,7 +357,7 @@ def _whole_guarantee(tuning_epsilon: float, members: Sequence[Mechanism]) -> Gua
         theorem="whichever member of the pool is chosen, it loses no more than the one that loses most",
         reference="docs/theory/tuning.md",
     )
-    whole = Guarantee.compose(choice_guarantee(tuning_epsilon).restated(neighbours=ONE_USER_MOVED), pick)
+    whole = Guarantee.compose(choice_guarantee(tuning_epsilon).with_neighbours(ONE_USER_MOVED), pick)
     return replace(
         whole,
         theorem="the losses of the choice and of the user's own pick add up; others' picks see only the choice",

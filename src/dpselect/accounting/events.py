@@ -60,7 +60,7 @@ def to_event(guarantee: Guarantee, kind: EventKind) -> "DpEvent":
     check_exportable(guarantee)
     check.one_of("kind", kind, ("pure", "zcdp"))
     with from_extra("accounting"):
-        from dp_accounting import dp_event  # noqa: PLC0415 - an extra, and a second to import
+        from dp_accounting import dp_event
 
     if guarantee.epsilon == 0:
         return dp_event.NoOpDpEvent()
@@ -116,7 +116,7 @@ def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "
             "exponential or Laplace noise losses may spread further than ε, and ranges of parts do not add up"
         )
     with from_extra("accounting"):
-        from dp_accounting.pld import pld_pmf, privacy_loss_distribution  # noqa: PLC0415 - an extra
+        from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
     loss = guarantee.epsilon if kind == "pure" else guarantee.bounded_range or 0.0
     if loss == 0:

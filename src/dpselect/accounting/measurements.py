@@ -79,7 +79,7 @@ def to_measurement(
     if widths.ndim != 1:
         raise ValueError("sensitivities must be one number for each candidate")
     with from_extra("opendp"):
-        import opendp.prelude as dp  # noqa: PLC0415 - an extra, and a second to import
+        import opendp.prelude as dp
 
     return dp.m.make_user_measurement(
         input_domain=dp.vector_domain(dp.atom_domain(T=float, nan=False), size=widths.size),

@@ -155,7 +155,7 @@ def _total(counts: Counter[Guarantee], delta: float, *, fixed: bool) -> Guarante
 
 def _epsilon_by_concentration(counts: Counter[Guarantee], delta: float) -> float:
     with from_extra("accounting"):
-        from dp_accounting.rdp import RdpAccountant  # noqa: PLC0415 - an extra, and a second to import
+        from dp_accounting.rdp import RdpAccountant
 
     accountant = RdpAccountant(orders=1 + np.geomspace(0.01, 1e6, 500))
     for guarantee, count in counts.items():

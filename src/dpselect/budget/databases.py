@@ -35,7 +35,7 @@ class Database(Protocol):
     def execute(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows."""
 
-    def transaction(self) -> Any:  # noqa: ANN401 - a context manager
+    def transaction(self) -> Any:
         """Run a block as one transaction: committed at its end, undone if it raises."""
 
     def close(self) -> None:
@@ -124,7 +124,7 @@ class Postgres:
 
     def __init__(self, url: str) -> None:
         try:
-            import psycopg  # noqa: PLC0415 - an extra
+            import psycopg
         except ModuleNotFoundError:
             raise DatabaseError("a budget in PostgreSQL needs psycopg: pip install 'dpselect[postgres]'") from None
         self._failed = psycopg.Error
@@ -165,8 +165,8 @@ def _shown(url: str) -> str:
     Raises:
         ValueError: If it cannot be read, or only so that a part of a password may be taken for something else.
     """
-    import psycopg  # noqa: PLC0415 - an extra
-    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
 
     try:
         parts = conninfo_to_dict(url)
