@@ -50,10 +50,10 @@ def assert_refused(call, *arguments, names, picking=False, **keywords):
     It must be refused before any work; if ``picking``, with the work, but without a pick being settled or returned.
     """
     with ExitStack() as stack:
-        for module in ("mechanisms.rows", "mechanisms.combined", "mechanisms.gem"):
+        for module in ("laws.base", "laws.combined", "mechanisms.gem"):
             if not picking:
                 stack.enter_context(patch(f"dpselect.{module}.over_rows", start_no_work))
-        stack.enter_context(patch("dpselect.mechanisms.rows.ExactStream", start_no_work))
+        stack.enter_context(patch("dpselect.laws.base.ExactStream", start_no_work))
         caught = stack.enter_context(pytest.raises(ValueError))  # noqa: PT011 - the message is checked below
         call(*arguments, **keywords)
     message = str(caught.value)

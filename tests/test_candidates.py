@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
+from dpselect.exact.contenders import Contender
 
 import dpselect as dps
 from dpselect import evaluation, tuning
@@ -13,7 +14,6 @@ from dpselect.advice import PrivateSample
 from dpselect.candidates import read_batch
 from dpselect.engines.layout import Layout
 from dpselect.exact import reals
-from dpselect.exact.contenders import Contender
 from dpselect.mechanisms.partitioned import PartitionedSelection
 
 KEY = bytes(range(1, 33))

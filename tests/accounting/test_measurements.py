@@ -8,7 +8,7 @@ import pytest
 from opendp.mod import OpenDPException
 from promises import APPROXIMATE
 from scipy.stats import chisquare
-from subjects import PRIVATE, UNSAFE, every_private_mechanism
+from variants import PRIVATE, UNSAFE, every_private_mechanism
 
 import dpselect as dps
 from dpselect import accounting

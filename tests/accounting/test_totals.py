@@ -28,7 +28,7 @@ def test_totals_of_pure_guarantees_are_tight(times, epsilon):
     total = accounting.total_guarantee([pure(epsilon)] * times, delta=DELTA)
     exact = exact_epsilon_of_randomized_response(epsilon, times)
     assert exact * (1 - 1e-9) <= total.epsilon <= exact * (1.001 if total.delta == 0 else 1 + 1e-6)
-    assert total.rho == pytest.approx(times * epsilon**2 / 2)
+    assert total.rho == pytest.approx(times * epsilon * math.tanh(epsilon / 2))
     assert total.delta in (0, DELTA)
 
 
@@ -59,7 +59,7 @@ def test_different_guarantees_are_composed_together():
     total = accounting.total_guarantee(parts, delta=DELTA)
     alone = [accounting.total_guarantee(each, delta=DELTA) for each in (parts[:40], parts[40:80])]
     assert max(each.epsilon for each in alone) < total.epsilon < sum(each.epsilon for each in alone)
-    assert total.rho == pytest.approx(40 * 0.01 / 2 + 40 * 0.04 / 8)
+    assert total.rho == pytest.approx(40 * 0.1 * math.tanh(0.05) + 40 * 0.04 / 8)
     shuffled = [parts[index] for index in np.random.default_rng(0).permutation(len(parts))]
     assert accounting.total_guarantee(shuffled, delta=DELTA).epsilon == pytest.approx(total.epsilon)
 

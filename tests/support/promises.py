@@ -1,4 +1,4 @@
-"""Guarantees of every kind."""
+"""Guarantees of several kinds."""
 
 import dpselect as dps
 

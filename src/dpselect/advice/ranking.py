@@ -31,16 +31,14 @@ class Advice:
     """Mechanisms by expected error, with reasons and warnings; ``print`` it.
 
     Attributes:
-        ranking: The mechanisms, best first. Empty if the advice comes from a private sample: the choice is
-        released,
-            the errors are not.
+        ranking: The mechanisms, best first. Empty if the advice comes from a private sample, whose errors are not
+            released.
         best: The mechanism to use: the simplest within 1 % of the smallest error.
         assumption: What the numbers assume.
         reasons: Why, in words.
         warnings: What can go wrong.
         guarantee: The cost of the advice and one pick for each user together if the advice looked at private
-        scores;
-            ``None`` if it uses public knowledge only, which costs nothing.
+            scores; ``None`` if it uses public knowledge only, which costs nothing.
     """
 
     ranking: tuple[Ranked, ...]
@@ -82,9 +80,8 @@ def advise(
     Give what you know as one of
 
     - ``correlation``, the rank correlation you expect between scores and sensitivities, from −1 to 1. "The
-    sensitive
-      candidates have the high scores" is about 0.8. Scores are then drawn at random: normal, with standard
-      deviation ``spread`` and that correlation to the sensitivities (a Gaussian copula);
+      sensitive candidates have the high scores" is about 0.8. Scores are then drawn at random: normal, with
+      standard deviation ``spread`` and that correlation to the sensitivities (a Gaussian copula);
     - ``prior=Public(scores)``, a public or synthetic sample of score vectors;
     - neither: the ranking is then by the mean error over correlations of −0.8, 0 and 0.8.
 

@@ -20,7 +20,7 @@ from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms.base import law_name
 from dpselect.registry import MECHANISMS, UNSAFE, Record
 
-__all__ = ["MOST_CANDIDATES", "RECORDS", "Setting", "read_setting", "view"]
+__all__ = ["MOST_CANDIDATES", "RECORDS", "MalformedError", "Setting", "read_setting", "view"]
 
 RECORDS = {**MECHANISMS, **UNSAFE}
 """The page shows every mechanism, those without a guarantee last."""
@@ -54,20 +54,25 @@ class Setting:
         return record(epsilon=self.epsilon, **{name: getattr(self, name) for name in record.parameters})
 
 
+class MalformedError(ValueError):
+    """A request with wrong types, or with numbers that float64 does not hold: the page never sends one."""
+
+
 def read_setting(request: Any) -> Setting:
     """Return the setting that a request describes.
 
     Raises:
-        ValueError: If something is wrong with it. The message says what, without scores.
+        MalformedError: If it has another form than the page's requests.
+        ValueError: If something else is wrong with it. Messages say what, without scores.
     """
     if not isinstance(request, dict):
-        raise ValueError("the request must be a JSON object")
+        raise MalformedError("the request must be a JSON object")
     scores, sensitivities = (_numbers(request, name) for name in ("scores", "sensitivities"))
     if not 2 <= len(scores) <= MOST_CANDIDATES:
         raise ValueError(f"there must be at least 2 and at most {MOST_CANDIDATES} candidates")
     names = request.get("names") or [str(place) for place in range(1, len(scores) + 1)]
     if not isinstance(names, list) or len(names) != len(scores) or not all(isinstance(name, str) for name in names):
-        raise ValueError("names must be one text for each candidate")
+        raise MalformedError("names must be one text for each candidate")
     neighbour = _numbers(request, "neighbour") if request.get("neighbour") else scores
     read_neighbours(scores, neighbour, sensitivities)
     return Setting(
@@ -75,26 +80,35 @@ def read_setting(request: Any) -> Setting:
         scores=tuple(scores),
         sensitivities=tuple(sensitivities),
         neighbour=tuple(neighbour),
-        epsilon=check.between("epsilon", request.get("epsilon", 1.0), 1e-3, 1e3),
-        beta=check.inside_unit_interval("beta", request.get("beta", 0.05)),
-        gamma=check.probability("gamma", request.get("gamma", 0.05)),
-        tilt=check.between("tilt", request.get("tilt", -1.0), -64, 64),
+        epsilon=check.between("epsilon", _number(request, "epsilon", 1.0), 1e-3, 1e3),
+        beta=check.inside_unit_interval("beta", _number(request, "beta", 0.05)),
+        gamma=check.probability("gamma", _number(request, "gamma", 0.05)),
+        tilt=check.between("tilt", _number(request, "tilt", -1.0), -64, 64),
     )
 
 
 def _numbers(request: dict[str, Any], name: str) -> list[float]:
     values = request.get(name)
     if not isinstance(values, list) or not all(type(value) in {int, float} for value in values):
-        raise ValueError(f"{name} must be a list of numbers")
-    return [_float(value) for value in values]
+        raise MalformedError(f"{name} must be a list of numbers")
+    return [_finite_float(name, value) for value in values]
 
 
-def _float(value: float) -> float:
-    """Return a number as a float; a whole number beyond all floats becomes infinity, which is refused later."""
+def _number(request: dict[str, Any], name: str, default: float) -> float:
+    value = request.get(name, default)
+    if type(value) not in {int, float}:
+        raise MalformedError(f"{name} must be a number")
+    return _finite_float(name, value)
+
+
+def _finite_float(name: str, value: float) -> float:
     try:
-        return float(value)
-    except OverflowError:
-        return math.inf
+        number = float(value)
+    except OverflowError:  # a whole number beyond all floats
+        number = math.inf
+    if not math.isfinite(number):
+        raise MalformedError(f"{name} must be finite, and not too large for float64")
+    return number
 
 
 def view(setting: Setting) -> dict[str, Any]:

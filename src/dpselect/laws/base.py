@@ -79,7 +79,7 @@ class RowLaw(Law):
 
         def work(first: int, last: int) -> float:
             self.fill_pmf(batch, first, last, pmf)
-            return kernels.rows.largest_miss(first, last, bounds, pmf)
+            return kernels.blocks.largest_miss(first, last, bounds, pmf)
 
         miss = max(over_rows(bounds, work, seconds=self.pmf_seconds)) if batch.rows else 0.0
         if not miss <= TOLERANCE:
