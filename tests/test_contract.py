@@ -12,9 +12,11 @@ from scipy.stats import chisquare
 from variants import (
     EVERY,
     UNSAFE,
+    at_budget,
     candidates,
     every_mechanism,
     every_private_mechanism,
+    needed,
     neighbours,
     public_name,
 )
@@ -117,8 +119,8 @@ def test_picks_are_as_frequent_as_their_probabilities(mechanism, seed):
 def test_tied_and_certain_candidates_are_picked_as_often_as_their_probabilities(mechanism):
     scores = np.array([1.0, 1.0, 1.0, 0.5, 1.0])
     sensitivities = np.array([0.0, 0.0, 1.0, 1.0, 1.0])
-    assert_frequencies(mechanism, scores, sensitivities, {}, 40_000, 3)
-    assert_frequencies(mechanism, scores, np.zeros(5), {}, 10_000, 4)
+    assert_frequencies(mechanism, scores, sensitivities, needed(mechanism), 40_000, 3)
+    assert_frequencies(mechanism, scores, np.zeros(5), needed(mechanism), 10_000, 4)
 
 
 @pytest.mark.parametrize("eta", [0.5, 20.0, 300.0])
@@ -199,16 +201,17 @@ def test_concentrated_losses_are_claimed_only_where_they_are_proven(mechanism):
     bounded_range = getattr(mechanism, "noise", "") == "gumbel"
     expected = epsilon**2 / 8 if bounded_range else epsilon * np.tanh(epsilon / 2)
     assert mechanism.guarantee.rho == pytest.approx(expected)
-    assert epsilon == getattr(mechanism, "epsilon", 0.0)
+    assert at_budget(mechanism, epsilon) == mechanism if dataclasses.fields(mechanism) else epsilon == 0
 
 
 # --- Values -----------------------------------------------------------------------------------------------
 
 FIELDS = {
-    dps.NoisyMax: "epsilon, noise='exponential', monotone=False, tilt=0.0, beta=0.05",
+    dps.NoisyMax: "epsilon, noise='exponential', monotone=False, tilt=0.0, beta=0.05, fixed_work=False",
     dps.GEM: "epsilon, beta=0.05, tilt=1.0, noise='exponential'",
     dps.StandardizedNoisyMax: "epsilon, noise='exponential', tilt=0.0, anchor_weight=0.0, beta=0.05",
-    dps.ModifiedGEM: "epsilon, beta=0.05",
+    dps.ModifiedGEM: "epsilon, beta=0.05, noise='exponential'",
+    dps.Anchored: "mechanism, weight",
     dps.RandomStopping: "epsilon, gamma=0.05, eta=1.0",
     dps.CombinedGEM: "epsilon, beta=0.05, correlation_share=0.6",
     dps.RandomizedResponse: "epsilon",
@@ -244,9 +247,8 @@ def test_a_mechanism_is_a_value(mechanism):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(mechanism, name, value)
     if fields:
-        other = {**fields, "epsilon": 3.25}
-        assert family(**other) != mechanism
-        assert family(**other) == dataclasses.replace(mechanism, epsilon=3.25)
+        assert at_budget(mechanism, 3.25) != mechanism
+        assert at_budget(mechanism, 3.25) == at_budget(twin, 3.25)
 
 
 def test_whole_numbers_are_as_good_as_floats():

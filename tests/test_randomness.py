@@ -74,8 +74,8 @@ def group_of(key, nonce, block):
     stream = state_at(nonce, key)
     chacha.fill_group(stream, block, chacha.SEQUENCE)
     group = stream[chacha.SEQUENCE : chacha.SEQUENCE + chacha.GROUP_WORDS]
-    lanes = group.view(np.uint32).reshape(16, chacha.LANES)
-    return [lanes[:, lane].astype("<u4").tobytes() for lane in range(chacha.LANES)]
+    substreams = group.view(np.uint32).reshape(16, chacha.LANES)
+    return [substreams[:, lane].astype("<u4").tobytes() for lane in range(chacha.LANES)]
 
 
 def memory_order(key, nonce, block):
@@ -214,12 +214,17 @@ def test_rows_draw_from_different_streams():
     assert len(set(picks.tolist())) > 800
 
 
-def test_lanes_are_distinct_from_each_other_and_from_their_source():
+def test_substreams_are_distinct_from_each_other_and_from_their_source():
     source = keyed(range(60))
-    lanes = [source, source.lane("pick"), source.lane("correlation"), source.lane("pick").lane("pick")]
-    picks = [MECHANISMS["uniform"].select(SCORES, 1.0, randomness=lane).tolist() for lane in lanes]
-    assert len(set(map(tuple, picks))) == len(lanes)
-    again = MECHANISMS["uniform"].select(SCORES, 1.0, randomness=source.lane("pick"))
+    substreams = [
+        source,
+        source.substream("pick"),
+        source.substream("correlation"),
+        source.substream("pick").substream("pick"),
+    ]
+    picks = [MECHANISMS["uniform"].select(SCORES, 1.0, randomness=lane).tolist() for lane in substreams]
+    assert len(set(map(tuple, picks))) == len(substreams)
+    again = MECHANISMS["uniform"].select(SCORES, 1.0, randomness=source.substream("pick"))
     assert again.tolist() == picks[1]
 
 
@@ -239,7 +244,7 @@ def test_randomness_is_equal_only_if_its_picks_are():
 def test_a_key_never_shows():
     for source in (
         keyed(["ann"]),
-        keyed([1, 2]).lane("pick"),
+        keyed([1, 2]).substream("pick"),
         dps.Randomness.seeded(5),
         dps.Randomness.fresh(),
     ):

@@ -16,7 +16,6 @@ import numpy as np
 from dpselect import parameters as check
 from dpselect.candidates import MOST_CANDIDATES, Batch, Numbers, read_batch
 from dpselect.kernels.arrays import LARGEST, FloatArray
-from dpselect.laws import Law
 from dpselect.laws.combined import CombinedLaw
 from dpselect.laws.composition import Composition
 from dpselect.mechanisms import Mechanism
@@ -117,7 +116,13 @@ def guaranteed_score(
     check.require_attributes("mechanism", mechanism, "read", "law")
     batch = mechanism.read(scores, sensitivities, **public)
     batch.check_scores()
-    return batch.restore_rows(_guarantee(mechanism.law(batch.sizes), batch, chance))
+    law = mechanism.law(batch.sizes)
+    if not isinstance(law, Composition | CombinedLaw):
+        raise ValueError(
+            f"mechanism must be a noisy max or a GEM, got {type(mechanism).__name__}, for which no bound is known: "
+            "use dpselect.error_quantile, which is exact"
+        )
+    return batch.restore_rows(_guarantee(law, batch, chance))
 
 
 def gem_floors(
@@ -321,15 +326,10 @@ def _sensitivity_of_best(batch: Batch) -> FloatArray:
     return -batch.largest(np.where(best, -deltas, -np.inf))
 
 
-def _guarantee(law: Law, batch: Batch, beta: float) -> FloatArray:
+def _guarantee(law: Composition | CombinedLaw, batch: Batch, beta: float) -> FloatArray:
     """Return the bound of each row, by the law's normalisation."""
     if isinstance(law, CombinedLaw):
         return np.minimum(*(_guarantee(law.gem(tilt), batch, beta) for tilt in (-1.0, 1.0)))
-    if not isinstance(law, Composition):
-        raise ValueError(
-            "mechanism must be a noisy max or a GEM: no bound is known for others. Use dpselect.error_quantile, "
-            "which is exact"
-        )
     return BOUNDS[law.kind](law, batch, _reaches(batch, beta, law.noise) / law.budget)
 
 

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 from twins import TWINS
-from variants import PRIVATE, candidates
+from variants import PRIVATE, at_budget, candidates, needed
 
 import dpselect as dps
 from dpselect.exact import ExactStream
@@ -54,7 +54,7 @@ def assert_same_picks(forced, mechanism, scores, sensitivities, seed=1, **settin
 
 def budgets(mechanism):
     """Return a mechanism at its own budget, and at one where few candidates pass and most rows are scanned."""
-    return [mechanism] if mechanism == dps.Uniform() else [mechanism, replace(mechanism, epsilon=30.0)]
+    return [mechanism] if mechanism == dps.Uniform() else [mechanism, at_budget(mechanism, 30.0)]
 
 
 # --- Forced to be exact -----------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def test_exact_picks_are_those_of_the_kernels(forced, mechanism, rows, size):
     scores, sensitivities, public = candidates(mechanism, (rows, size), size)
     handed_over = 0
     for variant in budgets(mechanism):
-        handed_over += assert_same_picks(forced, variant, scores, sensitivities)
+        handed_over += assert_same_picks(forced, variant, scores, sensitivities, **needed(mechanism))
         handed_over += assert_same_picks(forced, variant, scores, np.maximum(0.25, sensitivities), 2, **public)
     decided_anyway = mechanism == dps.Uniform() or getattr(mechanism, "gamma", 0) == 1  # nothing to compare
     assert handed_over > 0 or decided_anyway or size == 1
@@ -77,7 +77,7 @@ def test_exact_picks_are_those_of_the_kernels_for_ties_and_public_scores(forced,
     tied = np.broadcast_to([1.0, 1.0, 1.0, 0.5, 1.0], (20, 5))
     for sensitivities in ([0.0, 0.0, 1.0, 1.0, 1.0], 0.0, 1.0, [0.0, 1.0, 0.0, 1.0, 0.0]):
         for variant in budgets(mechanism):
-            assert_same_picks(forced, variant, tied, sensitivities)
+            assert_same_picks(forced, variant, tied, sensitivities, **needed(mechanism))
 
 
 @every_mechanism
@@ -85,7 +85,7 @@ def test_exact_picks_are_those_of_the_kernels_for_rows_of_different_length(force
     bounds = np.r_[0, np.cumsum([1, 3, 64, 65, 2, 130, 1])]
     scores, sensitivities, public = candidates(mechanism, int(bounds[-1]), 5)
     assert_same_picks(forced, mechanism, (scores, bounds), sensitivities, **public)
-    assert_same_picks(forced, mechanism, (scores, bounds), 1.5)
+    assert_same_picks(forced, mechanism, (scores, bounds), 1.5, **needed(mechanism))
 
 
 @pytest.mark.parametrize("noise", ["exponential", "laplace"])
@@ -160,14 +160,15 @@ MISLEADING = {
 @pytest.mark.parametrize(("scores", "sensitivities"), MISLEADING.values(), ids=MISLEADING)
 def test_exact_picks_are_those_of_the_kernels_for_misleading_scores(forced, mechanism, scores, sensitivities):
     batch = np.broadcast_to(scores, (10, len(scores)))
-    public = {"anchors": scores[0]} if isinstance(mechanism, dps.StandardizedNoisyMax) else {}
+    public = {"anchors": scores[0]} if isinstance(mechanism, dps.StandardizedNoisyMax) else needed(mechanism)
     assert_same_picks(forced, mechanism, batch, sensitivities, **public)
 
 
 @every_mechanism
 def test_equal_candidates_are_picked_equally_often_however_large_their_score(mechanism):
     for score, rows in ((1e15 + 0.125, 20_000), (5e-324, 20_000), (-(2.0**299), 500)):
-        picks = mechanism.select(np.full((rows, 5), score), 0.3, randomness=dps.Randomness.seeded(7))
+        seed = dps.Randomness.seeded(7)
+        picks = mechanism.select(np.full((rows, 5), score), 0.3, randomness=seed, **needed(mechanism))
         assert_law(picks, [0.2] * 5)
 
 
@@ -177,9 +178,10 @@ NORMALISED = [name for name in PRIVATE if not name.startswith(("rs", "krr", "uni
 @pytest.mark.parametrize("name", NORMALISED)
 @pytest.mark.parametrize("gap", [800.0, 1e6, 1e60])
 def test_a_candidate_out_of_reach_is_never_picked(name, gap):
-    epsilon = PRIVATE[name].epsilon
+    mechanism, seed = PRIVATE[name], dps.Randomness.seeded(8)
+    epsilon = mechanism.guarantee.epsilon
     scores = np.array([0.0, -4 * gap / epsilon, 0.0])  # 4/ε, since GEM divides by twice the sensitivity
-    picks = PRIVATE[name].select(np.broadcast_to(scores, (50_000, 3)), 1.0, randomness=dps.Randomness.seeded(8))
+    picks = mechanism.select(np.broadcast_to(scores, (50_000, 3)), 1.0, randomness=seed, **needed(mechanism))
     assert np.bincount(picks, minlength=3)[1] == 0
 
 
@@ -188,7 +190,8 @@ def test_a_public_score_below_another_is_never_picked(name):
     """The others give every candidate a chance, whatever its sensitivity."""
     mechanism = PRIVATE[name]
     scores = np.array([1.0, np.nextafter(1.0, 0.0), 1.0])
-    picks = mechanism.select(np.broadcast_to(scores, (20_000, 3)), 0.0, randomness=dps.Randomness.seeded(9))
+    seed = dps.Randomness.seeded(9)
+    picks = mechanism.select(np.broadcast_to(scores, (20_000, 3)), 0.0, randomness=seed, **needed(mechanism))
     assert_law(picks, [0.5, 0, 0.5])
 
 
@@ -286,4 +289,4 @@ def test_one_bad_score_in_a_batch_refuses_all_of_it(mechanism, rows):
         ]
         for form, sensitivities in forms:
             with pytest.raises(ValueError, match=r"^scores must be finite"):
-                mechanism.select(form, sensitivities)
+                mechanism.select(form, sensitivities, **needed(mechanism))

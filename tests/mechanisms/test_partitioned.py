@@ -142,7 +142,7 @@ def test_priorities_that_tie_in_64_bits_are_decided_by_further_bits():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda _: PartitionedSelection(dps.RandomStopping(epsilon=1.0), KEY), "mechanism must be NoisyMax, GEM"),
+        (lambda _: PartitionedSelection(dps.RandomStopping(epsilon=1.0), KEY), "mechanism must be NoisyMax or GEM"),
         (lambda _: PartitionedSelection(dps.GEM(epsilon=1.0, noise="gumbel"), KEY), "with exponential noise"),
         (lambda _: PartitionedSelection(dps.GEM(epsilon=1.0), b"short"), "key must be 32 bytes"),
         (lambda s: s.summarize([[1.0]], 1.0), "scores must be flat"),

@@ -4,11 +4,13 @@ They know one sensitivity for all candidates, so the largest is used, and their 
 randomness is the operating system's and cannot be set; diffprivlib's is seeded where a seed is given.
 """
 
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+import pytest
 
 import dpselect as dps
 
@@ -60,6 +62,8 @@ class DiffprivlibNoisyMax(_NoisyMaxPeer):
     seed: int | None = None
 
     def _sampler(self, sensitivity):
+        if sys.version_info >= (3, 14):
+            pytest.skip("diffprivlib needs scikit-learn < 1.6, which does not support Python 3.14")
         from diffprivlib.mechanisms import Exponential, PermuteAndFlip  # noqa: PLC0415 - a second to import
 
         family = PermuteAndFlip if self.noise == "exponential" else Exponential

@@ -1,5 +1,7 @@
 """Every mechanism with some of its parameters, rows to pick from, and neighbouring rows."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import reference
@@ -43,6 +45,18 @@ every_private_mechanism = pytest.mark.parametrize("mechanism", PRIVATE.values(),
 def public_name(mechanism):
     """Return the name of the public numbers a mechanism takes with a call, if any."""
     return next(iter(mechanism.takes), None)
+
+
+def needed(mechanism):
+    """Return public numbers that change nothing, for mechanisms that cannot do without any."""
+    return dict.fromkeys(mechanism.needs, 0.0)
+
+
+def at_budget(mechanism, epsilon):
+    """Return a mechanism with another privacy budget."""
+    if isinstance(mechanism, dps.Anchored):
+        return dataclasses.replace(mechanism, mechanism=at_budget(mechanism.mechanism, epsilon))
+    return dataclasses.replace(mechanism, epsilon=epsilon)
 
 
 def candidates(mechanism, shape, seed=0):

@@ -320,7 +320,7 @@ def test_progress_is_shown_where_asked_for_and_shows_no_score(capsys):
         ({"tuning_epsilon": float("nan")}, "^tuning_epsilon must be finite"),
         ({"cap": 0.0}, "^cap must be positive"),
         ({"cap": (1.0, 0.5)}, r"^cap must be a range \(lowest, highest\)"),
-        ({"cap": (1.0, 2.0, 3.0)}, "^cap must be a number, or a range"),
+        ({"cap": (1.0, 2.0, 3.0)}, "^cap must be a number or a range"),
         ({"cap": (0.0, 2.0)}, "^cap must be positive"),
         ({"power": 0.0}, "^power must be positive"),
         ({"pool": []}, "^pool must hold at least one mechanism"),

@@ -42,6 +42,11 @@ class Law(ABC):
     def select(self, batch: Batch, randomness: Randomness) -> IndexArray:
         """Return one pick for each row."""
 
+    @property
+    def refusal(self) -> str | None:
+        """Why the law can be computed but not drawn from, if that is so."""
+        return None
+
 
 class RowLaw(Law):
     """A law that treats every row by itself: a kernel for blocks of rows, and a twin for single ones."""

@@ -91,21 +91,23 @@ class Composition(RowLaw):
         self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows: without computing all gaps where that is possible."""
-        picks[first:last] = ALL_GAPS_NEEDED
+        sampler, table = self.sampler.kernel, batch.table
         visits = kernels.samplers.loops.Visits(*VISITS[self.kind])
-        if self._is_plain(batch):
-            sampler, table = self.sampler.kernel, batch.table
-            if self.kind == "global":
-                sampler.select_from_scores(first, last, table, self.budget, visits, units, width, picks)
-            elif self.kind == "pairwise" and self.noise == "exponential":
-                room = np.empty(int(np.diff(table.bounds[first : last + 1]).max()))
-                sampler.select_pairwise(
-                    first, last, table, self.tilts, self.budget, visits, units, width, room, picks
-                )
-        for rows, places in _blocks(batch, first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)):
+        plain = self._is_plain(batch)
+        if plain and self.kind == "global":
+            sampler.select_from_scores(first, last, table, self.budget, visits, units, width, picks)
+        elif plain and self.kind == "pairwise" and self.noise == "exponential":
+            room = np.empty(
+                kernels.blocks.widest_row(first, last, table.bounds)
+            )  # NumPy's memory comes in large pages
+            sampler.select_pairwise(first, last, table, self.tilts, self.budget, visits, units, width, room, picks)
+        else:
+            kernels.blocks.mark_rows(first, last, table, picks)
+        left = first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)
+        for rows, places in _blocks(batch, left) if left.size else ():
             gaps = np.empty(int(places[-1]))
             trusted = self._float_gaps(batch, rows, places, gaps)
-            self.sampler.kernel.select_from_gaps(rows, places, gaps, trusted, visits, units, width, picks)
+            sampler.select_from_gaps(rows, places, gaps, trusted, visits, units, width, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""

@@ -45,6 +45,11 @@ class RandomStoppingLaw(RowLaw):
         shape = -math.expm1(exponent) / self.eta if exponent else -math.log(self.gamma)  # the limit at η = 0
         return (1 - self.gamma) / (self.gamma * shape)
 
+    @property
+    def refusal(self) -> str | None:
+        """Set if there are more draws than a random stream has bits for."""
+        return TOO_MANY if self.mean_draws > MOST_DRAWS else None
+
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
         law = kernels.pmf.noisy_argmax
@@ -55,8 +60,6 @@ class RandomStoppingLaw(RowLaw):
         self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows."""
-        if self.mean_draws > MOST_DRAWS:
-            raise ValueError(TOO_MANY)
         law = (self.is_one_sided, float(self.scale), self.gamma, self.eta)
         try:
             kernels.samplers.random_stopping.select_rows(first, last, batch.table, *law, units, width, picks)

@@ -85,7 +85,10 @@ class Mechanism(ABC):
         law = self.law(batch.sizes)
         if not law.checks_scores:
             batch.check_scores()
+        if law.refusal is not None:
+            raise ValueError(law.refusal)
         stream = Randomness.given(randomness).serving(law_name(self))
+        stream.check_rows(batch.rows)
         return batch.restore_rows(law.select(batch, stream))
 
     @final

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from dpselect.kernels.arrays import (
+    ALL_GAPS_NEEDED,
     INVALID,
     LARGEST,
     UNRESOLVED,
@@ -74,7 +75,7 @@ def pick_from_scores(
 ) -> None:
     """Pick one candidate of each row [first, last) by gaps over the largest sensitivity, formed when looked at.
 
-    If all sensitivities of a row are zero, only leaders can be picked: the rate is infinite there.
+    A row whose sensitivities are all zero is marked ALL_GAPS_NEEDED: its gaps are zero or infinite.
     """
     widest = 0.0
     for row in range(first, last):
@@ -90,7 +91,7 @@ def pick_from_scores(
             gaps = LazyGaps(scores, top, budget / widest, KNOWN, scores, 0.0, 0.0, 0.0)
             picks[row] = pick(gaps, visits_of(visits, scores.size), workspace)
         else:
-            picks[row] = UNRESOLVED
+            picks[row] = ALL_GAPS_NEEDED
 
 
 @inlined
