@@ -149,7 +149,7 @@ def _laws(setting: Setting) -> dict[str, FloatArray]:
 
 def _relevant(record: Record, setting: Setting) -> Setting:
     """Return the setting without what a mechanism's error curve does not depend on."""
-    ignored = {name: 0.5 for name in ("beta", "gamma", "tilt") if name not in record.parameters}
+    ignored: dict[str, Any] = {name: 0.5 for name in ("beta", "gamma", "tilt") if name not in record.parameters}
     return replace(setting, epsilon=1.0, neighbour=setting.scores, **ignored)
 
 
