@@ -1,4 +1,4 @@
-"""What guarantees say, how they add up, and that exact probabilities bear them out."""
+"""Guarantees: their numbers, their composition, and exact probabilities that confirm them."""
 
 import math
 from dataclasses import replace

@@ -27,7 +27,7 @@ TANH_ERROR = 4
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Guarantee:
-    """A privacy guarantee, with the theorem it rests on.
+    """A privacy guarantee, with its theorem.
 
     It assumes that the sensitivities passed to the mechanism are true and public: for any two neighbouring
     datasets, candidate a's score differs by at most ``sensitivities[a]``. *Which* datasets are neighbours (one

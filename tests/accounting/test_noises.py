@@ -27,7 +27,7 @@ def test_exponential_noise_is_better_for_one_pick_and_gumbel_noise_for_many(make
     assert many.gumbel_error == pytest.approx((law * regrets**2).sum(axis=1).mean())
 
 
-def test_budgets_are_those_of_the_bounds_whatever_the_scores():
+def test_budgets_do_not_depend_on_the_scores():
     [row] = accounting.compare_noises([0.0, 1.0], 1.0, total_epsilon=1.0, delta=DELTA, picks=[30], power=1)
     for noise, epsilon in (("exponential", row.exponential_epsilon), ("gumbel", row.gumbel_epsilon)):
         assert epsilon == accounting.epsilon_per_pick(1.0, delta=DELTA, picks=30, noise=noise)

@@ -174,7 +174,7 @@ def test_the_budget_is_not_more_than_needed(budget):
 
 @settings(max_examples=200)
 @given(st.lists(st.floats(), min_size=1, max_size=8), st.floats(1e-9, 1e9))
-def test_errors_are_counted_in_whole_numbers_up_to_the_unit_whatever_was_computed(errors, cap):
+def test_errors_are_counted_in_whole_numbers_up_to_the_unit_even_if_they_overflow(errors, cap):
     counted = choice._whole_errors(np.array(errors), np.array([cap]))
     assert counted.dtype == np.int64
     assert ((counted >= 0) & (counted <= UNIT)).all()

@@ -85,7 +85,7 @@ def compare_noises(
     if not callable(make):
         raise ValueError("make must be a function of epsilon and noise that returns a mechanism, such as NoisyMax")
 
-    def judge(number: int, noise: Noise) -> tuple[float, float]:
+    def evaluate(number: int, noise: Noise) -> tuple[float, float]:
         epsilon = epsilon_per_pick(total_epsilon, delta=delta, picks=number, noise=noise)
         errors: Any = expected_error(make(epsilon=epsilon, noise=noise), scores, sensitivities, power, **public)
         if not np.size(errors):
@@ -94,8 +94,8 @@ def compare_noises(
 
     rows = []
     for number in check.as_tuple("picks", picks):
-        exponential_epsilon, exponential_error = judge(number, "exponential")
-        gumbel_epsilon, gumbel_error = judge(number, "gumbel")
+        exponential_epsilon, exponential_error = evaluate(number, "exponential")
+        gumbel_epsilon, gumbel_error = evaluate(number, "gumbel")
         rows.append(
             NoiseComparison(
                 picks=number,
