@@ -1,4 +1,4 @@
-"""How far apart a mechanism's laws on two neighbouring sets of scores are."""
+"""The distance between a mechanism's laws on two neighbouring sets of scores."""
 
 from typing import Any, NamedTuple, TypeAlias
 
@@ -33,8 +33,8 @@ class PrivacyLoss(NamedTuple):
     """max_a log(Pr[a | neighbour] / Pr[a | scores])."""
 
     @property
-    def epsilon(self) -> Any:  # noqa: ANN401 - a number, or an array
-        """The larger of the two: the smallest ε that covers this pair."""
+    def epsilon(self) -> Any:
+        """The larger of the two, which is the smallest ε for this pair."""
         return np.maximum(self.forward, self.backward)[()]
 
 
@@ -49,9 +49,9 @@ def privacy_loss(
 ) -> PrivacyLoss:
     """Return the exact privacy loss of one pick on two neighbouring sets of scores.
 
-    max_a log(Pr[a | q] / Pr[a | q']) and the same with q and q' exchanged, from the exact probabilities. It is
-    infinite if a candidate is possible on one side only. A mechanism is ε-DP if the loss is at most ε for all
-    neighbours; :func:`audit` searches for the worst ones. **Not private**: meant for synthetic scores.
+    The loss is max_a log(Pr[a | q] / Pr[a | q']), and the same with q and q' exchanged, from the exact
+    probabilities. It is infinite if a candidate is possible on one side only. A mechanism is ε-DP if the loss is at
+    most ε for all neighbours; :func:`audit` searches for the worst ones. **Not private**: use synthetic scores.
 
     Probabilities below 1e-250 are only known to be small, and never add to a loss: the larger one of two must be
     above 1e-250, and a smaller one below that is read as 1e-250. A zero is read as impossible only if the loss
@@ -62,8 +62,8 @@ def privacy_loss(
         scores: Scores, last axis candidates, leading axes a batch of pairs.
         neighbour: Scores of the same shape, each within its sensitivity of ``scores``.
         sensitivities: The sensitivities; they broadcast against the scores.
-        accuracy: How far each probability may be from the true one. Zero takes the computed ones at their word;
-            1e-12 gives a loss that is certainly reached, whatever the rounding.
+        accuracy: How far each probability may be from the true one. 0 trusts the computed probabilities; 1e-12
+            gives a loss that the mechanism certainly reaches, whatever the rounding.
         **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
 
     Cost:
@@ -95,18 +95,18 @@ def privacy_profile(
     epsilons: ArrayLike,
     **public: ArrayLike,
 ) -> FloatArray:
-    r"""Return the δ that each ε leaves uncovered on two neighbouring sets of scores: the hockey-stick curve.
+    r"""Return the smallest δ for each ε on two neighbouring sets of scores: the hockey-stick curve.
 
-    δ(ε) = max of Σ_a max(0, Pr[a | q] − e^ε Pr[a | q']) and the same with q and q' exchanged. It falls in ε, and
-    is zero from the :func:`privacy_loss` on. Probabilities below 1e-250 add nothing to it. **Not private**: meant
-    for synthetic scores.
+    δ(ε) is the larger of Σ_a max(0, Pr[a | q] − e^ε Pr[a | q']) and the same sum with q and q' exchanged. It
+    decreases in ε and is 0 where ε is at least the :func:`privacy_loss`. Probabilities below 1e-250 add nothing to
+    it. **Not private**: use synthetic scores.
 
     Args:
         mechanism: Any object with a ``pmf``.
         scores: Scores, last axis candidates, leading axes a batch of pairs.
         neighbour: Scores of the same shape, each within its sensitivity of ``scores``.
         sensitivities: The sensitivities; they broadcast against the scores.
-        epsilons: One number, or a row of them, which becomes the last axis of the result.
+        epsilons: One number, or a list of numbers, which becomes the last axis of the result.
         **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
 
     Cost:
@@ -125,8 +125,8 @@ def privacy_profile(
     """
     losses = read_numbers("epsilons", epsilons)
     if losses.ndim > 1 or np.isnan(losses).any():
-        raise ValueError("epsilons must be one number, or a row of them")
-    with np.errstate(over="ignore"):  # nothing is left uncovered by an ε beyond float64's e^ε
+        raise ValueError("epsilons must be one number or a list of numbers, without NaN")
+    with np.errstate(over="ignore"):  # where e^ε overflows, δ is 0
         factors = np.exp(losses)
     before, after = (
         law[..., np.newaxis, :] for law in _both_laws(mechanism, scores, neighbour, sensitivities, public)
@@ -143,7 +143,7 @@ def privacy_profile(
 def certain_losses(
     before: FloatArray, after: FloatArray, accuracy: float, promised: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what each candidate's log-ratios are at least, both ways, if probabilities are off by ``accuracy``.
+    """Return lower bounds of each candidate's log-ratios, both ways, if probabilities are off by ``accuracy``.
 
     A probability of zero may also be one too small for a float. It is taken for impossible only if that makes no
     difference to whether a loss of ``promised`` is exceeded.
@@ -173,7 +173,7 @@ def _both_laws(
     sensitivities: ArrayLike,
     public: dict[str, ArrayLike],
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the probabilities on both sides, once they are known to be neighbours."""
+    """Return the probabilities on both sides, after a check that they are neighbours."""
     check.require_attributes("mechanism", mechanism, "pmf")
     here, there, bounds = read_neighbours(scores, neighbour, sensitivities)
     return mechanism.pmf(here, bounds, **public), mechanism.pmf(there, bounds, **public)

@@ -41,7 +41,7 @@ class Tuning:
         against any change (docs/theory/tuning.md, theorem 1), and so at least against those that a population's cap
         is for.
         """
-        return choice_guarantee(self.tuning_epsilon).restated(neighbours=ANY_SCORES)
+        return choice_guarantee(self.tuning_epsilon).with_neighbours(ANY_SCORES)
 
 
 def run(options: argparse.Namespace) -> None:
