@@ -6,8 +6,8 @@ import sys
 
 from dpselect import unsafe
 from dpselect.auditing import audit
-from dpselect.cli.batches import report
-from dpselect.cli.tables import UsageError, make_mechanism, read_list
+from dpselect.cli.reporting import report
+from dpselect.cli.options import UsageError, make_mechanism, read_list
 from dpselect.mechanisms.protocol import Mechanism
 
 __all__ = ["run"]
@@ -16,7 +16,7 @@ UNSAFE = {"rnmh": unsafe.HeterogeneousNoisyMax, "rs-exponential": unsafe.Exponen
 
 
 def run(options: argparse.Namespace) -> int:
-    """Audit and report; return 1 if the mechanism does not keep its promise."""
+    """Audit and report; return 1 if the mechanism breaks its guarantee."""
     sensitivities = read_list("--sensitivities", options.sensitivities)
     found = audit(
         _mechanism(options),

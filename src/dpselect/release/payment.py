@@ -1,0 +1,238 @@
+"""How a release is paid for: by a charge to a ledger, with a key file, or not at all.
+
+A payment brings the key. It computes a result with that key and returns it when it may be published.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from dpselect.budget import BudgetError, Ledger, Release
+from dpselect.guarantees import Guarantee
+from dpselect.release.inputs import Inputs
+from dpselect.release.jobs import Job, gives_up
+from dpselect.release.key_files import BoundKey
+
+__all__ = ["Charge", "FreshKey", "KeyFile", "Payment", "Priced", "Receipt", "Terms"]
+
+Result = TypeVar("Result")
+
+
+class Priced(Protocol):
+    """What is released: a mechanism, or a choice of one. Its ``repr`` says everything that decides the result."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee, and so the price."""
+        ...
+
+
+class Terms(Protocol):
+    """What a payment is for."""
+
+    released: Priced
+
+    @property
+    def fingerprint(self) -> str:
+        """A fingerprint of the inputs, without what is released."""
+
+    @property
+    def use(self) -> str:
+        """A fingerprint of the inputs and of what is released."""
+
+    def check_unchanged(self) -> None:
+        """Raise if the inputs are no longer those of the fingerprint."""
+
+
+@dataclass(frozen=True)
+class TableTerms:
+    """Terms of a release about tables. Fingerprints are computed once, and only if a payment needs them."""
+
+    command: str
+    released: Priced
+    inputs: Inputs
+    one: bool = False
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A fingerprint of the inputs, without what is released."""
+        return self.inputs.fingerprint(self.inputs.settings(one=self.one))
+
+    @cached_property
+    def use(self) -> str:
+        """A fingerprint of the inputs and of what is released."""
+        about = {"command": self.command, "released": repr(self.released)}
+        return self.inputs.fingerprint(self.inputs.settings(one=self.one) | about)
+
+    def check_unchanged(self) -> None:
+        """Raise if a table is no longer the one that was fingerprinted."""
+        self.inputs.check_unchanged()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """What a population has paid."""
+
+    population: str
+    release: str
+    charged: bool
+    """Whether this very call has paid; if not, an earlier one had."""
+    epsilon_spent: float
+    """The ε of all releases of the population together."""
+    epsilon_cap: float
+
+
+class Payment(Protocol):
+    """A way to get a key, and to pay for what is computed with it."""
+
+    def check(self, terms: Terms) -> None:
+        """Raise if the release would be refused now. Costs nothing."""
+
+    def pay_for(
+        self, terms: Terms, compute: Callable[[bytes], Result], job: Job | None = None
+    ) -> tuple[Result, Receipt | None]:
+        """Compute a result and pay for it. With a job, an interrupted computation goes on with the same key."""
+
+    def describe(self) -> dict[str, str]:
+        """Return what tells this payment from others, for the record of an unfinished job."""
+
+
+@dataclass(frozen=True)
+class FreshKey:
+    """A key that is used once: kept with the job while that is unfinished, and then forgotten. Nothing is charged."""
+
+    def check(self, terms: Terms) -> None:
+        """Refuse nothing."""
+
+    def pay_for(
+        self, terms: Terms, compute: Callable[[bytes], Result], job: Job | None = None
+    ) -> tuple[Result, Receipt | None]:
+        """Compute a result with a fresh key."""
+        result = compute(secrets.token_bytes(32) if job is None else job.key())
+        terms.check_unchanged()
+        return result, None
+
+    def describe(self) -> dict[str, str]:
+        """Return nothing: one fresh key is like another."""
+        return {}
+
+
+@dataclass(frozen=True)
+class KeyFile:
+    """The key in a file, for one release, which may be computed again. Nothing is charged.
+
+    Args:
+        path: The file, made if there is none. ``FILE.used`` beside it records what the key was used for.
+    """
+
+    path: str | Path
+
+    def check(self, terms: Terms) -> None:
+        """Raise if the key was used for another release."""
+        self._bound(terms)
+
+    def pay_for(
+        self,
+        terms: Terms,
+        compute: Callable[[bytes], Result],
+        job: Job | None = None,  # noqa: ARG002 - the file keeps the key
+    ) -> tuple[Result, Receipt | None]:
+        """Compute a result, and record what the key was used for."""
+        bound = self._bound(terms)
+        result = compute(bound.key)
+        terms.check_unchanged()
+        bound.bind()
+        return result, None
+
+    def describe(self) -> dict[str, str]:
+        """Return the path."""
+        return {"key_file": str(self.path)}
+
+    def _bound(self, terms: Terms) -> BoundKey:
+        return BoundKey(Path(self.path), terms.use)
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A charge to a population's budget. The ledger keeps a key for each release.
+
+    Args:
+        ledger: An open ledger.
+        population: Whose budget is charged.
+        release: Your name for the release. The same name and inputs cost nothing again and give the same picks.
+        units_per_person: How many units' scores one person's data can move.
+        what: What the release is for.
+    """
+
+    ledger: Ledger
+    population: str
+    release: str
+    units_per_person: int = 1
+    what: str = ""
+
+    def check(self, terms: Terms) -> None:
+        """Raise if the budget does not suffice, or if the release's name belongs to another one."""
+        self._paid_before(terms)
+
+    def _paid_before(self, terms: Terms) -> Release | None:
+        return self.ledger.check(
+            self.population,
+            self.release,
+            terms.released,
+            fingerprint=terms.fingerprint,
+            units_per_person=self.units_per_person,
+        )
+
+    def pay_for(
+        self, terms: Terms, compute: Callable[[bytes], Result], job: Job | None = None
+    ) -> tuple[Result, Receipt]:
+        """Compute a result with the release's key, and pay for it."""
+        keys = self.ledger.keys
+        paid = self._paid_before(terms)
+        required = paid.key_id if paid else None
+        while True:
+            key_id = job.key_id(keys.new, required) if job is not None else required or keys.new()
+            try:
+                result = compute(keys.get(key_id))
+                terms.check_unchanged()
+            except BaseException as error:
+                if key_id != required and (job is None or gives_up(error)):  # nothing will go on with this key
+                    keys.forget(key_id)
+                raise
+            try:
+                paid = self._charge(terms, key_id)
+            except BudgetError:  # others have spent the budget meanwhile
+                if key_id != required:
+                    keys.forget(key_id)
+                raise
+            if paid.key_id == key_id:
+                return result, self._receipt(paid)
+            required = paid.key_id  # another process was first, and its key is the release's
+
+    def _charge(self, terms: Terms, key_id: str) -> Release:
+        return self.ledger.charge(
+            self.population,
+            self.release,
+            terms.released,
+            fingerprint=terms.fingerprint,
+            units_per_person=self.units_per_person,
+            what=self.what,
+            key_id=key_id,
+        )
+
+    def describe(self) -> dict[str, str]:
+        """Return the names of the population and of the release."""
+        return {"population": self.population, "release": self.release}
+
+    def _receipt(self, paid: Release) -> Receipt:
+        statement = self.ledger.statement(self.population)
+        return Receipt(
+            population=self.population,
+            release=self.release,
+            charged=paid.charged,
+            epsilon_spent=statement.epsilon_spent,
+            epsilon_cap=statement.epsilon_cap,
+        )
