@@ -22,13 +22,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
+from dpselect.engines.single import select_one
+from dpselect.engines.sources import BATCH_CANDIDATES, MOST_COPIED, Located, ParquetSource
 
 import dpselect as dps
 from dpselect.cli import main as command_line
 from dpselect.engines.arrow import Layout, Selector
 from dpselect.engines.distinct import DistinctUnits
-from dpselect.engines.single import select_one
-from dpselect.engines.sources import BATCH_CANDIDATES, MOST_COPIED, Located, ParquetSource
 from dpselect.mechanisms.partitioned import PartitionedSelection
 
 PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"

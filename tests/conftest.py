@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tables import KEY
+from score_tables import KEY
 
 settings.register_profile(
     "dpselect",

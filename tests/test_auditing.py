@@ -111,7 +111,7 @@ def test_accuracy_makes_a_loss_smaller_never_larger():
         (([0.0, np.inf], [0.0, 1.0], 1.0), "scores must be finite"),
         (([0.0, 1.0], [0.0, 1.0], [1.0]), None),
         (([0.0, 1.0], [0.0, 1.0], [1.0, 1.0, 1.0]), "sensitivities must have one number"),
-        (([0.0, 1.0], [0.0, 1.0], -1.0), "sensitivities must not be negative"),
+        (([0.0, 1.0], [0.0, 1.0], -1.0), "sensitivities must be ≥ 0"),
         ((([0.0, 1.0], [0, 2]), [0.0, 1.0], 1.0), "not ragged"),
     ],
 )
@@ -292,7 +292,7 @@ def test_progress_is_shown_when_asked_for(capsys):
     ("options", "rule"),
     [
         ({"sensitivities": [1.0]}, "sensitivities must be one number for each of at least two candidates"),
-        ({"sensitivities": [1.0, -1.0]}, "sensitivities must not be negative"),
+        ({"sensitivities": [1.0, -1.0]}, "sensitivities must be ≥ 0"),
         ({"sensitivities": [1.0, np.nan]}, "sensitivities must be finite"),
         ({"restarts": 0}, "restarts must be at least 1"),
         ({"sweeps": 2.5}, "sweeps must be a whole number"),

@@ -14,8 +14,8 @@ __all__ = ["create_once", "sync_directory", "write_atomically"]
 def write_atomically(path: Path, *, durable: bool = True, private: bool = False) -> Iterator[IO[bytes]]:
     """Yield a file to write to. It gets its name when it is complete and, if ``durable``, on the disk.
 
-    If anything goes wrong, nothing under the final name changes and nothing is left behind. If ``private``, only the
-    owner can read the file, from the first byte on.
+    If anything goes wrong, nothing under the final name changes and nothing is left behind. If ``private``, only
+    the owner can read the file, from the first byte on.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -15,7 +15,7 @@ __all__ = ["FINITE", "NUMBERS", "PRESENT", "Rule"]
 
 
 class Rule(NamedTuple):
-    """A rule: its words, which follow the name of an argument or column, and a flag for each number that breaks it."""
+    """The words of a rule, which follow the name of an argument or column, and a test of each number."""
 
     words: str
     is_broken: Callable[[FloatArray], NDArray[np.bool_]]

@@ -2,8 +2,8 @@ import io
 
 import pytest
 
-from experiments import __main__ as command_line
 from dpselect.progress import Steps
+from experiments import __main__ as command_line
 
 
 class Terminal(io.StringIO):

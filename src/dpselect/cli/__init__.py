@@ -17,7 +17,6 @@ from typing import NoReturn
 
 from dpselect.cli.arguments import build_parser
 from dpselect.extras import from_extra
-from dpselect.kernels import compilation
 
 __all__ = ["main"]
 
@@ -44,7 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted; run the same command again to go on", INTERRUPTED)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # there is no reader for what is left to flush
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # there is no reader for what is left to flush
         return SYSTEM
     except OSError as error:
         return _fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), SYSTEM)
@@ -82,6 +83,8 @@ def _internal(error: Exception) -> str:
 
 def _announce_compilation() -> None:
     """Say so if kernels have never been compiled here: the first pick then takes a while."""
+    from dpselect.kernels import compilation  # noqa: PLC0415 - it loads the compiler
+
     kept = compilation.cache_directory()
     if kept is None:
         print("compiling for about 20 seconds, every time: there is no folder to keep the result", file=sys.stderr)

@@ -6,8 +6,8 @@ import sys
 
 from dpselect import unsafe
 from dpselect.auditing import audit
-from dpselect.cli.reporting import report
 from dpselect.cli.options import UsageError, make_mechanism, read_list
+from dpselect.cli.reporting import report
 from dpselect.mechanisms.protocol import Mechanism
 
 __all__ = ["run"]

@@ -28,7 +28,9 @@ def run(options: argparse.Namespace) -> None:
             memory=options.memory,
             progress=progress,
         )
-    facts: dict[str, object] = {n: getattr(written, n) for n in ("units", "picked", "skipped", "problems", "resumed")}
+    facts: dict[str, object] = {
+        n: getattr(written, n) for n in ("units", "picked", "skipped", "problems", "resumed")
+    }
     facts |= {"seconds": round(written.seconds, 3), "mechanism": repr(mechanism)}
     facts["output"] = None if options.output is None else str(options.output)
     lines = [f"probabilities for {written.picked:,} {options.unit}s, in {written.seconds:.1f} s"]

@@ -74,7 +74,7 @@ class PickTransform:
             yield from self.over(batches, seen)
 
     def over(self, batches: Iterable[pa.RecordBatch], seen: DistinctUnits) -> Iterator[pa.RecordBatch]:
-        """Yield the picks of each batch. Raise at the end if a unit occurred twice, or is among those seen before."""
+        """Yield the picks of each batch. Raise at the end if a unit occurred twice, or was seen before."""
         for batch in batches:
             picks, addresses = self._transform(batch)
             seen.add(addresses)

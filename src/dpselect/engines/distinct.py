@@ -21,8 +21,8 @@ BUCKETS = 256
 class DistinctUnits:
     """Collects the addresses of units and finds out whether any two are the same.
 
-    Two rows with one identifier would share their noise. A stream cannot be sorted, so addresses are kept: in memory
-    up to a million, beyond that in temporary files by a hash, so that equal ones meet in one file.
+    Two rows with one identifier would share their noise. A stream cannot be sorted, so addresses are kept: in
+    memory up to a million, beyond that in temporary files by a hash, so that equal ones meet in one file.
 
     Example:
         >>> import numpy as np

@@ -1,7 +1,7 @@
 """Picks for Spark data frames, the same as local ones for the same key.
 
-Spark may compute a row more than once: it retries a task, runs a slow task twice, or evaluates the frame again for a
-second action. With fresh randomness each computation would be another, independently noised answer, and together
+Spark may compute a row more than once: it retries a task, runs a slow task twice, or evaluates the frame again for
+a second action. With fresh randomness each computation would be another, independently noised answer, and together
 they reveal more than one pick may. Here randomness is addressed by (key, unit), so every computation gives the same
 pick: the returned frame is one release, however often and wherever it is computed.
 :func:`dpselect.release.spark.release_frame` also charges it to a ledger.
@@ -41,8 +41,9 @@ def select(
 ) -> "DataFrame":
     r"""Return a frame with one private pick for each unit.
 
-    The frame has either a row of lists for each unit, or a row for each candidate, in any order (then candidates count
-    in the order of their identifiers). A pick is drawn from the mechanism's law with the stream of (key, unit).
+    The frame has either a row of lists for each unit, or a row for each candidate, in any order (then candidates
+    count in the order of their identifiers). A pick is drawn from the mechanism's law with the stream of (key,
+    unit).
 
     Privacy:
         That of the mechanism, for each unit; use one key for one release. The key travels to the executors with the
@@ -106,8 +107,8 @@ def select_one(
     """Return one private pick out of all rows of a frame, a row for each candidate.
 
     It takes two passes, with one small row of state from each task. See
-    :class:`~dpselect.mechanisms.partitioned.PartitionedSelection` for the mechanisms it works with. The same key gives
-    the same pick however the frame is partitioned, and the pick of :func:`dpselect.release.release_one`.
+    :class:`~dpselect.mechanisms.partitioned.PartitionedSelection` for the mechanisms it works with. The same key
+    gives the same pick however the frame is partitioned, and the pick of :func:`dpselect.release.release_one`.
 
     Privacy:
         That of the mechanism; use one key for one release. The state of the first pass holds scores and goes from
@@ -166,10 +167,11 @@ def _collected(frame: "DataFrame") -> list[Any]:
 def fingerprint(frame: "DataFrame", layout: Layout | None = None) -> str:
     """Return a fingerprint of the rows of a frame, in any order and partitions, and of the layout.
 
-    It is for :meth:`dpselect.budget.Ledger.charge`: 32 hexadecimal digits. Give it the layout that :func:`select` gets:
-    with other columns, the same rows are another release. It reads the whole frame once. If what is behind the frame
-    may change before the picks are computed, or if its rows are not the same every time, ``frame.persist()`` is not
-    enough (lost blocks are computed again): use ``frame.checkpoint()``, or write the frame to files first.
+    It is for :meth:`dpselect.budget.Ledger.charge`: 32 hexadecimal digits. Give it the layout that :func:`select`
+    gets: with other columns, the same rows are another release. It reads the whole frame once. If what is behind
+    the frame may change before the picks are computed, or if its rows are not the same every time,
+    ``frame.persist()`` is not enough (lost blocks are computed again): use ``frame.checkpoint()``, or write the
+    frame to files first.
     """
     from pyspark.sql import functions as f  # noqa: PLC0415 - an extra
 

@@ -10,7 +10,7 @@ from dpselect.guarantees import ANY_SCORES, Guarantee
 from dpselect.pools import default_pool
 from dpselect.randomness import Randomness
 from dpselect.release.inputs import Inputs
-from dpselect.release.payment import FreshKey, Payment, Receipt, TableTerms
+from dpselect.release.payment import FreshKey, Payment, Receipt, Terms
 from dpselect.tables.layout import Layout, LayoutError
 from dpselect.tables.sorting import MEMORY
 from dpselect.tables.sources import UnitSource, open_units, prefetched
@@ -68,7 +68,8 @@ def release_choice(
     """Choose one mechanism for all users of a table, privately, and pay for the choice.
 
     The choice is that of :func:`dpselect.tuning.tune`, which explains ``epsilon``, ``tuning_epsilon``, ``cap``,
-    ``power`` and ``progress``. The other arguments are those of :func:`release_picks`. All scores are read into memory.
+    ``power`` and ``progress``. The other arguments are those of :func:`release_picks`. All scores are read into
+    memory.
     """
     pool = hashlib.blake2b(repr(default_pool(epsilon)).encode(), digest_size=8).hexdigest()
     tuning = Tuning(epsilon=epsilon, tuning_epsilon=tuning_epsilon, cap=cap, power=power, pool=pool)
@@ -78,7 +79,7 @@ def release_choice(
     if inputs.layout.offset or inputs.layout.anchor:
         raise LayoutError("tuning takes no offsets or anchors: none of its mechanisms does")
     source = open_units(inputs.table, inputs.layout, memory=memory, batch_candidates=batch_candidates)
-    terms = TableTerms("tune", tuning, inputs)
+    terms = Terms.of_tables("tune", tuning, inputs)
     paying = payment or FreshKey()
     paying.check(terms)
     scores, sensitivities = _read(source, inputs.layout)

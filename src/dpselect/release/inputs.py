@@ -19,16 +19,19 @@ class Inputs(NamedTuple):
 
     @classmethod
     def open(
-        cls, table: AnyTable, layout: Layout | None, candidates: AnyTable | None, format: Format | None  # noqa: A002
+        cls,
+        table: AnyTable,
+        layout: Layout | None,
+        candidates: AnyTable | None,
+        format: Format | None,  # noqa: A002
     ) -> Self:
         """Open the tables. The second one may be part of the layout, or come by itself."""
         columns = layout or Layout()
         opened = open_table(table, format)
-        if candidates is None:
-            second = None if columns.candidates is None else MemoryTable(columns.candidates)
-            return cls(opened, second, columns)
-        second = open_table(candidates)
-        return cls(opened, second, columns.with_candidates(second))
+        if candidates is not None:
+            second = open_table(candidates)
+            return cls(opened, second, columns.with_candidates(second))
+        return cls(opened, None if columns.candidates is None else MemoryTable(columns.candidates), columns)
 
     def settings(self, *, one: bool = False) -> dict[str, object]:
         """Return what decides, besides the contents of tables, what is read out of them."""

@@ -36,7 +36,7 @@ class JobConflictError(ValueError):
 
 def gives_up(error: BaseException | None) -> bool:
     """Tell whether a job that ends with an error cannot go on later: it was refused, not interrupted."""
-    return isinstance(error, ValueError) and not isinstance(error, DatabaseError)
+    return isinstance(error, ValueError) and not isinstance(error, DatabaseError | JobConflictError)
 
 
 class Job:

@@ -13,7 +13,7 @@ from dpselect.mechanisms.partitioned import PartitionedSelection
 from dpselect.mechanisms.protocol import Mechanism
 from dpselect.progress import Report, Step, ignore
 from dpselect.release.inputs import Inputs
-from dpselect.release.payment import FreshKey, Payment, Receipt, TableTerms
+from dpselect.release.payment import FreshKey, Payment, Receipt, Terms
 from dpselect.tables.layout import Layout, LayoutError
 from dpselect.tables.sources import prefetched
 from dpselect.tables.stored import BATCH_CANDIDATES, AnyTable, Format, Located
@@ -91,7 +91,7 @@ def release_one(
     pick_type = stored.schema.field(columns.candidate).type
     if pa.types.is_dictionary(pick_type):
         pick_type = pick_type.value_type
-    terms = TableTerms("select", mechanism, inputs, one=True)
+    terms = Terms.of_tables("select", mechanism, inputs, one=True)
     paying = payment or FreshKey()
     paying.check(terms)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from dpselect.budget import BudgetError, Ledger, Release
 from dpselect.guarantees import Guarantee
@@ -30,46 +30,32 @@ class Priced(Protocol):
         ...
 
 
-class Terms(Protocol):
-    """What a payment is for."""
-
-    released: Priced
-
-    @property
-    def fingerprint(self) -> str:
-        """A fingerprint of the inputs, without what is released."""
-
-    @property
-    def use(self) -> str:
-        """A fingerprint of the inputs and of what is released."""
-
-    def check_unchanged(self) -> None:
-        """Raise if the inputs are no longer those of the fingerprint."""
-
-
 @dataclass(frozen=True)
-class TableTerms:
-    """Terms of a release about tables. Fingerprints are computed once, and only if a payment needs them."""
+class Terms:
+    """What a payment is for. Fingerprints are computed once, and only if a payment needs them."""
 
     command: str
     released: Priced
-    inputs: Inputs
-    one: bool = False
+    fingerprint_with: Callable[[dict[str, object]], str]
+    """Returns a fingerprint of the inputs and of further settings."""
+    check_unchanged: Callable[[], None] = lambda: None
+    """Raises if the inputs are no longer those of the fingerprint."""
+
+    @classmethod
+    def of_tables(cls, command: str, released: Priced, inputs: Inputs, *, one: bool = False) -> Self:
+        """Return the terms of a release about tables."""
+        settings = inputs.settings(one=one)
+        return cls(command, released, lambda more: inputs.fingerprint(settings | more), inputs.check_unchanged)
 
     @cached_property
     def fingerprint(self) -> str:
-        """A fingerprint of the inputs, without what is released."""
-        return self.inputs.fingerprint(self.inputs.settings(one=self.one))
+        """A fingerprint of the inputs."""
+        return self.fingerprint_with({})
 
     @cached_property
     def use(self) -> str:
         """A fingerprint of the inputs and of what is released."""
-        about = {"command": self.command, "released": repr(self.released)}
-        return self.inputs.fingerprint(self.inputs.settings(one=self.one) | about)
-
-    def check_unchanged(self) -> None:
-        """Raise if a table is no longer the one that was fingerprinted."""
-        self.inputs.check_unchanged()
+        return self.fingerprint_with({"command": self.command, "released": repr(self.released)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +88,7 @@ class Payment(Protocol):
 
 @dataclass(frozen=True)
 class FreshKey:
-    """A key that is used once: kept with the job while that is unfinished, and then forgotten. Nothing is charged."""
+    """A key that is used once, kept only while the job is unfinished. Nothing is charged."""
 
     def check(self, terms: Terms) -> None:
         """Refuse nothing."""

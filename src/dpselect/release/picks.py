@@ -1,4 +1,4 @@
-"""One private pick for each unit of a table, paid for and published; and exact probabilities, which are not private."""
+"""One private pick for each unit of a table, paid for and published; and exact probabilities, not private."""
 
 import json
 import time
@@ -17,7 +17,7 @@ from dpselect.progress import Report, Step, ignore
 from dpselect.randomness import STREAM_FORMAT
 from dpselect.release.inputs import Inputs
 from dpselect.release.jobs import Job
-from dpselect.release.payment import FreshKey, Payment, Receipt, TableTerms
+from dpselect.release.payment import FreshKey, Payment, Receipt, Terms
 from dpselect.tables.layout import Layout
 from dpselect.tables.sorting import MEMORY
 from dpselect.tables.sources import UnitSource, open_units, prefetched
@@ -28,7 +28,7 @@ __all__ = ["Released", "release_picks", "write_pmf"]
 
 @dataclass(frozen=True, kw_only=True)
 class Released:
-    """What was published. All of it is public, except that ``skipped`` may depend on which scores are not numbers."""
+    """What was published. All of it is public, but ``skipped`` may depend on which scores are not numbers."""
 
     units: int
     """Units in the table."""
@@ -67,12 +67,12 @@ def release_picks(
     """Release one private pick for each unit of a table.
 
     Picks are computed in batches, kept where only you can read them, paid for, and then published under the name of
-    the output. If you interrupt the call, the same call goes on where it stopped. If the release is refused, for bad
-    input or by the budget, nothing is left behind.
+    the output. If you interrupt the call, the same call goes on where it stopped. If the release is refused, for
+    bad input or by the budget, nothing is left behind.
 
     Privacy:
-        That of the mechanism, for each unit. Without ``payment`` every call is a release of its own, and you keep the
-        account. A ledger or a key file makes the same call give the same picks again.
+        That of the mechanism, for each unit. Without ``payment`` every call is a release of its own, and you keep
+        the account. A ledger or a key file makes the same call give the same picks again.
 
     Cost:
         That of the mechanism and of reading the table; with a ledger or a key file one more reading, for a
@@ -114,7 +114,7 @@ def release_picks(
         memory=memory,
         batch_candidates=batch_candidates,
     )
-    terms = TableTerms("select", mechanism, inputs)
+    terms = Terms.of_tables("select", mechanism, inputs)
     paying = payment or FreshKey()
     paying.check(terms)
     description = _describe("select", mechanism, inputs, batch_candidates) | paying.describe()
@@ -191,7 +191,7 @@ class _Run:
         work: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
         resume: Callable[[pa.RecordBatch], None] = lambda _: None,
     ) -> None:
-        """Run ``work`` over the batches that no earlier run has finished; call ``resume`` with the others' results."""
+        """Run ``work`` over the unfinished batches; call ``resume`` with the results of the finished ones."""
         self._units, self._problems = 0, Counter()
         for done in self._job.results():
             resume(done)

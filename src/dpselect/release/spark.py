@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from dpselect.engines import spark
 from dpselect.mechanisms.protocol import Mechanism
-from dpselect.release.payment import Charge, Receipt
+from dpselect.release.payment import Charge, Receipt, Terms
 from dpselect.tables.layout import Layout
 
 if TYPE_CHECKING:
@@ -22,22 +22,6 @@ class ReleasedFrame:
     receipt: Receipt
 
 
-@dataclass(frozen=True)
-class FrameTerms:
-    """Terms of a release about a frame."""
-
-    released: Mechanism
-    fingerprint: str
-
-    @property
-    def use(self) -> str:
-        """The same: only a ledger pays for frames."""
-        return self.fingerprint
-
-    def check_unchanged(self) -> None:
-        """Nothing tells whether a frame's rows are still the same."""
-
-
 def release_frame(
     frame: "DataFrame",
     mechanism: Mechanism,
@@ -49,12 +33,12 @@ def release_frame(
     """Charge a release to a ledger, and return the frame of picks with the release's key.
 
     What can be checked at once (columns, distinct units) is checked before the charge. The picks themselves are
-    computed when you use the frame, after the charge: a bad score costs ε. Called again with the same frame and names,
-    it costs nothing and gives the same picks.
+    computed when you use the frame, after the charge: a bad score costs ε. Called again with the same frame and
+    names, it costs nothing and gives the same picks.
 
     Privacy:
-        That of the mechanism, for each unit. The frame must have the same rows whenever it is computed: checkpoint it
-        if what is behind it may change.
+        That of the mechanism, for each unit. The frame must have the same rows whenever it is computed: checkpoint
+        it if what is behind it may change.
 
     Cost:
         One reading of the frame for its fingerprint, and that of :func:`dpselect.engines.spark.select`.
@@ -81,7 +65,7 @@ def release_frame(
     References:
         docs/decisions/0008-charge-before-release.md
     """
-    terms = FrameTerms(mechanism, spark.fingerprint(frame, layout))
+    terms = Terms("select", mechanism, lambda _: spark.fingerprint(frame, layout))
     picks, receipt = charge.pay_for(
         terms,
         lambda key: spark.select(frame, mechanism, key=key, layout=layout, units_are_distinct=units_are_distinct),

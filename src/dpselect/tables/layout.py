@@ -24,6 +24,9 @@ OnBadUnit: TypeAlias = Literal["raise", "skip"]
 
 IDENTIFIERS = "integers, text or bytes"
 
+PUBLIC = ("sensitivity", "offset", "anchor")
+"""Roles of columns that a second table may hold."""
+
 
 class LayoutError(ValueError):
     """A layout contradicts itself, or does not fit the table."""
@@ -62,7 +65,7 @@ class Layout:
     sensitivity: str | float = "sensitivity"
     offset: str | None = None
     anchor: str | None = None
-    candidates: pa.Table | None = field(default=None, repr=False)
+    candidates: pa.Table = field(default=None, repr=False)
     on_bad_unit: OnBadUnit = "raise"
 
     def __post_init__(self) -> None:
@@ -75,7 +78,7 @@ class Layout:
             object.__setattr__(self, "sensitivity", number)
         if self.candidates is not None:
             object.__setattr__(self, "candidates", self._checked_candidates())
-        for role in ("candidate", "sensitivity", "offset", "anchor"):
+        for role in ("candidate", *PUBLIC):
             if getattr(self, role) == self.score and not self.is_joined(self.score):
                 raise LayoutError(
                     f"{role} and score must be two columns, not both {self.score!r}: scores are private"
@@ -93,7 +96,7 @@ class Layout:
             raise ValueError(
                 f"candidates must have distinct identifiers in column {self.pick_name!r}, and none missing"
             )
-        for role in ("sensitivity", "offset", "anchor"):
+        for role in PUBLIC:
             name = getattr(self, role)
             if self.is_joined(name):
                 check_column(names, name, role, "candidates")
@@ -104,7 +107,7 @@ class Layout:
         """Return the same layout with what it needs of a second table."""
         names, place = table.schema.names, repr(table.name)
         wanted = {self.pick_name: "candidate"}
-        for role in ("sensitivity", "offset", "anchor"):
+        for role in PUBLIC:
             if getattr(self, role) in names:
                 wanted.setdefault(getattr(self, role), role)
         for name, role in wanted.items():
@@ -125,7 +128,8 @@ class Layout:
     def columns_without_units(self) -> list[str]:
         """The columns that are read from a table without units, where a candidate may be called a user."""
         own = [name for name in (self.candidate, self.score) if name is not None]
-        return list(dict.fromkeys([*own, *(n for n in self.public_columns.values() if self._is_stored(n))]))
+        public = (name for name in self.public_columns.values() if isinstance(name, str))
+        return list(dict.fromkeys([*own, *(name for name in public if not self.is_joined(name))]))
 
     @property
     def public_columns(self) -> dict[str, str | float]:
@@ -141,9 +145,6 @@ class Layout:
     def is_joined(self, name: object) -> bool:
         """Tell whether a column of public numbers is one of ``candidates``."""
         return self.candidates is not None and name != self.candidate and name in self.candidates.column_names
-
-    def _is_stored(self, name: object) -> bool:
-        return isinstance(name, str) and not self.is_joined(name)
 
     def check_schema(self, schema: pa.Schema, table: str = "the table") -> None:
         """Raise if a table of lists lacks a column, or if a column is of a type that cannot be read."""
@@ -174,17 +175,18 @@ class Layout:
     def _check_kind(self, name: str, kind: pa.DataType, lists: str = "", of: str = "") -> None:
         named = name in {self.unit, self.candidate}
         if not (is_identifier if named else is_number)(kind):
-            raise ValueError(f"column {name!r} must hold {lists}{IDENTIFIERS if named else 'numbers'}, not {of}{kind}")
+            raise ValueError(
+                f"column {name!r} must hold {lists}{IDENTIFIERS if named else 'numbers'}, not {of}{kind}"
+            )
 
     def check_columns(self, names: Sequence[str], table: str = "the table", *, units: bool = True) -> None:
-        """Raise if a table has no column of a name that is read, or two, or if the unit has no column of its own."""
+        """Raise if a column is missing or ambiguous, or if the unit has no column of its own."""
         for role in ("candidate", "score") if units else ():
             if getattr(self, role) == self.unit:
                 raise LayoutError(f"unit and {role} must be two columns, not both {self.unit!r}")
-        roles = ("unit", "candidate", "score", "sensitivity", "offset", "anchor")
-        for role in roles if units else roles[1:]:
+        for role in ("unit", "candidate", "score", *PUBLIC) if units else ("candidate", "score", *PUBLIC):
             name = getattr(self, role)
-            if self._is_stored(name):
+            if isinstance(name, str) and not (role in PUBLIC and self.is_joined(name)):
                 check_column(names, name, role, table)
 
     def places_of(self, identifiers: pa.Array) -> pa.Array:
@@ -204,7 +206,7 @@ class Layout:
     def joined(self) -> dict[str, FloatArray]:
         """The public numbers of the second table by column, NaN where missing."""
         names = [name for name in self.public_columns.values() if isinstance(name, str) and self.is_joined(name)]
-        return {name: as_floats(name, self.candidates[name].combine_chunks()) for name in names}  # type: ignore[index]
+        return {name: as_floats(name, self.candidates[name].combine_chunks()) for name in names}
 
     def join(self, name: str, identifiers: pa.Array) -> FloatArray:
         """Return the public numbers of these candidates, NaN for those that the second table lacks."""

@@ -1,7 +1,7 @@
 """Tables with a row for each candidate, in any order: sorted and grouped by DuckDB, which spills to disk.
 
-The result is batches of lists, as from a table of units, with candidates in the order of their identifiers. So picks
-depend neither on the order of rows nor on where batches end.
+The result is batches of lists, as from a table of units, with candidates in the order of their identifiers. So
+picks depend neither on the order of rows nor on where batches end.
 """
 
 import errno
@@ -99,7 +99,9 @@ class SortedUnits:
                 connection.register("long_table", rows)
                 unit, candidate, *numbers = map(_quoted, self._names)
                 casts = ", ".join(f"try_cast({name} AS DOUBLE) AS {name}" for name in numbers)
-                query = f"SELECT {unit}, {candidate}, {casts} FROM long_table ORDER BY {unit} NULLS LAST, {candidate}"  # noqa: S608 - quoted names
+                query = (
+                    f"SELECT {unit}, {candidate}, {casts} FROM long_table ORDER BY {unit} NULLS LAST, {candidate}"  # noqa: S608 - quoted names
+                )
                 relation = connection.sql(query)
                 read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # by version
                 for batch in read(self._size):

@@ -69,8 +69,8 @@ def open_units(
         return ListUnits(table, batch_candidates)
     if layout.candidate is None:
         raise LayoutError(
-            f"{table.name!r} has a row for each candidate, and candidates by position need lists of scores: name the "
-            "column of candidates, and leave out --by-position"
+            f"{table.name!r} has a row for each candidate, and candidates by position need lists of scores; name "
+            "the column of candidates and leave out --by-position"
         )
     return SortedUnits(table, layout, scratch=scratch, memory=memory, batch_candidates=batch_candidates)
 

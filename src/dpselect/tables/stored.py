@@ -230,7 +230,9 @@ class CsvTable(FileTable):
         def refuse(row: pa.csv.InvalidRow) -> str:
             nonlocal problem
             where = f"line {row.number}" if row.number else "a line"
-            problem = f"{self.name!r}: {where} has {row.actual_columns} fields where {row.expected_columns} are expected"
+            problem = (
+                f"{self.name!r}: {where} has {row.actual_columns} fields where {row.expected_columns} are expected"
+            )
             return "error"
 
         try:

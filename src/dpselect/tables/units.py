@@ -94,7 +94,7 @@ def _read_public(
 
 def _shaped(values: FloatArray, bounds: IndexArray, layout: Layout) -> Any:  # noqa: ANN401 - dense or ragged
     if layout.is_shared and len(bounds) > 1:
-        return values.reshape(-1, len(layout.candidates))  # type: ignore[arg-type]
+        return values.reshape(-1, len(layout.candidates))
     return values, bounds
 
 
@@ -111,7 +111,7 @@ def find_problems(batch: pa.RecordBatch, layout: Layout) -> pa.Array:
     for name in lists:
         found.add(sizes[name] != expected, name, f"must have as many entries as {layout.score!r}")
     if layout.is_shared:
-        found.add(expected != len(layout.candidates), layout.score, "must have an entry for each candidate")  # type: ignore[arg-type]
+        found.add(expected != len(layout.candidates), layout.score, "must have an entry for each candidate")
     good = found.good()
     if good.size:
         found.rows = good
@@ -141,7 +141,9 @@ def _find_bad_values(batch: pa.RecordBatch, layout: Layout, found: _Problems) ->
     identifiers = None
     if layout.candidate is not None:
         identifiers = split_lists(batch.column(layout.candidate))[0]
-        found.add(_any(flags(identifiers.is_null()), bounds), layout.candidate, "has a candidate without an identifier")
+        found.add(
+            _any(flags(identifiers.is_null()), bounds), layout.candidate, "has a candidate without an identifier"
+        )
         found.add(rows_with_duplicates(identifiers, bounds), layout.candidate, rules.DISTINCT_CANDIDATES)
     columns = {"scores": (layout.score, as_floats(layout.score, flat))}
     for argument, name in layout.public_columns.items():

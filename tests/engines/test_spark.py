@@ -16,7 +16,7 @@ from java import find_java
 
 import dpselect as dps
 import dpselect.engines.spark as engine
-from dpselect.engines.arrow import Layout, Selector
+from dpselect.engines.arrow import Layout, PickTransform
 from dpselect.mechanisms.partitioned import PartitionedSelection
 
 KEY = bytes(range(32))
@@ -82,7 +82,7 @@ def lists():
 
 def locally(mechanism=MECHANISM):
     columns = dict(zip(NAMES, map(list, zip(*lists(), strict=True)), strict=True))
-    picks = Selector(mechanism, KEY, layout=Layout()).select(pa.RecordBatch.from_pydict(columns))
+    picks = PickTransform(mechanism, KEY, layout=Layout()).transform(pa.RecordBatch.from_pydict(columns))
     return dict(zip(*picks.to_pydict().values(), strict=True))
 
 
