@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import dpselect.parameters as check
 from dpselect.auditing.losses import FloatArray
+from dpselect.auditing.tails import binomial_quantile, chi_squared_tail
 from dpselect.candidates import read_neighbours
 from dpselect.progress import tracked
 
@@ -118,7 +119,7 @@ def audit_sampler(
     )
     event, forward = _most_telling(exploring_here, exploring_there)
     more, less = (here_counts, there_counts) if forward else (there_counts, here_counts)
-    lower, upper = _surely(more[event].sum(), less[event].sum(), rest, (1 - level) / 2)
+    lower, upper = _surely(int(more[event].sum()), int(less[event].sum()), rest, (1 - level) / 2)
     p_value = None
     if claimed is not None:
         laws = [np.asarray(claimed(side, bounds), dtype=np.float64) for side in (here, there)]
@@ -170,17 +171,13 @@ def _most_telling(here: Counts, there: Counts) -> tuple[NDArray[np.intp], bool]:
 
 def _surely(successes: int, failures: int, draws: int, error: float) -> tuple[float, float]:
     """Return Clopper and Pearson's lower bound for the first share and upper bound for the second."""
-    from scipy.special import betaincinv  # noqa: PLC0415 - import dpselect stays light
-
-    lower = float(betaincinv(successes, draws - successes + 1, error)) if successes else 0.0
-    upper = float(betaincinv(failures + 1, draws - failures, 1 - error)) if failures < draws else 1.0
+    lower = binomial_quantile(successes, draws, error) if successes else 0.0
+    upper = binomial_quantile(failures + 1, draws, 1 - error) if failures < draws else 1.0
     return lower, upper
 
 
 def _goodness_of_fit(counts: list[Counts], laws: list[FloatArray]) -> float:
     """Return the p-value of the chi-squared test that all counts follow their laws."""
-    from scipy.special import gammaincc  # noqa: PLC0415
-
     statistic, freedom = 0.0, 0
     for drawn, law in zip(counts, laws, strict=True):
         if law.shape != drawn.shape:
@@ -190,7 +187,7 @@ def _goodness_of_fit(counts: list[Counts], laws: list[FloatArray]) -> float:
         observed, expected = _merged(drawn, law * drawn.sum())
         statistic += float(((observed - expected) ** 2 / expected).sum())
         freedom += observed.size - 1
-    return float(gammaincc(freedom / 2, statistic / 2)) if freedom else 1.0
+    return chi_squared_tail(statistic, freedom) if freedom else 1.0
 
 
 def _merged(observed: Counts, expected: FloatArray) -> tuple[FloatArray, FloatArray]:

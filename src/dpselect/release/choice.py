@@ -59,7 +59,7 @@ def release_choice(
     power: float = 2.0,
     layout: Layout | None = None,
     candidates: AnyTable | None = None,
-    format: Format | None = None,  # noqa: A002 - as on the command line
+    format: Format | None = None,
     payment: Payment | None = None,
     memory: str = MEMORY,
     batch_candidates: int = BATCH_CANDIDATES,

@@ -23,7 +23,7 @@ class Inputs(NamedTuple):
         table: AnyTable,
         layout: Layout | None,
         candidates: AnyTable | None,
-        format: Format | None,  # noqa: A002
+        format: Format | None,
     ) -> Self:
         """Open the tables. The second one may be part of the layout, or come by itself."""
         columns = layout or Layout()

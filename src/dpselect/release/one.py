@@ -43,7 +43,7 @@ def release_one(
     *,
     layout: Layout | None = None,
     candidates: AnyTable | None = None,
-    format: Format | None = None,  # noqa: A002 - as on the command line
+    format: Format | None = None,
     payment: Payment | None = None,
     batch_candidates: int = BATCH_CANDIDATES,
     progress: Report = ignore,

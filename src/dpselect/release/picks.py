@@ -57,7 +57,7 @@ def release_picks(
     *,
     layout: Layout | None = None,
     candidates: AnyTable | None = None,
-    format: Format | None = None,  # noqa: A002 - as on the command line
+    format: Format | None = None,
     payment: Payment | None = None,
     restart: bool = False,
     memory: str = MEMORY,
@@ -145,7 +145,7 @@ def write_pmf(
     *,
     layout: Layout | None = None,
     candidates: AnyTable | None = None,
-    format: Format | None = None,  # noqa: A002 - as on the command line
+    format: Format | None = None,
     restart: bool = False,
     memory: str = MEMORY,
     batch_candidates: int = BATCH_CANDIDATES,

@@ -45,7 +45,7 @@ COMPRESSED = {".gz", ".zst", ".bz2", ".lz4"}
 """Endings of names that Arrow takes for compressed text."""
 
 
-def open_table(table: AnyTable, format: Format | None = None) -> "StoredTable":  # noqa: A002 - as on the command line
+def open_table(table: AnyTable, format: Format | None = None) -> "StoredTable":
     """Return a table, ready to be read.
 
     Args:
