@@ -217,7 +217,7 @@ class _Run:
         except BadUnitsError as error:
             raise ValueError(f"{current[0].locate(error.row, self._layout.unit)}: {error.problem}") from None
         if not self._units:
-            raise ValueError(f"{self._inputs.table.name!r} holds no {self._layout.unit}")
+            raise ValueError(f"{self._inputs.table.label} holds no {self._layout.unit}")
 
     def _count(self, results: pa.RecordBatch) -> None:
         self._units += results.num_rows

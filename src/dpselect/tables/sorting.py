@@ -42,7 +42,7 @@ class SortedUnits:
         memory: str = MEMORY,
         batch_candidates: int = BATCH_CANDIDATES,
     ) -> None:
-        layout.check_long_schema(table.schema, units=True, are_text=table.is_text, table=repr(table.name))
+        layout.check_long_schema(table.schema, units=True, are_text=table.is_text, table=table.label)
         self._table, self._scratch, self._memory = table, scratch, memory
         unit, candidate = layout.unit, layout.pick_name
         self._names = [unit, candidate, *(name for name in layout.columns if name not in {unit, candidate})]

@@ -63,13 +63,13 @@ def open_units(
         memory: How much memory sorting may take, such as ``"1GB"``.
         batch_candidates: About how many candidates a batch holds.
     """
-    layout.check_columns(table.schema.names, repr(table.name))
+    layout.check_columns(table.schema.names, table.label)
     if is_list(table.schema.field(layout.score).type):
-        layout.check_schema(table.schema, repr(table.name))
+        layout.check_schema(table.schema, table.label)
         return ListUnits(table, batch_candidates)
     if layout.candidate is None:
         raise LayoutError(
-            f"{table.name!r} has a row for each candidate, and candidates by position need lists of scores; name "
+            f"{table.label} has a row for each candidate, and candidates by position need lists of scores; name "
             "the column of candidates and leave out --by-position"
         )
     return SortedUnits(table, layout, scratch=scratch, memory=memory, batch_candidates=batch_candidates)

@@ -100,7 +100,8 @@ class StoredTable(ABC):
     """A table that can be read in batches, in the same order every time."""
 
     name: str
-    """What messages call it."""
+    label: str
+    """What messages call it: the name in quotes, or "the table"."""
     files: list[Path]
     schema: pa.Schema
     rows: int | None = None
@@ -142,7 +143,7 @@ class StoredTable(ABC):
     def check_unchanged(self) -> None:
         """Raise if the table is no longer what was opened: what was fingerprinted may not be what was read."""
         if self.state() != self._opened:
-            raise ValueError(f"{self.name!r} has changed while it was read; run again when nothing writes to it")
+            raise ValueError(f"{self.label} has changed while it was read; run again when nothing writes to it")
 
     @cached_property
     def _opened(self) -> list[list[str | int]]:
@@ -156,7 +157,7 @@ class FileTable(StoredTable):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.name = path.name
+        self.name, self.label = path.name, repr(path.name)
         self.files = _files_of(path, self.kind)
         self._opened  # noqa: B018 - before anything is read
         with _plain_errors(path.name):
@@ -324,7 +325,7 @@ class MemoryTable(StoredTable):
             self._table = table if isinstance(table, pa.Table) else pa.table(table)
         except (TypeError, ValueError, pa.ArrowException):
             raise ValueError(f"table must be a path or an Arrow table, not {type(table).__name__}") from None
-        self.name, self.files = "the table", []
+        self.name, self.label, self.files = "the table", "the table", []
         self.schema, self.rows = self._table.schema, self._table.num_rows
 
     def state(self) -> list[list[str | int]]:
