@@ -5,7 +5,7 @@ import pytest
 
 import dpselect as dps
 from dpselect.advice import PrivateSample, Public, advise
-from dpselect.pools import TILTS, default_pool, describe
+from dpselect.pools import TILTS, default_pool
 from experiments.scenarios import SCENARIOS
 
 rng = np.random.default_rng(8)
@@ -176,7 +176,7 @@ def test_a_paid_look_is_a_tuning_and_shows_no_errors():
     assert advice.best.tilt < 0  # but for a chance below 1e-6
     assert advice.rows == ()
     assert advice.guarantee.epsilon == 2.5
-    assert describe(advice.best) in str(advice)
+    assert advice.best.label in str(advice)
     assert "private, and not shown" in str(advice)
 
 

@@ -219,7 +219,7 @@ def test_gem_loses_half_its_budget_with_equal_sensitivities_and_more_with_more_c
 def test_combined_gem_loses_more_than_its_parts():
     mechanism = dps.CombinedGEM(epsilon=1.0)
     found = audit(mechanism, [0.1, 0.3, 1.0], restarts=16, sweeps=12)
-    assert max(mechanism.question_epsilon, mechanism.pick_epsilon) < found.loss <= 1
+    assert max(mechanism.sign_epsilon, mechanism.pick_epsilon) < found.loss <= 1
 
 
 def test_a_claim_that_is_too_small_is_refuted():
@@ -231,7 +231,7 @@ def test_a_claim_that_is_too_small_is_refuted():
 
 
 def test_neighbours_are_those_of_the_guarantee_also_where_a_mechanism_wraps_another():
-    anchored = dps.pools.Anchored(mechanism=dps.NoisyMax(epsilon=1.0, monotone=True), weight=0.5)
+    anchored = dps.Anchored(mechanism=dps.NoisyMax(epsilon=1.0, monotone=True), weight=0.5)
     found = audit(anchored, [1.0, 1.0, 1.0], anchors=[0.0, 0.5, 1.0], **QUICK)
     moves = found.neighbour - found.scores
     assert (moves >= 0).all() or (moves <= 0).all()

@@ -11,8 +11,8 @@ import dpselect as dps
 from dpselect import evaluation, tuning
 from dpselect.advice import PrivateSample
 from dpselect.candidates import read_batch
-from dpselect.exact import reals
-from dpselect.exact.contenders import Contender
+from dpselect.exact.noisy_scores import NoisyScore
+from dpselect.exact.partial_uniform import PartialUniform
 from dpselect.mechanisms.partitioned import PartitionedSelection
 from dpselect.tables.layout import Layout
 from dpselect.tables.units import read_units
@@ -250,7 +250,7 @@ def holders():
     selection = PartitionedSelection(GEM, KEY)
     summary = selection.summarize(scores[0], 1.0)
     yield from (summary, selection._standard(summary))
-    yield Contender(0, 1, reals.UniformReal(123456789, 32, iter(())), Fraction(1), Fraction(SECRET))
+    yield NoisyScore(0, 1, PartialUniform(123456789, 32, iter(())), Fraction(1), Fraction(SECRET))
 
 
 def test_what_holds_scores_does_not_show_them():

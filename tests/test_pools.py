@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpselect as dps
-from dpselect.pools import ANCHOR_WEIGHTS, TILTS, Anchored, default_pool, describe, needs_anchors
+from dpselect import Anchored
+from dpselect.pools import ANCHOR_WEIGHTS, TILTS, default_pool
 
 rng = np.random.default_rng(11)
 SCORES, WIDTHS, GUESSES = rng.normal(size=(4, 6)), rng.uniform(0.1, 2.0, (4, 6)), rng.normal(size=(4, 6))
@@ -36,16 +37,16 @@ def test_the_default_pool_has_the_papers_mechanisms_and_all_tilts_of_three_norma
 def test_anchors_widen_the_pool_by_three_normalisations_at_each_weight():
     narrow, wide = default_pool(2.0), default_pool(2.0, anchors=True)
     assert set(narrow) < set(wide)
-    extra = [member for member in wide if needs_anchors(member)]
+    extra = [member for member in wide if "anchors" in member.needs]
     assert len(extra) == 3 * len(ANCHOR_WEIGHTS) == len(wide) - len(narrow)
-    assert not any(map(needs_anchors, narrow))
+    assert not any(member.needs for member in narrow)
 
 
 def test_members_are_told_apart_by_their_descriptions():
-    names = [describe(member) for member in default_pool(1.0, anchors=True)]
+    names = [member.label for member in default_pool(1.0, anchors=True)]
     assert len(set(names)) == len(names)
-    assert describe(dps.ModifiedGEM(epsilon=1.0)) == describe(dps.GEM(epsilon=1.0, tilt=-1.0)) == "modified GEM"
-    assert "noise='gumbel'" not in describe(dps.NoisyMax(epsilon=1.0, noise="gumbel"))
+    assert dps.ModifiedGEM(epsilon=1.0).label == "modified GEM"
+    assert "gumbel" not in dps.NoisyMax(epsilon=1.0, noise="gumbel").label
 
 
 def offsets_by_definition(mechanism, sensitivities, guesses, weight):

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 import dpselect as dps
-from dpselect import unsafe
+from dpselect import Anchored, unsafe
+from dpselect.mechanisms.base import law_name
 from dpselect.mechanisms.partitioned import PartitionedSelection
-from dpselect.mechanisms.protocol import law_of
-from dpselect.pools import Anchored
 from dpselect.randomness import STREAM_FORMAT
 
 TABLE = Path(__file__).with_name("recorded_picks.json")
@@ -77,12 +76,12 @@ def with_public_numbers():
     keyed = dps.Randomness.keyed(KEY, range(60))
     for mechanism in (dps.NoisyMax(epsilon=1.0), dps.GEM(epsilon=1.0), dps.GEM(epsilon=1.0, tilt=0.0)):
         yield (
-            f"{law_of(mechanism)} offsets",
+            f"{law_name(mechanism)} offsets",
             mechanism.select(scores, sensitivities, offsets=offsets, randomness=keyed),
         )
         anchored = Anchored(mechanism=mechanism, weight=0.5)
         yield (
-            f"{law_of(mechanism)} anchored",
+            f"{law_name(mechanism)} anchored",
             anchored.select(scores, sensitivities, anchors=offsets, randomness=keyed),
         )
     for weight in (0.0, 1.0):
@@ -100,7 +99,7 @@ def over_parts():
             summary = selection.summarize(scores[row], sensitivities[row])
             kept = selection.contend(summary, range(700), scores[row], sensitivities[row])
             picks.append(selection.decide(kept))
-        yield law_of(mechanism), picks
+        yield law_name(mechanism), picks
 
 
 def tuned():
@@ -129,7 +128,7 @@ def recorded(mechanism):
 
 
 def record():
-    table = {law_of(mechanism): recorded(mechanism) for mechanism in MECHANISMS}
+    table = {law_name(mechanism): recorded(mechanism) for mechanism in MECHANISMS}
     for part in (with_public_numbers, over_parts, tuned):
         table[part.__name__] = {name: digest(picks) for name, picks in part()}
     return {"stream format": STREAM_FORMAT, "picks": table}
@@ -144,9 +143,9 @@ def test_the_table_is_of_the_present_stream_format(table):
     assert table["stream format"] == STREAM_FORMAT
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=law_of)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=law_name)
 def test_a_key_gives_the_recorded_picks(mechanism, table):
-    assert recorded(mechanism) == table["picks"][law_of(mechanism)]
+    assert recorded(mechanism) == table["picks"][law_name(mechanism)]
 
 
 @pytest.mark.parametrize("part", [with_public_numbers, over_parts, tuned], ids=lambda part: part.__name__)

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 import dpselect as dps
-from dpselect import budget, randomness
+from dpselect import Anchored, budget, randomness
 from dpselect.budget import Ledger, ReleaseConflictError, fingerprints, ledger
 from dpselect.cli import main
-from dpselect.mechanisms.protocol import law_of
-from dpselect.pools import Anchored
+from dpselect.mechanisms.base import law_name
 from dpselect.release import key_files, picks
 from dpselect.release.jobs import Job
 
@@ -44,7 +43,7 @@ def picks_of(mechanism):
     return mechanism.select(scores, 1.0, randomness=dps.Randomness.keyed(KEY, range(ROWS)), **public)
 
 
-@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(LAWS, 2)), ids=law_of)
+@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(LAWS, 2)), ids=law_name)
 def test_under_one_key_two_laws_agree_no_more_often_than_by_chance(one, other):
     """All scores are equal, so each law is uniform over eight candidates; independent picks agree in 1/8."""
     agreed = (picks_of(one) == picks_of(other)).mean()

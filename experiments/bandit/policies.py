@@ -97,7 +97,7 @@ class PrivateLearner:
         self._clipping = np.flatnonzero([setting.clips_scores for setting in settings])
         share = len(settings) // len(mechanisms)
         self._players = [
-            (mechanism, slice(i * share, (i + 1) * share), dps.Randomness.seeded(seed).lane(f"player {i}"))
+            (mechanism, slice(i * share, (i + 1) * share), dps.Randomness.seeded(seed).substream(f"player {i}"))
             for i, mechanism in enumerate(mechanisms)
         ]
 
@@ -106,7 +106,9 @@ class PrivateLearner:
         scores = self.scores()
         return np.concatenate(
             [
-                mechanism.select(scores[rows], self.sensitivities[rows], randomness=source.lane(f"step {step}"))
+                mechanism.select(
+                    scores[rows], self.sensitivities[rows], randomness=source.substream(f"step {step}")
+                )
                 for mechanism, rows, source in self._players
             ]
         )

@@ -98,14 +98,14 @@ def error_row(
     contender = contenders(epsilon, beta=BETA, gamma=gamma)[mechanism]
     some = users.sample(SOME_USERS.get(mechanism, len(users)), seed)
     draws = max(LEAST_DRAWS, total_draws // len(some)) if mechanism in DRAWN else 0
-    source = dps.Randomness.seeded(seed).lane(f"{mechanism} {epsilon}")
+    source = dps.Randomness.seeded(seed).substream(f"{mechanism} {epsilon}")
     means, variances = np.empty(len(some)), np.zeros(len(some))
     # As many rows as in the exact case: each user's list is repeated for every draw.
     size = max(1, 16 * ROWS // draws) if draws else ROWS
     for number, batch in enumerate(some.batches(size)):
         part = np.s_[number * size : number * size + len(batch)]
         if draws:
-            losses = _drawn_losses(contender, batch, draws, source.lane(str(number)))
+            losses = _drawn_losses(contender, batch, draws, source.substream(str(number)))
             means[part], variances[part] = losses.mean(axis=1), losses.var(axis=1, ddof=1) / draws
         else:
             means[part] = dps.expected_error(contender, batch.scores, batch.sensitivities)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 import dpselect as dps
-from dpselect.pools import default_pool, describe, takes_anchors
+from dpselect.pools import default_pool
 from dpselect.tuning import choice_pmf, fleet_errors
 from experiments.mechanisms import contenders
 from experiments.scenarios import FloatArray
@@ -90,22 +90,20 @@ class _Errors:
         return np.asarray(self.errors.mean(axis=1))
 
     def mean_of(self, mechanism: dps.Mechanism) -> float:
-        """Return the mean error of one of the pool; modified GEM is there as GEM of tilt −1."""
-        if isinstance(mechanism, dps.ModifiedGEM):
-            mechanism = dps.GEM(epsilon=mechanism.epsilon, beta=mechanism.beta, tilt=-1.0)
+        """Return the mean error of one of the pool."""
         return float(self.means[self.pool.index(mechanism)])
 
     def tuned(self, budget: float, fleet: Fleet) -> _Tuned:
         """Return what a private choice among the pool comes to."""
         probabilities = choice_pmf(self.errors, budget, cap=fleet.cap, copies=fleet.copies)
         first = int(probabilities.argmax())
-        return _Tuned(float(probabilities @ self.means), describe(self.pool[first]), float(probabilities[first]))
+        return _Tuned(float(probabilities @ self.means), self.pool[first].label, float(probabilities[first]))
 
 
 def _with_anchors(plain: _Errors, fleet: Fleet, epsilon: float) -> _Errors:
     """Return the pool for fleets that have anchors: what takes them gets them; the rest is as without."""
     wide = default_pool(epsilon, anchors=True, gammas=(fleet.gamma,), beta=BETA)
-    taking = _Errors.of([member for member in wide if takes_anchors(member)], fleet, fleet.anchors)
-    kept = [place for place, member in enumerate(plain.pool) if not takes_anchors(member)]
+    taking = _Errors.of([member for member in wide if "anchors" in member.takes], fleet, fleet.anchors)
+    kept = [place for place, member in enumerate(plain.pool) if "anchors" not in member.takes]
     pool = (*taking.pool, *(plain.pool[place] for place in kept))
     return _Errors(pool, np.concatenate([taking.errors, plain.errors[kept]]))

@@ -18,6 +18,7 @@ from dpselect.evaluation import error_quantile, expected_error, expected_regret,
 from dpselect.guarantees import Guarantee
 from dpselect.mechanisms import (
     GEM,
+    Anchored,
     CombinedGEM,
     Mechanism,
     ModifiedGEM,
@@ -34,6 +35,7 @@ from dpselect.registry import MECHANISMS
 __all__ = [
     "GEM",
     "MECHANISMS",
+    "Anchored",
     "CombinedGEM",
     "Guarantee",
     "Mechanism",

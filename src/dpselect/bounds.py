@@ -9,8 +9,6 @@ on the error, 2 · max Δ/ε · reach: it can be known, and published, beforehan
 """
 
 import math
-from functools import singledispatch
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -18,8 +16,10 @@ import numpy as np
 from dpselect import parameters as check
 from dpselect.candidates import MOST_CANDIDATES, Batch, Numbers, read_batch
 from dpselect.kernels.arrays import LARGEST, FloatArray
-from dpselect.mechanisms import GEM, CombinedGEM, Mechanism, ModifiedGEM, NoisyMax, StandardizedNoisyMax
-from dpselect.mechanisms.composition import tilts
+from dpselect.laws import Law
+from dpselect.laws.combined import CombinedLaw
+from dpselect.laws.composition import Composition
+from dpselect.mechanisms import Mechanism
 from dpselect.parameters import Noise
 
 __all__ = [
@@ -113,10 +113,10 @@ def guaranteed_score(
         docs/theory/utility-bounds.md. S. Raskhodnikova, A. Smith, Efficient Lipschitz extensions, 2015 (GEM).
     """
     chance = check.inside_unit_interval("beta", beta)
-    check.having("mechanism", mechanism, "pmf")
-    taken = signature(mechanism.pmf).bind(scores, sensitivities, **public)  # refuses what it does not take
-    batch = read_batch(scores, sensitivities, **taken.kwargs)
-    return batch.restore_rows(_guarantee(mechanism, batch, chance))
+    check.require_attributes("mechanism", mechanism, "read", "law")
+    batch = mechanism.read(scores, sensitivities, **public)
+    batch.check_scores()
+    return batch.restore_rows(_guarantee(mechanism.law(batch.sizes), batch, chance))
 
 
 def gem_floors(
@@ -318,59 +318,44 @@ def _sensitivity_of_best(batch: Batch) -> FloatArray:
     return -batch.largest(np.where(best, -deltas, -np.inf))
 
 
-@singledispatch
-def _guarantee(mechanism: object, batch: Batch, beta: float) -> FloatArray:  # noqa: ARG001
-    raise ValueError(
-        f"mechanism must be a noisy max or a GEM, since no bound is known for {type(mechanism).__name__}: "
-        "dpselect.error_quantile gives the exact number"
-    )
+def _guarantee(law: Law, batch: Batch, beta: float) -> FloatArray:
+    """Return the bound of each row, by the law's normalisation."""
+    if isinstance(law, CombinedLaw):
+        return np.minimum(*(_guarantee(law.gem(tilt), batch, beta) for tilt in (-1.0, 1.0)))
+    if not isinstance(law, Composition):
+        raise ValueError(
+            "mechanism must be a noisy max or a GEM, since no bound is known for others: dpselect.error_quantile "
+            "gives the exact number"
+        )
+    return BOUNDS[law.kind](law, batch, _reaches(batch, beta, law.noise) / law.budget)
 
 
-@_guarantee.register
-def _(mechanism: NoisyMax, batch: Batch, beta: float) -> FloatArray:
+def _global_bound(law: Composition, batch: Batch, reach: FloatArray) -> FloatArray:
     q, deltas, offsets = _columns(batch)
-    t = np.repeat(tilts(batch, mechanism.tilt * 2 / mechanism.epsilon, mechanism.beta), batch.sizes)
-    free = offsets - t * deltas
-    budget = mechanism.epsilon if mechanism.monotone else mechanism.epsilon / 2
-    rho = _reaches(batch, beta, mechanism.noise) / budget
-    return batch.largest(q + free) - rho * batch.largest(deltas) - batch.largest(free)
+    free = offsets - np.repeat(law.tilts, batch.sizes) * deltas
+    return batch.largest(q + free) - reach * batch.largest(deltas) - batch.largest(free)
 
 
-@_guarantee.register
-def _(mechanism: GEM, batch: Batch, beta: float) -> FloatArray:
+def _pairwise_bound(law: Composition, batch: Batch, reach: FloatArray) -> FloatArray:
     q, deltas, offsets = _columns(batch)
-    t = np.repeat(tilts(batch, mechanism.tilt * 2 / mechanism.epsilon, mechanism.beta), batch.sizes)
-    rho = np.repeat(2 * _reaches(batch, beta, mechanism.noise) / mechanism.epsilon, batch.sizes)
+    t, rho = np.repeat(law.tilts, batch.sizes), np.repeat(reach, batch.sizes)
     return batch.largest(q + offsets - (rho + t) * deltas) - batch.largest(offsets + (rho - t) * deltas)
 
 
-@_guarantee.register
-def _(mechanism: ModifiedGEM, batch: Batch, beta: float) -> FloatArray:
-    return _guarantee(GEM(epsilon=mechanism.epsilon, beta=mechanism.beta, tilt=-1), batch, beta)
-
-
-@_guarantee.register
-def _(mechanism: CombinedGEM, batch: Batch, beta: float) -> FloatArray:
-    both = (GEM(epsilon=mechanism.pick_epsilon, beta=mechanism.beta, tilt=tilt) for tilt in (-1, 1))
-    modified, original = (_guarantee(gem, batch, beta) for gem in both)
-    return np.minimum(modified, original)
-
-
-@_guarantee.register
-def _(mechanism: StandardizedNoisyMax, batch: Batch, beta: float) -> FloatArray:
+def _individual_bound(law: Composition, batch: Batch, reach: FloatArray) -> FloatArray:
     q, deltas, anchors = _columns(batch)
     if not (deltas > 0).all():
         raise ValueError("sensitivities must be positive for the bound of standardized noisy max")
-    if mechanism.anchor_weight != 0 and not batch.has_public:
-        raise ValueError("anchors must be given where anchor_weight is not 0")
-    sizes, unit = batch.sizes, 2 / mechanism.epsilon
+    sizes = batch.sizes
     widest = np.repeat(batch.largest(deltas), sizes)
     farthest = np.maximum(np.repeat(batch.largest(np.abs(anchors)), sizes), 1 / LARGEST)
-    tilt = np.repeat(tilts(batch, mechanism.tilt, mechanism.beta), sizes)
-    weight = np.repeat(tilts(batch, mechanism.anchor_weight, mechanism.beta), sizes)
-    free = unit * (weight * anchors / farthest - tilt * deltas / widest)
-    level = batch.largest((q - anchors) / deltas + free) - unit * _reaches(batch, beta, mechanism.noise)
+    tilt, weight = np.repeat(law.tilts, sizes), np.repeat(law.anchor_weights, sizes)
+    free = (weight * anchors / farthest - tilt * deltas / widest) / law.budget
+    level = batch.largest((q - anchors) / deltas + free) - reach
     return -batch.largest(-(anchors + deltas * (np.repeat(level, sizes) - free)))
+
+
+BOUNDS = {"global": _global_bound, "pairwise": _pairwise_bound, "individual": _individual_bound}
 
 
 def _columns(batch: Batch) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -4,7 +4,7 @@ Scores are private: messages name the argument and the rule, and never show a va
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
@@ -72,12 +72,22 @@ class Batch:
         """The number of candidates of each row."""
         return np.diff(self.table.bounds)
 
+    def check_scores(self) -> None:
+        """Refuse scores that are not finite, or too large."""
+        _check_finite("scores", self.table.scores.values)
+
     def row(self, index: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the scores, sensitivities and further public numbers of one row."""
         size = self.table.bounds[index + 1] - self.table.bounds[index]
         columns = (self.table.scores, self.table.sensitivities, self.table.public)
         scores, sensitivities, public = (c.values[c.starts[index] : c.starts[index] + size] for c in columns)
         return scores, sensitivities, public
+
+    def with_public(self, name: str, flat: FloatArray) -> "Batch":
+        """Return the batch with other public numbers, one for each candidate."""
+        _check_public(name, flat)
+        column = Column(_read_only(flat), self.table.bounds[:-1])
+        return replace(self, table=self.table._replace(public=column), has_public=True)
 
     def spread(self, column: Column) -> FloatArray:
         """Return a column of the table flat: one number for each candidate, repeated where rows share numbers."""
@@ -113,8 +123,8 @@ class Batch:
 def read_batch(scores: Numbers, sensitivities: Numbers, *, finite: bool = True, **public: Numbers | None) -> Batch:
     """Validate the arguments of ``pmf`` and ``select`` and lay them out for the kernels.
 
-    With ``finite=False`` scores are not checked for NaN, infinities and magnitude, because the kernel that
-    follows does that in the same pass over the memory and refuses the batch (:func:`refuse_scores`).
+    ``finite=False`` leaves the check for NaN, infinities and magnitude to :meth:`Batch.check_scores`, or to a
+    kernel that does it in the same pass over the memory and refuses the batch (:func:`refuse_scores`).
 
     At most one further column of public numbers (``offsets=`` or ``anchors=``) may be given; absent, it is
     zero for every candidate.
@@ -128,7 +138,7 @@ def read_batch(scores: Numbers, sensitivities: Numbers, *, finite: bool = True, 
     read = _read_ragged if _is_ragged(scores) else _read_dense
     batch = read(scores, sensitivities, public_name, public_numbers)
     if finite:
-        _check_finite("scores", batch.table.scores.values)
+        batch.check_scores()
     return batch
 
 
@@ -234,7 +244,7 @@ def _largest_magnitude(values: FloatArray) -> float:
         if values.ndim == 0:
             return abs(float(values))
         return max(float(values.max()), -float(values.min())) if values.size else 0.0
-    return kernels.rows.largest_magnitude(_read_only(values.reshape(-1)))
+    return kernels.blocks.largest_magnitude(_read_only(values.reshape(-1)))
 
 
 def _check_public(name: str, values: FloatArray) -> None:

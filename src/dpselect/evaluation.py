@@ -9,7 +9,7 @@ from dpselect import kernels
 from dpselect import parameters as check
 from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.kernels.arrays import FloatArray
-from dpselect.mechanisms.protocol import Mechanism
+from dpselect.mechanisms.base import Mechanism
 from dpselect.parallel import over_rows
 
 __all__ = ["error_quantile", "expected_error", "expected_regret", "probability_of_best"]
@@ -107,7 +107,7 @@ def error_quantile(
     if law.batch.rows:
         over_rows(
             bounds,
-            lambda first, last: kernels.rows.tail_quantiles(
+            lambda first, last: kernels.quantiles.tail_quantiles(
                 first, last, bounds, law.errors, law.probabilities, excess, quantiles
             ),
             seconds=2e-8,
@@ -128,7 +128,7 @@ class _ErrorLaw:
         cls, mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, public: dict[str, Any]
     ) -> "_ErrorLaw":
         """Return the law of the pick's error; whoever may not see scores may not see this either."""
-        check.having("mechanism", mechanism, "pmf")
+        check.require_attributes("mechanism", mechanism, "pmf")
         weights = mechanism.pmf(scores, sensitivities, **public)
         batch = read_batch(scores, sensitivities, **public)
         values = batch.spread(batch.table.scores)

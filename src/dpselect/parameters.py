@@ -65,7 +65,7 @@ def probability(name: str, value: object) -> float:
     return number
 
 
-def share(name: str, value: object) -> float:
+def unit_interval(name: str, value: object) -> float:
     """Return a number from 0 to 1, both included."""
     number = real(name, value)
     if not 0 <= number <= 1:
@@ -106,7 +106,7 @@ def noise(name: str, value: object) -> Noise:
     return one_of(name, value, NOISES)
 
 
-def several(name: str, value: Any) -> tuple[Any, ...]:  # noqa: ANN401 - whatever the caller has
+def as_tuple(name: str, value: Any) -> tuple[Any, ...]:  # noqa: ANN401 - whatever the caller has
     """Return what a collection holds."""
     try:
         return tuple(value)
@@ -114,7 +114,7 @@ def several(name: str, value: Any) -> tuple[Any, ...]:  # noqa: ANN401 - whateve
         raise ValueError(f"{name} must be a list or another collection, not {type(value).__name__}") from None
 
 
-def having(name: str, value: object, *parts: str) -> None:
+def require_attributes(name: str, value: object, *parts: str) -> None:
     """Refuse what does not have the parts of a mechanism that are asked for."""
     if isinstance(value, type):
         raise ValueError(f"{name} must be a mechanism, not a class of them: {value.__name__}(...)")

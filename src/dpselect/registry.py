@@ -1,11 +1,14 @@
-"""Short names for the private mechanisms."""
+"""One record for each mechanism, read by whatever lists them: command line, explorer, pools, figures, documents."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 from dpselect.mechanisms import (
     GEM,
+    Anchored,
     CombinedGEM,
     Mechanism,
     ModifiedGEM,
@@ -15,31 +18,248 @@ from dpselect.mechanisms import (
     StandardizedNoisyMax,
     Uniform,
 )
+from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
 
-__all__ = ["MECHANISMS"]
+__all__ = ["MECHANISMS", "UNSAFE", "Grid", "Record"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """Which parameters the members of a pool have, at one privacy budget."""
+
+    epsilon: float
+    beta: float
+    tilts: tuple[float, ...]
+    gammas: tuple[float, ...]
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What there is to know about a mechanism without running it. Calling the record makes the mechanism.
+
+    Example:
+        >>> import dpselect as dps
+        >>> record = dps.MECHANISMS["mgem"]
+        >>> record.label, record(epsilon=1.0)
+        ('modified GEM', GEM(epsilon=1.0, beta=0.05, tilt=-1.0, noise='exponential'))
+    """
+
+    name: str
+    """The short name, for the command line and for tables."""
+    label: str
+    """The name in plain words, for the explorer and for documents."""
+    symbol: str
+    """The paper's abbreviation, for figures."""
+    description: str
+    constructor: Callable[..., Mechanism]
+    """Takes ``epsilon=`` and further fields as keywords."""
+    family: str
+    """What varies only by parameters is one family."""
+    parameters: tuple[str, ...] = ()
+    """The public parameters that a person may want to set."""
+    in_paper: bool = False
+    is_private: bool = True
+    has_slow_pmf: bool = False
+    """Whether ``pmf`` is a quadrature of milliseconds."""
+    color: str
+    members: Callable[[Grid], Iterable[Mechanism]] = lambda _: ()
+    """What it contributes to pools."""
+    anchored: Callable[[Grid, float], Iterable[Mechanism]] = lambda *_: ()
+    """What it contributes to pools where public anchors are at hand, for a weight of the anchors."""
+
+    def __call__(self, **parameters: Any) -> Mechanism:  # noqa: ANN401 - fields of any type
+        """Return the mechanism with these parameters."""
+        return self.constructor(**parameters)
 
 
 def _uniform(*, epsilon: float = 0.0) -> Uniform:  # noqa: ARG001
-    """Return :class:`Uniform`. It takes a budget only so that every name is called alike, and spends none."""
+    """Return :class:`Uniform`. It takes a budget so that every record is called alike, and spends none."""
     return Uniform()
 
 
-MECHANISMS: Mapping[str, Callable[..., Mechanism]] = MappingProxyType(
-    {
-        "rnm": NoisyMax,
-        "em": partial(NoisyMax, noise="gumbel"),
-        "tilted-rnm": partial(NoisyMax, tilt=1.0),
-        "standardized-rnm": StandardizedNoisyMax,
-        "gem": GEM,
-        "mgem": ModifiedGEM,
-        "rs": RandomStopping,
-        "rs-improved": partial(RandomStopping, eta=0.0),
-        "combined-gem": CombinedGEM,
-        "krr": RandomizedResponse,
-        "uniform": _uniform,
-    }
-)
-"""Constructors by short name, for the command line, the figures and the contract tests.
+def _by_name(*records: Record) -> Mapping[str, Record]:
+    return MappingProxyType({record.name: record for record in records})
 
-All take ``epsilon=`` and further fields as keywords. Nothing of :mod:`dpselect.unsafe` is here.
-"""
+
+# The colours of Okabe and Ito (2008), which people with any colour vision can tell apart, without their
+# yellow, which is too faint on white. Greys are left to what is not a competitor.
+MECHANISMS: Mapping[str, Record] = _by_name(
+    Record(
+        name="rnm",
+        label="noisy max",
+        symbol="RNM",
+        description="report noisy max",
+        constructor=NoisyMax,
+        family="noisy max",
+        in_paper=True,
+        color="#000000",
+        members=lambda grid: (NoisyMax(epsilon=grid.epsilon, tilt=t, beta=grid.beta) for t in grid.tilts),
+        anchored=lambda grid, weight: [
+            Anchored(mechanism=NoisyMax(epsilon=grid.epsilon, beta=grid.beta), weight=weight)
+        ],
+    ),
+    Record(
+        name="em",
+        label="exponential mechanism",
+        symbol="EM",
+        description="noisy max with Gumbel noise",
+        constructor=partial(NoisyMax, noise="gumbel"),
+        family="noisy max",
+        color="#666666",
+    ),
+    Record(
+        name="tilted-rnm",
+        label="tilted noisy max",
+        symbol="tilted RNM",
+        description="noisy max with offsets in proportion to sensitivities",
+        constructor=partial(NoisyMax, tilt=1.0),
+        family="noisy max",
+        parameters=("tilt", "beta"),
+        color="#7f5f00",
+    ),
+    Record(
+        name="standardized-rnm",
+        label="standardized noisy max",
+        symbol="standardized RNM",
+        description="noisy max over scores in units of their own sensitivities",
+        constructor=StandardizedNoisyMax,
+        family="standardized noisy max",
+        parameters=("tilt", "beta"),
+        color="#a6761d",
+        members=lambda grid: (
+            StandardizedNoisyMax(epsilon=grid.epsilon, tilt=t, beta=grid.beta) for t in grid.tilts
+        ),
+        anchored=lambda grid, weight: [
+            StandardizedNoisyMax(epsilon=grid.epsilon, anchor_weight=weight, beta=grid.beta)
+        ],
+    ),
+    Record(
+        name="gem",
+        label="GEM",
+        symbol="GEM",
+        description="generalised exponential mechanism",
+        constructor=GEM,
+        family="GEM",
+        parameters=("beta",),
+        in_paper=True,
+        color="#0072b2",
+        members=lambda grid: (GEM(epsilon=grid.epsilon, tilt=t, beta=grid.beta) for t in grid.tilts),
+        anchored=lambda grid, weight: [
+            Anchored(mechanism=GEM(epsilon=grid.epsilon, tilt=0.0, beta=grid.beta), weight=weight)
+        ],
+    ),
+    Record(
+        name="mgem",
+        label="modified GEM",
+        symbol="mGEM",
+        description="GEM with the opposite tilt",
+        constructor=ModifiedGEM,
+        family="GEM",
+        parameters=("beta",),
+        in_paper=True,
+        color="#d55e00",
+    ),
+    Record(
+        name="tilted-gem",
+        label="tilted GEM",
+        symbol="tilted GEM",
+        description="GEM with any tilt",
+        constructor=partial(GEM, tilt=2.0),
+        family="GEM",
+        parameters=("tilt", "beta"),
+        color="#5e3c99",
+    ),
+    Record(
+        name="rs",
+        label="random stopping",
+        symbol="RSᵧ",
+        description="the best of a random number of noisy draws",
+        constructor=RandomStopping,
+        family="random stopping",
+        parameters=("gamma",),
+        in_paper=True,
+        has_slow_pmf=True,
+        color="#cc79a7",
+        members=lambda grid: (RandomStopping(epsilon=grid.epsilon, gamma=gamma) for gamma in grid.gammas),
+    ),
+    Record(
+        name="rs-improved",
+        label="improved random stopping",
+        symbol="improved RSᵧ",
+        description="random stopping, η = 0",
+        constructor=partial(RandomStopping, eta=0.0),
+        family="random stopping",
+        parameters=("gamma",),
+        in_paper=True,
+        has_slow_pmf=True,
+        color="#56b4e9",
+        members=lambda grid: (RandomStopping(epsilon=grid.epsilon, gamma=gamma, eta=0.0) for gamma in grid.gammas),
+    ),
+    Record(
+        name="combined-gem",
+        label="combined GEM",
+        symbol="combined GEM",
+        description="GEM or modified GEM, chosen privately",
+        constructor=CombinedGEM,
+        family="combined GEM",
+        parameters=("beta",),
+        in_paper=True,
+        color="#009e73",
+        members=lambda grid: (
+            CombinedGEM(epsilon=grid.epsilon, correlation_share=share, beta=grid.beta) for share in grid.shares
+        ),
+    ),
+    Record(
+        name="krr",
+        label="randomised response",
+        symbol="kRR",
+        description="k-ary randomised response",
+        constructor=RandomizedResponse,
+        family="randomised response",
+        in_paper=True,
+        color="#e69f00",
+        members=lambda grid: [RandomizedResponse(epsilon=grid.epsilon)],
+    ),
+    Record(
+        name="uniform",
+        label="random",
+        symbol="random",
+        description="a candidate at random",
+        constructor=_uniform,
+        family="random",
+        in_paper=True,
+        color="#555555",
+        members=lambda _: [Uniform()],
+    ),
+)
+"""The private mechanisms by short name. Nothing of :mod:`dpselect.unsafe` is here."""
+
+UNSAFE: Mapping[str, Record] = _by_name(
+    Record(
+        name="rnmh",
+        label="naive heterogeneous noisy max",
+        symbol="RNMH",
+        description="noisy max with each candidate's own noise; not private",
+        constructor=HeterogeneousNoisyMax,
+        family="naive heterogeneous noisy max",
+        in_paper=True,
+        is_private=False,
+        has_slow_pmf=True,
+        color="#8a8a8a",
+    ),
+    Record(
+        name="rs-exponential",
+        label="random stopping with exponential noise",
+        symbol="RSᵧ, exponential",
+        description="random stopping with exponential in place of Laplace noise; no guarantee is claimed",
+        constructor=ExponentialRandomStopping,
+        family="random stopping",
+        parameters=("gamma",),
+        in_paper=True,
+        is_private=False,
+        has_slow_pmf=True,
+        color="#b07aa1",
+    ),
+)
+"""What is not private, for audits and figures."""

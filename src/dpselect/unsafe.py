@@ -6,22 +6,22 @@ They are in no registry, and their ``guarantee`` says that there is none. Never 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import final
 
 import dpselect.parameters as check
-from dpselect.candidates import Numbers, read_batch
 from dpselect.guarantees import Guarantee
-from dpselect.mechanisms.largest_noisy import LargestNoisy
-from dpselect.mechanisms.protocol import stream_of
+from dpselect.kernels.arrays import IndexArray
+from dpselect.laws.noisy_argmax import NoisyArgmaxLaw
+from dpselect.laws.random_stopping import RandomStoppingLaw
+from dpselect.mechanisms.base import Mechanism
 from dpselect.parameters import Noise, store
-from dpselect.randomness import Randomness
 
 __all__ = ["ExponentialRandomStopping", "HeterogeneousNoisyMax"]
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class HeterogeneousNoisyMax:
+class HeterogeneousNoisyMax(Mechanism):
     r"""**Not private.** Noisy max with noise in proportion to each candidate's own sensitivity (RNMH).
 
     Reports argmax_a {q_a + b_a Z_a}, Pr[a] = ∫ f_a(x) ∏_{b≠a} F_b(x) dx, with b_a = 2Δ_a/ε for exponential
@@ -62,24 +62,19 @@ class HeterogeneousNoisyMax:
         """None: ε = ∞."""
         return _no_guarantee("not private: a candidate can become impossible on a neighbouring dataset")
 
-    def pmf(self, scores: Numbers, sensitivities: Numbers) -> Any:  # noqa: ANN401
-        """Return the exact probability of each candidate."""
-        batch = read_batch(scores, sensitivities)
-        return batch.restore_candidates(self._law.pmf(batch))
-
-    def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
-        """Return the index of one candidate for each row. Not private."""
-        batch = read_batch(scores, sensitivities, finite=False)
-        return batch.restore_rows(self._law.select(batch, stream_of(self, randomness)))
-
     @property
-    def _law(self) -> LargestNoisy:
-        return LargestNoisy(self.noise, (1 if self.noise == "laplace" else 2) / Fraction(self.epsilon))
+    def label(self) -> str:
+        """The naive heterogeneous noisy max."""
+        return "naive heterogeneous noisy max (not private)"
+
+    def law(self, sizes: IndexArray) -> NoisyArgmaxLaw:  # noqa: ARG002 - the same for all sizes
+        """Noise in proportion to each candidate's own sensitivity."""
+        return NoisyArgmaxLaw(self.noise, (1 if self.noise == "laplace" else 2) / Fraction(self.epsilon))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ExponentialRandomStopping:
+class ExponentialRandomStopping(Mechanism):
     r"""Random stopping (η = 1) with exponential in place of Laplace noise, of scale 6Δ_a/ε.
 
     Published as a second counterexample: a single exponentially noisy score is not private, and a ratio of
@@ -123,19 +118,14 @@ class ExponentialRandomStopping:
         """None: ε = ∞."""
         return _no_guarantee("none is claimed: published as a counterexample, see docs/theory/counterexamples.md")
 
-    def pmf(self, scores: Numbers, sensitivities: Numbers) -> Any:  # noqa: ANN401
-        """Return the exact probability of each candidate."""
-        batch = read_batch(scores, sensitivities)
-        return batch.restore_candidates(self._law.pmf(batch))
-
-    def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
-        """Return the index of one candidate for each row. Not private."""
-        batch = read_batch(scores, sensitivities, finite=False)
-        return batch.restore_rows(self._law.select(batch, stream_of(self, randomness)))
-
     @property
-    def _law(self) -> LargestNoisy:
-        return LargestNoisy("exponential", 6 / Fraction(self.epsilon), stopping=(self.gamma, 1.0))
+    def label(self) -> str:
+        """Random stopping with exponential noise."""
+        return f"random stopping with exponential noise, γ = {self.gamma:.2g}"
+
+    def law(self, sizes: IndexArray) -> RandomStoppingLaw:  # noqa: ARG002 - the same for all sizes
+        """Noise of scale 6Δ_a/ε for each draw."""
+        return RandomStoppingLaw("exponential", 6 / Fraction(self.epsilon), self.gamma, 1.0)
 
 
 def _no_guarantee(theorem: str) -> Guarantee:

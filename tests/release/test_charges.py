@@ -165,6 +165,26 @@ def test_of_two_runs_of_one_release_both_publish_the_picks_of_the_first_to_pay(c
     assert commands("select", "--release", "spring", output="again.csv")[0] == 0
     assert (tmp_path / "picks.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
     assert commands("budget", "show")[1]["populations"][0]["releases"][0]["key_id"] == others[0].key_id
+    assert [path.stem for path in keys_of_releases(tmp_path / "budget.db.keys")] == [others[0].key_id]
+
+
+def test_a_job_that_others_have_paid_for_while_it_was_interrupted_takes_their_key_and_forgets_its_own(
+    commands, tmp_path, monkeypatch
+):
+    def stop(*_arguments, **_terms):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "charge", stop)
+    assert commands("select", "--release", "spring")[0] == 130
+    monkeypatch.undo()
+    [own] = keys_of_releases(tmp_path / "budget.db.keys")
+    assert commands("select", "--release", "spring", output="theirs.csv")[0] == 0
+    assert own in keys_of_releases(tmp_path / "budget.db.keys")  # the job may still go on with it
+    code, facts = commands("select", "--release", "spring")
+    assert (code, facts["charged"]) == (0, False)
+    assert (tmp_path / "picks.csv").read_bytes() == (tmp_path / "theirs.csv").read_bytes()
+    [used] = keys_of_releases(tmp_path / "budget.db.keys")
+    assert used != own
 
 
 @pytest.mark.parametrize(

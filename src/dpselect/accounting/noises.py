@@ -94,7 +94,7 @@ def compare_noises(
         return epsilon, float(np.mean(errors))
 
     rows = []
-    for number in check.several("picks", picks):
+    for number in check.as_tuple("picks", picks):
         exponential_epsilon, exponential_error = judge(number, "exponential")
         gumbel_epsilon, gumbel_error = judge(number, "gumbel")
         rows.append(

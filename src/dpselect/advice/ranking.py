@@ -20,7 +20,7 @@ from dpselect.candidates import Numbers
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms import Mechanism, StandardizedNoisyMax, Uniform
-from dpselect.pools import describe, read_pool
+from dpselect.pools import read_pool
 from dpselect.randomness import Randomness
 from dpselect.tuning import fleet_errors, tune
 
@@ -50,7 +50,7 @@ class Advice:
     guarantee: Guarantee | None = None
 
     def __str__(self) -> str:
-        lines = [f"Use {describe(self.best)}: {self.best!r}", f"Assumed: {self.assumption}."]
+        lines = [f"Use {self.best.label}: {self.best!r}", f"Assumed: {self.assumption}."]
         if self.rows:
             lines += ["", *_table(self._shown())]
         for title, sentences in (("Why", self.reasons), ("Beware", self.warnings)):
@@ -235,10 +235,10 @@ def _rank(
 
 def _table(rows: Sequence[Row]) -> list[str]:
     """Return lines of a table."""
-    width = max(len(describe(row.mechanism)) for row in rows)
+    width = max(len(row.mechanism.label) for row in rows)
     turned = any(row.if_reversed is not None for row in rows)
     lines = [f"{'mechanism':{width}}  {'error':>9}  of random" + ("  if reversed" if turned else "")]
     for row in rows:
-        line = f"{describe(row.mechanism):{width}}  {row.error:9.3g}  {row.of_random:9.2%}"
+        line = f"{row.mechanism.label:{width}}  {row.error:9.3g}  {row.of_random:9.2%}"
         lines.append(line + ("" if row.if_reversed is None else f"  {row.if_reversed:11.2%}"))
     return lines

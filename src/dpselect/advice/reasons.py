@@ -7,18 +7,8 @@ import numpy as np
 
 from dpselect.correlation import spearman
 from dpselect.kernels.arrays import FloatArray
-from dpselect.mechanisms import (
-    GEM,
-    CombinedGEM,
-    Mechanism,
-    ModifiedGEM,
-    NoisyMax,
-    RandomizedResponse,
-    RandomStopping,
-    StandardizedNoisyMax,
-    Uniform,
-)
-from dpselect.pools import describe
+from dpselect.mechanisms import Mechanism, NoisyMax, RandomizedResponse, Uniform
+from dpselect.registry import MECHANISMS
 
 __all__ = ["Facts", "Row", "is_published", "signed", "tilt_of"]
 
@@ -137,7 +127,7 @@ class Facts:
 
     def _about_best(self) -> str:
         best, plain = self.advised, self.plain
-        name = describe(best.mechanism)
+        name = best.mechanism.label
         if isinstance(best.mechanism, Uniform):
             return f"No mechanism does better than a random pick by more than {ALIKE:.0%}, and that is free."
         if best is plain:
@@ -157,7 +147,7 @@ class Facts:
     def warnings(self) -> tuple[str, ...]:
         """Return which published mechanisms lose to random, and what rests on the sign of the correlation."""
         sentences = [
-            f"{describe(row.mechanism)} would lose to a random pick: {row.of_random:.3g} times its error."
+            f"{row.mechanism.label} would lose to a random pick: {row.of_random:.3g} times its error."
             for row in self.rows
             if is_published(row.mechanism) and row.of_random > 1 + NEGLIGIBLE
         ]
@@ -168,33 +158,22 @@ class Facts:
         if best.if_reversed is not None and best.if_reversed > 1 + NEGLIGIBLE:
             safe = min(self.rows, key=lambda row: max(row.of_random, row.if_reversed or 0.0))
             sentences.append(
-                f"If the correlation had the opposite sign, {describe(best.mechanism)} would err "
+                f"If the correlation had the opposite sign, {best.mechanism.label} would err "
                 f"{best.if_reversed:.3g} times as much as a random pick. Safer either way: "
-                f"{describe(safe.mechanism)}."
+                f"{safe.mechanism.label}."
             )
         return tuple(sentences)
 
 
 def is_published(mechanism: Mechanism) -> bool:
-    """Tell whether a mechanism is one that the literature has, and that people would reach for unadvised."""
-    match mechanism:
-        case NoisyMax(tilt=0.0) | GEM(tilt=1.0) | GEM(tilt=-1.0) | ModifiedGEM() | RandomizedResponse() | Uniform():
-            return True
-        case CombinedGEM(correlation_share=0.6) | RandomStopping(gamma=0.05):
-            return True
-        case _:
-            return False
+    """Tell whether a mechanism is one that the paper has, with its default parameters."""
+    epsilon = mechanism.guarantee.epsilon or 1.0
+    return any(record.in_paper and record(epsilon=epsilon) == mechanism for record in MECHANISMS.values())
 
 
 def tilt_of(mechanism: Mechanism) -> float | None:
     """Return a mechanism's tilt, if it has one."""
-    match mechanism:
-        case NoisyMax() | GEM() | StandardizedNoisyMax():
-            return mechanism.tilt
-        case ModifiedGEM():
-            return -1.0
-        case _:
-            return None
+    return getattr(mechanism, "tilt", None)
 
 
 def _oddity(mechanism: Mechanism) -> float:

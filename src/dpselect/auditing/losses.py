@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import dpselect.parameters as check
 from dpselect.candidates import read_neighbours, read_numbers
-from dpselect.mechanisms.protocol import Mechanism
+from dpselect.mechanisms.base import Mechanism
 
 __all__ = ["ACCURACY", "PrivacyLoss", "certain_losses", "privacy_loss", "privacy_profile"]
 
@@ -146,6 +146,6 @@ def _both_laws(
     public: dict[str, ArrayLike],
 ) -> tuple[FloatArray, FloatArray]:
     """Return the probabilities on both sides, once they are known to be neighbours."""
-    check.having("mechanism", mechanism, "pmf")
+    check.require_attributes("mechanism", mechanism, "pmf")
     here, there, bounds = read_neighbours(scores, neighbour, sensitivities)
     return mechanism.pmf(here, bounds, **public), mechanism.pmf(there, bounds, **public)

@@ -103,7 +103,7 @@ def audit_sampler(
         C. J. Clopper, E. S. Pearson, The use of confidence or fiducial limits illustrated in the case of the
         binomial, 1934.
     """
-    check.having("sampler", sampler, "select")
+    check.require_attributes("sampler", sampler, "select")
     here, there, bounds = read_neighbours(scores, neighbour, sensitivities)
     if here.ndim != 1:
         raise ValueError("scores must be one set of candidates, not a batch")

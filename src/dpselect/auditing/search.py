@@ -13,7 +13,7 @@ import dpselect.parameters as check
 from dpselect.auditing.losses import ACCURACY, FloatArray, certain_losses
 from dpselect.candidates import read_sensitivities
 from dpselect.guarantees import SAME_DIRECTION
-from dpselect.mechanisms.protocol import Mechanism
+from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import tracked
 
 __all__ = ["Audit", "audit"]
@@ -131,7 +131,7 @@ def audit(
     References:
         Z. Ding et al., Detecting violations of differential privacy, 2018. There by sampling; here exactly.
     """
-    check.having("mechanism", mechanism, "pmf", "guarantee")
+    check.require_attributes("mechanism", mechanism, "pmf", "guarantee")
     widths = read_sensitivities(sensitivities)
     if widths.size < 2:
         raise ValueError("sensitivities must be one number for each of at least two candidates")

@@ -4,15 +4,13 @@ import argparse
 import math
 import sys
 
-from dpselect import unsafe
 from dpselect.auditing import audit
 from dpselect.cli.options import UsageError, make_mechanism, read_list
 from dpselect.cli.reporting import report
-from dpselect.mechanisms.protocol import Mechanism
+from dpselect.mechanisms.base import Mechanism
+from dpselect.registry import UNSAFE
 
 __all__ = ["run"]
-
-UNSAFE = {"rnmh": unsafe.HeterogeneousNoisyMax, "rs-exponential": unsafe.ExponentialRandomStopping}
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,7 +43,6 @@ def _mechanism(options: argparse.Namespace) -> Mechanism:
     if options.mechanism not in UNSAFE:
         return make_mechanism(options)
     try:
-        mechanism: Mechanism = UNSAFE[options.mechanism](epsilon=options.epsilon, **dict(options.parameter))
+        return UNSAFE[options.mechanism](epsilon=options.epsilon, **dict(options.parameter))
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from None
-    return mechanism

@@ -26,7 +26,7 @@ __all__ = [
     "table_arguments",
 ]
 
-FAMILIES = {make: name for name, make in MECHANISMS.items() if isinstance(make, type)} | {Uniform: "uniform"}
+FAMILIES: dict[Any, str] = {record.constructor: name for name, record in MECHANISMS.items()} | {Uniform: "uniform"}
 """The name whose constructor takes all fields of a family."""
 
 
@@ -59,7 +59,7 @@ def make_mechanism(options: argparse.Namespace) -> Mechanism:
     """Return the mechanism that the options describe."""
     if options.mechanism not in MECHANISMS:
         raise UsageError(f"--mechanism must be one of {', '.join(MECHANISMS)}, not {options.mechanism!r}")
-    make = MECHANISMS[options.mechanism]
+    make = MECHANISMS[options.mechanism].constructor
     fields = dict(options.parameter)
     # "em" stands for Gumbel noise, whatever else you give.
     fixed = {"epsilon", *getattr(make, "keywords", {})} - {"tilt"}

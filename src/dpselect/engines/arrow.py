@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from dpselect import rules
 from dpselect.engines.distinct import DistinctUnits
 from dpselect.kernels.arrays import WordArray
-from dpselect.mechanisms.protocol import Mechanism
+from dpselect.mechanisms.base import Mechanism
 from dpselect.randomness import Randomness, RepeatedUnitsError
 from dpselect.tables.arrays import decoded, flags
 from dpselect.tables.layout import Layout

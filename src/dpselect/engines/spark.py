@@ -18,8 +18,8 @@ import pyarrow as pa
 from dpselect import rules
 from dpselect.engines.arrow import PROBLEM, PickTransform
 from dpselect.engines.whole_table import Identifier, contend_over, summarize_over
+from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.partitioned import PartitionedSelection
-from dpselect.mechanisms.protocol import Mechanism
 from dpselect.randomness import STREAM_FORMAT
 from dpselect.tables.layout import Layout, LayoutError
 from dpselect.tables.stored import Located, MemoryTable

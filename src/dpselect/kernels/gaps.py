@@ -25,11 +25,10 @@ import math
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.kernels.compilation import borrowing, compiled
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.hull import hull_tangent, lead, lead_size, upper_hull
 from dpselect.kernels.twofloat import TwoFloat, add, divide, multiply, two_difference
 
-GLOBAL, INDIVIDUAL, PAIRWISE = 0, 1, 2
 FAR = 64.0
 LARGE = 2.0**56
 
@@ -47,7 +46,7 @@ def fill_plain_gaps(scores: FloatArray, sensitivities: FloatArray, budget: float
     return True
 
 
-@borrowing
+@compiled_without_refcounts
 def fill_global_gaps(
     scores: FloatArray,
     offsets: FloatArray,
@@ -56,7 +55,11 @@ def fill_global_gaps(
     budget: float,
     gaps: FloatArray,
 ) -> bool:
-    """Fill gaps of the tilted scores over the largest sensitivity; if that is zero, only leaders remain."""
+    """Fill gaps of the tilted scores over the largest sensitivity; if that is zero, only leaders remain.
+
+    With a tilt each change of leader may be wrong by a rounding error, and these errors could add up. So gaps are
+    trusted only if the last leader is computed to be behind nobody.
+    """
     leader = 0
     widest = sensitivities[0]
     for a in range(1, scores.size):
@@ -66,6 +69,7 @@ def fill_global_gaps(
     trusted = True
     for a in range(scores.size):
         distance = lead(scores, offsets, sensitivities, t, leader, a)[0]
+        trusted &= distance >= 0.0
         if widest > 0.0:
             gaps[a] = max(0.0, distance / widest * budget)
             size = lead_size(scores, offsets, sensitivities, t, leader, a) / widest * budget
@@ -75,7 +79,7 @@ def fill_global_gaps(
     return trusted
 
 
-@borrowing
+@compiled_without_refcounts
 def fill_pairwise_gaps(
     scores: FloatArray,
     offsets: FloatArray,

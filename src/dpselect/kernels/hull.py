@@ -6,31 +6,41 @@ t, from the point (−Δ_a, y_a − tΔ_a) to the points (Δ_b, q_b + o_b). So *
 because the outside point lies left of the whole hull, slopes along the hull rise and then fall: a binary
 search finds the tangent.
 
-Orientation tests run in floats and, where these cannot tell, in pairs of floats. What neither can decide beyond
-its rounding errors they report as UNSURE. For probabilities any choice will do then: the points are collinear to
-2⁻⁹⁶, and which of them carries the tangent changes the quotient by less than its final rounding. A sampler must
-know, and asks.
+Comparisons of slopes run in floats and, where these cannot tell, in pairs of floats. What neither can decide beyond
+its proven error is reported as UNSURE, and :mod:`dpselect.exact` computes the row in fractions. An undecided
+comparison must never be guessed: which vertex carries the tangent can change a quotient by any factor if
+sensitivities are many decades apart.
 """
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.kernels.compilation import borrowing, compiled
-from dpselect.kernels.twofloat import TwoFloat, add, multiply, two_difference, two_sum
+from dpselect.kernels.compilation import compiled_without_refcounts
+from dpselect.kernels.twofloat import TwoFloat, add, adds_exactly, multiply, two_difference
 
 NO, YES, UNSURE = 0, 1, -1
 PLAIN_DOUBT = 2.0**-48
 """What rounding can do to the same in single floats, u = 2⁻⁵³: 8u for a lead, 4u for products and a difference."""
 
 DOUBT = 2.0**-98
-"""What rounding can do to a difference of two products of leads and widths, relative to their sizes.
+"""What rounding can do to a difference of two products of leads and runs, relative to their sizes.
 
 A lead of size s errs by at most 12u²s (a product 8u², two additions 4u² each, u = 2⁻⁵³), its product with an
-exact width by 8u² more, the difference of two such products by 4u² of the larger: below 32u² = 2⁻¹⁰¹ in all.
+exact run by 8u² more, the difference of two such products by 4u² of the larger: below 32u² = 2⁻¹⁰¹ in all.
+"""
+
+TINY = 2.0**-960
+"""Products at least this large lose nothing to underflow, which costs at most a few times 2⁻¹⁰⁷⁴ < DOUBT · TINY.
+
+Above it, the rounding error of a product of two floats is a float as well.
 """
 
 
-@borrowing
+@compiled_without_refcounts
 def lead(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int) -> TwoFloat:
-    """Return y_b − y_a, where y = q + o − tΔ."""
+    """Return y_b − y_a, where y = q + o − tΔ.
+
+    Without a tilt its sign is exact, also with offsets: both differences are exact, and the error of a sum of two
+    pairs is relative to its result. The lead itself is rounded.
+    """
     high, low = two_difference(scores[b], scores[a])
     offset_high, offset_low = two_difference(offsets[b], offsets[a])
     high, low = add(high, low, offset_high, offset_low)
@@ -41,44 +51,37 @@ def lead(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: 
     return add(high, low, tilt_high, tilt_low)
 
 
-@borrowing
+@compiled_without_refcounts
 def lead_size(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int
 ) -> float:
-    """Return |q_b − q_a| + |o_b − o_a| + |t(Δ_b − Δ_a)|, to which the error of a lead is relative."""
+    """Return |q_b − q_a| + |o_b − o_a| + |t(Δ_b − Δ_a)|, to which the error of a lead is relative.
+
+    TINY is added because t(Δ_b − Δ_a) may underflow.
+    """
     tilt = abs(t * (sensitivities[b] - sensitivities[a]))
-    size: float = abs(scores[b] - scores[a]) + abs(offsets[b] - offsets[a]) + tilt
+    size: float = abs(scores[b] - scores[a]) + abs(offsets[b] - offsets[a]) + tilt + TINY
     return size
 
 
-@compiled
-def larger_product(
-    x: TwoFloat,
-    y: TwoFloat,
-    z: TwoFloat,
-    w: TwoFloat,
-    size: float,
-    exact_leads: bool,  # noqa: FBT001
-) -> int:
-    """Decide x·y > z·w for leads x, z and widths y, w > 0; ``size`` bounds both products, leads by their sizes.
-
-    Data with true ties must stay sure. They do where leads are exact (no tilt) and one of them is zero, or both
-    are the same; and where all factors are single floats, because then their products are exact as pairs.
-    """
-    if exact_leads and x == z:
-        difference = x[0] * add(y[0], y[1], -w[0], -w[1])[0]
-        return YES if difference > 0.0 else NO
-    left = multiply(x[0], x[1], y[0], y[1])
-    right = multiply(z[0], z[1], w[0], w[1])
-    difference = add(left[0], left[1], -right[0], -right[1])[0]
-    exact = x[1] == 0.0 and y[1] == 0.0 and z[1] == 0.0 and w[1] == 0.0
-    exact |= exact_leads and (x[0] == 0.0 or z[0] == 0.0)
-    if exact or abs(difference) > DOUBT * size:
-        return YES if difference > 0.0 else NO
-    return UNSURE
+@compiled_without_refcounts
+def is_single_float(
+    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int
+) -> bool:
+    """Tell whether y_b − y_a is certainly a single float, computed without any rounding."""
+    score = two_difference(scores[b], scores[a])
+    offset = two_difference(offsets[b], offsets[a])
+    exact = adds_exactly(score[0], score[1], offset[0], offset[1])
+    if t != 0.0:
+        total = add(score[0], score[1], offset[0], offset[1])
+        width, rest = two_difference(sensitivities[a], sensitivities[b])
+        tilt = multiply(width, rest, t, 0.0)
+        exact &= rest == 0.0 and (abs(tilt[0]) > TINY or width == 0.0)
+        exact &= adds_exactly(total[0], total[1], tilt[0], tilt[1])
+    return exact and lead(scores, offsets, sensitivities, t, b, a)[1] == 0.0
 
 
-@borrowing
+@compiled_without_refcounts
 def plain_lead(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int
 ) -> float:
@@ -88,25 +91,78 @@ def plain_lead(
     return lead
 
 
-@borrowing
+@compiled_without_refcounts
+def steeper(
+    scores: FloatArray,
+    offsets: FloatArray,
+    sensitivities: FloatArray,
+    t: float,
+    a: int,
+    origin: float,
+    b: int,
+    c: int,
+) -> int:
+    """Decide whether the slope from (origin, y_a) to (Δ_c, y_c) exceeds the one to (Δ_b, y_b), given origin < Δ."""
+    run_b, run_c = sensitivities[b] - origin, sensitivities[c] - origin
+    size_b = lead_size(scores, offsets, sensitivities, t, b, a)
+    size_c = lead_size(scores, offsets, sensitivities, t, c, a)
+    size = size_c * run_b + size_b * run_c
+    left = plain_lead(scores, offsets, sensitivities, t, c, a) * run_b
+    right = plain_lead(scores, offsets, sensitivities, t, b, a) * run_c
+    if abs(left - right) > PLAIN_DOUBT * size and size > TINY:
+        return YES if left > right else NO
+    return steeper_in_pairs(scores, offsets, sensitivities, t, a, origin, b, c, size)
+
+
+@compiled_without_refcounts
+def steeper_in_pairs(
+    scores: FloatArray,
+    offsets: FloatArray,
+    sensitivities: FloatArray,
+    t: float,
+    a: int,
+    origin: float,
+    b: int,
+    c: int,
+    size: float,
+) -> int:
+    """Decide the same in pairs of floats; ``size`` bounds both products of a lead and the other's run.
+
+    Data with true ties must stay sure. They do where, without a tilt, a lead is zero or both are equal, because the
+    signs of y_b − y_a, y_c − y_a and y_c − y_b are right; and where leads and runs are single floats, because
+    then their products are exact as pairs.
+    """
+    lead_b = lead(scores, offsets, sensitivities, t, b, a)
+    lead_c = lead(scores, offsets, sensitivities, t, c, a)
+    if t == 0.0:
+        if lead_c[0] <= 0.0 <= lead_b[0]:
+            return NO
+        if lead_b[0] <= 0.0 <= lead_c[0]:
+            return YES
+        if lead(scores, offsets, sensitivities, t, c, b)[0] == 0.0:  # then the shorter run is the steeper one
+            return YES if (sensitivities[c] < sensitivities[b]) == (lead_c[0] > 0.0) else NO
+    run_b, run_c = two_difference(sensitivities[b], origin), two_difference(sensitivities[c], origin)
+    left = multiply(lead_c[0], lead_c[1], run_b[0], run_b[1])
+    right = multiply(lead_b[0], lead_b[1], run_c[0], run_c[1])
+    difference = add(left[0], left[1], -right[0], -right[1])[0]
+    sure = size > TINY and abs(difference) > DOUBT * size
+    if not sure and run_b[1] == 0.0 and run_c[1] == 0.0:
+        sure = abs(left[0]) > TINY or lead_c[0] == 0.0
+        sure &= abs(right[0]) > TINY or lead_b[0] == 0.0
+        sure &= is_single_float(scores, offsets, sensitivities, t, b, a)
+        sure &= is_single_float(scores, offsets, sensitivities, t, c, a)
+    if not sure:
+        return UNSURE
+    return YES if difference > 0.0 else NO
+
+
+@compiled_without_refcounts
 def turns_right(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, i: int, j: int, m: int) -> int:
     """Decide whether j lies strictly above the chord from i to m, given Δ_i < Δ_j < Δ_m."""
-    size_j = lead_size(scores, offsets, sensitivities, 0.0, j, i)
-    size_m = lead_size(scores, offsets, sensitivities, 0.0, m, i)
-    width_j, width_m = sensitivities[j] - sensitivities[i], sensitivities[m] - sensitivities[i]
-    size = size_j * width_m + size_m * width_j
-    above = plain_lead(scores, offsets, sensitivities, 0.0, j, i) * width_m
-    chord = plain_lead(scores, offsets, sensitivities, 0.0, m, i) * width_j
-    if abs(above - chord) > PLAIN_DOUBT * size:
-        return YES if above > chord else NO
-    rise_j = lead(scores, offsets, sensitivities, 0.0, j, i)
-    rise_m = lead(scores, offsets, sensitivities, 0.0, m, i)
-    run_j = two_difference(sensitivities[j], sensitivities[i])
-    run_m = two_difference(sensitivities[m], sensitivities[i])
-    return larger_product(rise_j, run_m, rise_m, run_j, size, True)  # noqa: FBT003
+    return steeper(scores, offsets, sensitivities, 0.0, i, sensitivities[i], m, j)
 
 
-@borrowing
+@compiled_without_refcounts
 def upper_hull(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, order: IndexArray, hull: IndexArray
 ) -> tuple[int, bool]:
@@ -133,27 +189,7 @@ def upper_hull(
     return size, sure
 
 
-@borrowing
-def steeper(
-    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, a: int, b: int, c: int
-) -> int:
-    """Decide whether c gives a larger quotient for a than b does."""
-    size_b = lead_size(scores, offsets, sensitivities, t, b, a)
-    size_c = lead_size(scores, offsets, sensitivities, t, c, a)
-    width_b, width_c = sensitivities[a] + sensitivities[b], sensitivities[a] + sensitivities[c]
-    size = size_c * width_b + size_b * width_c
-    left = plain_lead(scores, offsets, sensitivities, t, c, a) * width_b
-    right = plain_lead(scores, offsets, sensitivities, t, b, a) * width_c
-    if abs(left - right) > PLAIN_DOUBT * size:
-        return YES if left > right else NO
-    lead_b = lead(scores, offsets, sensitivities, t, b, a)
-    lead_c = lead(scores, offsets, sensitivities, t, c, a)
-    reach_b = two_sum(sensitivities[a], sensitivities[b])
-    reach_c = two_sum(sensitivities[a], sensitivities[c])
-    return larger_product(lead_c, reach_b, lead_b, reach_c, size, t == 0.0)
-
-
-@borrowing
+@compiled_without_refcounts
 def hull_tangent(
     scores: FloatArray,
     offsets: FloatArray,
@@ -168,7 +204,8 @@ def hull_tangent(
     sure = True
     while low < high:
         middle = (low + high) // 2
-        verdict = steeper(scores, offsets, sensitivities, t, a, hull[middle], hull[middle + 1])
+        b, c = hull[middle], hull[middle + 1]
+        verdict = steeper(scores, offsets, sensitivities, t, a, -sensitivities[a], b, c)
         sure &= verdict != UNSURE
         if verdict == YES:
             low = middle + 1

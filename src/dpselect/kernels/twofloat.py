@@ -44,6 +44,17 @@ def add(a_high: float, a_low: float, b_high: float, b_low: float) -> TwoFloat:
 
 
 @compiled
+def adds_exactly(a_high: float, a_low: float, b_high: float, b_low: float) -> bool:
+    """Tell whether ``add`` returns a + b without any rounding."""
+    high, error = two_sum(a_high, b_high)
+    low, low_error = two_sum(a_low, b_low)
+    error, first_lost = two_sum(error, low)
+    high, error = normalised(high, error)
+    _, second_lost = two_sum(error, low_error)
+    return first_lost == 0.0 and second_lost == 0.0
+
+
+@compiled
 def multiply(a_high: float, a_low: float, b_high: float, b_low: float) -> TwoFloat:
     """Return a · b."""
     product = a_high * b_high

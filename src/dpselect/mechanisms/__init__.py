@@ -1,19 +1,22 @@
 """The mechanisms, a short file for each family.
 
-Two model files: :mod:`~dpselect.mechanisms.composition`, which every noisy max is a setting of, and
-:mod:`~dpselect.mechanisms.noisy_max`, which shows what a mechanism looks like.
+:mod:`~dpselect.mechanisms.noisy_max` shows what a mechanism looks like, :mod:`~dpselect.laws.composition` the law
+that noisy max and GEM share.
 """
 
+from dpselect.mechanisms.anchored import Anchored
+from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.combined import CombinedGEM
 from dpselect.mechanisms.gem import GEM, ModifiedGEM, gem_scores
 from dpselect.mechanisms.noisy_max import NoisyMax
-from dpselect.mechanisms.protocol import Mechanism
 from dpselect.mechanisms.random_stopping import RandomStopping
-from dpselect.mechanisms.randomized_response import RandomizedResponse, Uniform
+from dpselect.mechanisms.randomized_response import RandomizedResponse
 from dpselect.mechanisms.standardized import StandardizedNoisyMax
+from dpselect.mechanisms.uniform import Uniform
 
 __all__ = [
     "GEM",
+    "Anchored",
     "CombinedGEM",
     "Mechanism",
     "ModifiedGEM",

@@ -3,29 +3,22 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
-
-import numpy as np
+from typing import final
 
 import dpselect.parameters as check
-from dpselect import exact, kernels
-from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.guarantees import Guarantee
-from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.mechanisms.composition import Composition
-from dpselect.mechanisms.gem import gem_composition
-from dpselect.mechanisms.protocol import stream_of
-from dpselect.mechanisms.rows import pick_rows
-from dpselect.parallel import over_rows
+from dpselect.kernels.arrays import IndexArray
+from dpselect.laws.combined import CombinedLaw
+from dpselect.mechanisms.base import Mechanism
+from dpselect.mechanisms.gem import gem_law
 from dpselect.parameters import store
-from dpselect.randomness import Randomness
 
 __all__ = ["CombinedGEM"]
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class CombinedGEM:
+class CombinedGEM(Mechanism):
     r"""Ask by randomised response whether Spearman's correlation is ≥ 0; run modified GEM if so, else GEM.
 
     The question takes ε_c = correlation_share · ε and is answered truly with probability e^ε_c/(1 + e^ε_c);
@@ -76,62 +69,28 @@ class CombinedGEM:
         """ε-DP: the question's budget and the pick's add up."""
         return Guarantee(
             epsilon=self.epsilon,
-            flat_epsilon=self.question_epsilon,
+            flat_epsilon=self.sign_epsilon,
             theorem="randomised response on one bit at ε_c, then GEM at ε_g: (ε_c + ε_g)-DP by composition",
             reference="Antonova et al. 2025, algorithm 2; Dwork and Roth 2014, theorem 3.14",
         )
 
     @property
-    def question_epsilon(self) -> float:
+    def sign_epsilon(self) -> float:
         """The budget of the question, ε_c."""
         return self.correlation_share * self.epsilon
 
     @property
     def pick_epsilon(self) -> float:
         """The budget of the pick, ε_g: what is left, rounded so that the two never exceed ε."""
-        rest = self.epsilon - self.question_epsilon
-        exceeds = Fraction(rest) + Fraction(self.question_epsilon) > Fraction(self.epsilon)
+        rest = self.epsilon - self.sign_epsilon
+        exceeds = Fraction(rest) + Fraction(self.sign_epsilon) > Fraction(self.epsilon)
         return math.nextafter(rest, 0.0) if exceeds else rest
 
-    def pmf(self, scores: Numbers, sensitivities: Numbers) -> Any:  # noqa: ANN401
-        """Return the exact probability of each candidate. Not private: it reveals scores."""
-        batch = read_batch(scores, sensitivities)
-        truth = 1.0 / (1.0 + math.exp(-self.question_epsilon))
-        lie = math.exp(-self.question_epsilon) * truth
-        positive = np.repeat(self._positive(batch), batch.sizes) == 1
-        modified = self._gem(batch, -1.0).pmf(batch)
-        original = self._gem(batch, 1.0).pmf(batch)
-        return batch.restore_candidates(
-            np.where(positive, truth * modified + lie * original, lie * modified + truth * original)
-        )
+    @property
+    def label(self) -> str:
+        """Combined GEM, with the part of ε that it spends on the sign."""
+        return f"combined GEM ({self.correlation_share:.0%} of ε on the sign)".replace("%", " %")
 
-    def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
-        """Return the index of one candidate for each row, drawn privately."""
-        batch = read_batch(scores, sensitivities)
-        source = stream_of(self, randomness)
-        source.units(batch.rows)  # refuses a wrong number of units before the work
-        positive = self._positive(batch)
-        answers = pick_rows(
-            batch,
-            source.lane("correlation"),
-            lambda first, last, units, width, picks: kernels.rows.noisy_signs(
-                first, last, positive, self.question_epsilon, units, width, picks
-            ),
-            lambda row, stream: exact.report_sign(int(positive[row]), self.question_epsilon, stream),
-        )
-        tilts = np.where(answers == 1, -1.0, 1.0)
-        return batch.restore_rows(self._gem(batch, tilts).select(batch, source.lane("pick")))
-
-    def _gem(self, batch: Batch, tilt: float | FloatArray) -> Composition:
-        return gem_composition(batch, self.pick_epsilon, self.beta, tilt)
-
-    def _positive(self, batch: Batch) -> IndexArray:
-        """Return, for each row, 1 if the correlation is at least 0 and 0 otherwise."""
-        signs = np.empty(batch.rows, dtype=np.int64)
-        if batch.rows:
-            over_rows(
-                batch.table.bounds,
-                lambda first, last: kernels.rows.correlation_signs(first, last, batch.table, signs),
-                seconds=1e-7,
-            )
-        return signs
+    def law(self, sizes: IndexArray) -> CombinedLaw:
+        """Randomised response on the sign, then GEM with the tilt that goes with the answer."""
+        return CombinedLaw(self.sign_epsilon, lambda tilt: gem_law(sizes, self.pick_epsilon, self.beta, tilt))

@@ -6,22 +6,20 @@ from typing import Any, final
 import numpy as np
 
 import dpselect.parameters as check
-from dpselect import kernels
-from dpselect.candidates import Batch, Numbers, read_batch
+from dpselect.candidates import Numbers, read_batch
 from dpselect.guarantees import Guarantee
-from dpselect.kernels.arrays import FloatArray, Normalisation
-from dpselect.mechanisms.composition import Composition, tilts
-from dpselect.mechanisms.protocol import stream_of
+from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.laws.composition import Composition, tilts
+from dpselect.mechanisms.base import Mechanism, tilt_label
 from dpselect.parallel import over_rows
 from dpselect.parameters import Noise, store
-from dpselect.randomness import Randomness
 
-__all__ = ["GEM", "ModifiedGEM", "gem_composition", "gem_guarantee", "gem_scores"]
+__all__ = ["GEM", "ModifiedGEM", "gem_law", "gem_scores"]
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class GEM:
+class GEM(Mechanism):
     r"""Generalised exponential mechanism: noisy max over scores that compare candidates two by two.
 
     Reports argmax_a {q'_a + (2/ε) Z_a} with Z noise of scale one and the GEM score
@@ -61,6 +59,8 @@ class GEM:
         D. Antonova et al., Private selection with heterogeneous sensitivities, 2025 (modified GEM).
     """
 
+    takes = ("offsets",)
+
     epsilon: float
     beta: float = 0.05
     tilt: float = 1.0
@@ -78,36 +78,29 @@ class GEM:
     @property
     def guarantee(self) -> Guarantee:
         """ε-DP, whatever the tilt."""
-        return gem_guarantee(self.epsilon, self.noise)
+        return Guarantee(
+            epsilon=self.epsilon,
+            bounded_range=self.epsilon if self.noise == "gumbel" else None,
+            flat_epsilon=0.0,
+            theorem="the GEM score has sensitivity at most 1 for every t, and noisy max over it is ε-DP",
+            reference="Raskhodnikova and Smith 2015; for ρ, Cesar and Rogers 2021",
+        )
 
-    def pmf(self, scores: Numbers, sensitivities: Numbers, *, offsets: Numbers | None = None) -> Any:  # noqa: ANN401
-        """Return the exact probability of each candidate. Not private: it reveals scores."""
-        batch = read_batch(scores, sensitivities, offsets=offsets)
-        return batch.restore_candidates(self._composition(batch).pmf(batch))
+    @property
+    def label(self) -> str:
+        """GEM, modified GEM, or GEM with its tilt."""
+        return {1.0: "GEM", -1.0: "modified GEM", 0.0: "GEM, tilt 0"}.get(self.tilt, "GEM" + tilt_label(self.tilt))
 
-    def select(
-        self,
-        scores: Numbers,
-        sensitivities: Numbers,
-        *,
-        offsets: Numbers | None = None,
-        randomness: Randomness | None = None,
-    ) -> Any:  # noqa: ANN401
-        """Return the index of one candidate for each row, drawn privately."""
-        batch = read_batch(scores, sensitivities, offsets=offsets, finite=False)
-        return batch.restore_rows(self._composition(batch).select(batch, stream_of(self, randomness)))
-
-    def _composition(self, batch: Batch) -> Composition:
-        return gem_composition(batch, self.epsilon, self.beta, self.tilt, self.noise)
+    def law(self, sizes: IndexArray) -> Composition:
+        """Pairwise normalisation: the GEM score."""
+        return gem_law(sizes, self.epsilon, self.beta, self.tilt, self.noise)
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class ModifiedGEM:
+def ModifiedGEM(*, epsilon: float, beta: float = 0.05, noise: Noise = "exponential") -> GEM:  # noqa: N802 - a mechanism's name
     r"""Modified GEM: :class:`GEM` with tilt −1, which favours candidates of large sensitivity.
 
-    Made for positive correlation: it shines where good candidates have large sensitivities, as popular items
-    do, and does worse than random where they have small ones. The mirror image of GEM.
+    Made for positive correlation: it does well where good candidates have large sensitivities, as popular items
+    do, and worse than random where they have small ones. The mirror image of GEM.
 
     Privacy:
         ε-DP, as GEM.
@@ -118,6 +111,7 @@ class ModifiedGEM:
     Args:
         epsilon: The privacy budget of one pick.
         beta: The failure probability in t = −2 log(k/β)/ε.
+        noise: ``"exponential"``, ``"laplace"`` or ``"gumbel"``.
 
     Example:
         >>> import dpselect as dps
@@ -128,56 +122,15 @@ class ModifiedGEM:
     References:
         D. Antonova et al., Private selection with heterogeneous sensitivities, 2025.
     """
-
-    epsilon: float
-    beta: float = 0.05
-
-    def __post_init__(self) -> None:
-        store(
-            self,
-            epsilon=check.positive("epsilon", self.epsilon),
-            beta=check.inside_unit_interval("beta", self.beta),
-        )
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """ε-DP."""
-        return gem_guarantee(self.epsilon, "exponential")
-
-    def pmf(self, scores: Numbers, sensitivities: Numbers, *, offsets: Numbers | None = None) -> Any:  # noqa: ANN401
-        """Return the exact probability of each candidate. Not private: it reveals scores."""
-        return GEM(epsilon=self.epsilon, beta=self.beta, tilt=-1).pmf(scores, sensitivities, offsets=offsets)
-
-    def select(
-        self,
-        scores: Numbers,
-        sensitivities: Numbers,
-        *,
-        offsets: Numbers | None = None,
-        randomness: Randomness | None = None,
-    ) -> Any:  # noqa: ANN401
-        """Return the index of one candidate for each row, drawn privately."""
-        tilted = GEM(epsilon=self.epsilon, beta=self.beta, tilt=-1)
-        return tilted.select(scores, sensitivities, offsets=offsets, randomness=randomness)
+    return GEM(epsilon=epsilon, beta=beta, tilt=-1.0, noise=noise)
 
 
-def gem_composition(
-    batch: Batch, epsilon: float, beta: float, tilt: float | FloatArray, noise: Noise = "exponential"
+def gem_law(
+    sizes: IndexArray, epsilon: float, beta: float, tilt: float | FloatArray, noise: Noise = "exponential"
 ) -> Composition:
-    """Return GEM as a composition; ``tilt`` may differ between rows."""
+    """Return GEM's law; ``tilt`` may differ between rows."""
     return Composition(
-        kind="pairwise", noise=noise, budget=epsilon / 2, tilts=tilts(batch, tilt * 2 / epsilon, beta)
-    )
-
-
-def gem_guarantee(epsilon: float, noise: Noise) -> Guarantee:
-    """Return the guarantee of GEM of any tilt."""
-    return Guarantee(
-        epsilon=epsilon,
-        bounded_range=epsilon if noise == "gumbel" else None,
-        flat_epsilon=0.0,
-        theorem="the GEM score has sensitivity at most 1 for every t, and noisy max over it is ε-DP",
-        reference="Raskhodnikova and Smith 2015; for ρ, Cesar and Rogers 2021",
+        kind="pairwise", noise=noise, budget=epsilon / 2, tilts=tilts(sizes, tilt * 2 / epsilon, beta)
     )
 
 
@@ -197,12 +150,12 @@ def gem_scores(scores: Numbers, sensitivities: Numbers, t: float) -> Any:  # noq
     """
     batch = read_batch(scores, sensitivities)
     tilts = np.full(batch.rows, check.real("t", t))
-    rule = Normalisation(kernels.gaps.PAIRWISE, not batch.has_public, 1.0, tilts, tilts)
+    composition = Composition(kind="pairwise", noise="exponential", budget=1.0, tilts=tilts)
     gaps = np.empty(int(batch.table.bounds[-1]))
     if batch.rows:
         over_rows(
             batch.table.bounds,
-            lambda first, last: kernels.rows.noisy_max_gaps(first, last, batch.table, rule, gaps),
+            lambda first, last: composition.fill_gaps(batch, first, last, gaps),
             seconds=1e-7,
         )
     return batch.restore_candidates(0.0 - gaps)

@@ -1,22 +1,21 @@
 """Report noisy max, the exponential mechanism, permute-and-flip, and tilted noisy max."""
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import dpselect.parameters as check
-from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.guarantees import SAME_DIRECTION, WITHIN_SENSITIVITIES, Guarantee
-from dpselect.mechanisms.composition import Composition, tilts
-from dpselect.mechanisms.protocol import stream_of
+from dpselect.kernels.arrays import IndexArray
+from dpselect.laws.composition import Composition, tilts
+from dpselect.mechanisms.base import Mechanism, tilt_label
 from dpselect.parameters import Noise, store
-from dpselect.randomness import Randomness
 
 __all__ = ["NoisyMax"]
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class NoisyMax:
+class NoisyMax(Mechanism):
     r"""Report noisy max: add noise for the largest sensitivity to every score, report the largest.
 
     Returns argmax_a {q_a + o_a − tΔ_a + (2Δ/ε) Z_a}, with Δ = max_a Δ_a, Z independent noise of scale one,
@@ -65,6 +64,8 @@ class NoisyMax:
         noise, 2021.
     """
 
+    takes = ("offsets",)
+
     epsilon: float
     noise: Noise = "exponential"
     monotone: bool = False
@@ -97,28 +98,18 @@ class NoisyMax:
             reference="Dwork and Roth 2014, section 3.3; Ding et al. 2021; for ρ, Cesar and Rogers 2021",
         )
 
-    def pmf(self, scores: Numbers, sensitivities: Numbers, *, offsets: Numbers | None = None) -> Any:  # noqa: ANN401
-        """Return the exact probability of each candidate. Not private: it reveals scores."""
-        batch = read_batch(scores, sensitivities, offsets=offsets)
-        return batch.restore_candidates(self._composition(batch).pmf(batch))
+    @property
+    def label(self) -> str:
+        """Noisy max, by the name that goes with its noise."""
+        names = {"exponential": "noisy max", "gumbel": "exponential mechanism", "laplace": "Laplace noisy max"}
+        return names[self.noise] + tilt_label(self.tilt)
 
-    def select(
-        self,
-        scores: Numbers,
-        sensitivities: Numbers,
-        *,
-        offsets: Numbers | None = None,
-        randomness: Randomness | None = None,
-    ) -> Any:  # noqa: ANN401
-        """Return the index of one candidate for each row, drawn privately."""
-        batch = read_batch(scores, sensitivities, offsets=offsets, finite=False)
-        return batch.restore_rows(self._composition(batch).select(batch, stream_of(self, randomness)))
-
-    def _composition(self, batch: Batch) -> Composition:
+    def law(self, sizes: IndexArray) -> Composition:
+        """Global normalisation: all noise is for the largest sensitivity."""
         return Composition(
             kind="global",
             noise=self.noise,
             budget=self.epsilon if self.monotone else self.epsilon / 2,
-            tilts=tilts(batch, self.tilt * 2 / self.epsilon, self.beta),
+            tilts=tilts(sizes, self.tilt * 2 / self.epsilon, self.beta),
             fixed_work=self.fixed_work,
         )

@@ -1,27 +1,22 @@
 """Random stopping: the best of a random number of private draws."""
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import final
 
 import dpselect.parameters as check
-from dpselect.candidates import Numbers, read_batch
 from dpselect.guarantees import Guarantee
-from dpselect.kernels.arrays import MOST_DRAWS
-from dpselect.mechanisms.largest_noisy import LargestNoisy
-from dpselect.mechanisms.protocol import stream_of
+from dpselect.kernels.arrays import IndexArray
+from dpselect.laws.random_stopping import RandomStoppingLaw
+from dpselect.mechanisms.base import Mechanism
 from dpselect.parameters import store
-from dpselect.randomness import Randomness
 
 __all__ = ["RandomStopping"]
-
-TOO_MANY = "gamma must be larger: more than 2^33 candidates would be drawn"
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class RandomStopping:
+class RandomStopping(Mechanism):
     r"""Draw K random candidates, add Laplace noise of each one's own scale, report the best seen.
 
     K is truncated negative binomial with parameters γ and η on {1, 2, …}; each draw is a uniform candidate
@@ -36,7 +31,8 @@ class RandomStopping:
 
     Privacy:
         ε-DP for every γ, assuming public sensitivities and candidates: each draw is ε/(2+η)-DP, and the best
-        of K such draws costs at most (2+η) times as much. A candidate of sensitivity zero gets no noise.
+        of K such draws costs at most (2+η) times as much. A candidate of sensitivity zero gets no noise, and its
+        probability loses at most ε(1+η)/(2+η).
         The *time* a pick takes depends on the data: draws that cannot be picked are not made.
 
     Cost:
@@ -58,6 +54,7 @@ class RandomStopping:
         array([0.18, 0.82])
 
     References:
+        docs/theory/random-stopping.md (the law, and the proof of privacy).
         J. Liu, K. Talwar, Private selection from private candidates, 2019.
         N. Papernot, T. Steinke, Hyperparameter tuning with Rényi differential privacy, 2022.
     """
@@ -81,34 +78,15 @@ class RandomStopping:
             epsilon=self.epsilon,
             flat_epsilon=0.0,
             theorem="the best of a truncated negative binomial number of ε/(2+η)-DP draws is ε-DP",
-            reference="Liu and Talwar 2019 (η = 1); Papernot and Steinke 2022, corollary 3",
+            reference="docs/theory/random-stopping.md; also Liu and Talwar 2019 (η = 1); Papernot and Steinke 2022",
         )
 
-    def pmf(self, scores: Numbers, sensitivities: Numbers) -> Any:  # noqa: ANN401
-        """Return the exact probability of each candidate. Not private: it reveals scores."""
-        batch = read_batch(scores, sensitivities)
-        return batch.restore_candidates(self._law.pmf(batch))
-
-    def select(self, scores: Numbers, sensitivities: Numbers, *, randomness: Randomness | None = None) -> Any:  # noqa: ANN401
-        """Return the index of one candidate for each row, drawn privately."""
-        batch = read_batch(scores, sensitivities, finite=False)
-        if self._mean_draws > MOST_DRAWS:
-            raise ValueError(TOO_MANY)
-        try:
-            return batch.restore_rows(self._law.select(batch, stream_of(self, randomness)))
-        except OverflowError:  # by chance, whatever the scores: a mean just below
-            raise ValueError(TOO_MANY) from None
-
     @property
-    def _mean_draws(self) -> float:
-        """E[K] = η(1−γ)/(γ(1 − γ^η))."""
-        if self.gamma == 1:
-            return 1.0
-        exponent = self.eta * math.log(self.gamma)
-        shape = -math.expm1(exponent) / self.eta if exponent else -math.log(self.gamma)  # the limit at η = 0
-        return (1 - self.gamma) / (self.gamma * shape)
+    def label(self) -> str:
+        """Random stopping, with γ and η."""
+        return f"random stopping, γ = {self.gamma:.2g}, η = {self.eta:g}"
 
-    @property
-    def _law(self) -> LargestNoisy:
+    def law(self, sizes: IndexArray) -> RandomStoppingLaw:  # noqa: ARG002 - the same for all sizes
+        """Noise of scale (2 + η) Δ_a/ε for each draw."""
         scale = (2 + Fraction(self.eta)) / Fraction(self.epsilon)
-        return LargestNoisy("laplace", scale, stopping=(self.gamma, self.eta))
+        return RandomStoppingLaw("laplace", scale, self.gamma, self.eta)

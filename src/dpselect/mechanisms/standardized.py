@@ -1,22 +1,21 @@
 """Standardized noisy max: noise in proportion to each candidate's own sensitivity, and private."""
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import dpselect.parameters as check
-from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.guarantees import Guarantee
-from dpselect.mechanisms.composition import Composition, tilts
-from dpselect.mechanisms.protocol import stream_of
+from dpselect.kernels.arrays import IndexArray
+from dpselect.laws.composition import Composition, tilts
+from dpselect.mechanisms.base import Mechanism, tilt_label
 from dpselect.parameters import Noise, store
-from dpselect.randomness import Randomness
 
 __all__ = ["StandardizedNoisyMax"]
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class StandardizedNoisyMax:
+class StandardizedNoisyMax(Mechanism):
     r"""Noisy max over scores measured from public anchors, in units of their own sensitivities.
 
     Reports argmax_a {(ε/2)(q_a − c_a)/Δ_a + b_a + Z_a} with Z noise of scale one, public anchors c (given as
@@ -55,6 +54,8 @@ class StandardizedNoisyMax:
         The proof is the one for noisy max; see docs/theory/standardized-noisy-max.md.
     """
 
+    takes = ("anchors",)
+
     epsilon: float
     noise: Noise = "exponential"
     tilt: float = 0.0
@@ -82,35 +83,23 @@ class StandardizedNoisyMax:
             reference="docs/theory/standardized-noisy-max.md; for ρ, Cesar and Rogers 2021",
         )
 
-    def pmf(self, scores: Numbers, sensitivities: Numbers, *, anchors: Numbers | None = None) -> Any:  # noqa: ANN401
-        """Return the exact probability of each candidate. Not private: it reveals scores."""
-        batch = self._read(scores, sensitivities, anchors)
-        return batch.restore_candidates(self._composition(batch).pmf(batch))
+    @property
+    def label(self) -> str:
+        """Standardized noisy max, with its tilt and the weight of its anchors."""
+        weight = f", anchor weight {self.anchor_weight:g}" if self.anchor_weight else ""
+        return f"standardized noisy max{tilt_label(self.tilt)}{weight}"
 
-    def select(
-        self,
-        scores: Numbers,
-        sensitivities: Numbers,
-        *,
-        anchors: Numbers | None = None,
-        randomness: Randomness | None = None,
-    ) -> Any:  # noqa: ANN401
-        """Return the index of one candidate for each row, drawn privately."""
-        batch = self._read(scores, sensitivities, anchors, finite=False)
-        return batch.restore_rows(self._composition(batch).select(batch, stream_of(self, randomness)))
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Anchors, if they have a weight."""
+        return ("anchors",) if self.anchor_weight != 0 else ()
 
-    def _read(
-        self, scores: Numbers, sensitivities: Numbers, anchors: Numbers | None, *, finite: bool = True
-    ) -> Batch:
-        if anchors is None and self.anchor_weight != 0:
-            raise ValueError("anchors must be given where anchor_weight is not 0")
-        return read_batch(scores, sensitivities, finite=finite, anchors=anchors)
-
-    def _composition(self, batch: Batch) -> Composition:
+    def law(self, sizes: IndexArray) -> Composition:
+        """Individual normalisation: each score in units of its own sensitivity."""
         return Composition(
             kind="individual",
             noise=self.noise,
             budget=self.epsilon / 2,
-            tilts=tilts(batch, self.tilt, self.beta),
-            anchor_weights=tilts(batch, self.anchor_weight, self.beta),
+            tilts=tilts(sizes, self.tilt, self.beta),
+            anchor_weights=tilts(sizes, self.anchor_weight, self.beta),
         )

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from dpselect.engines.whole_table import Identifier, pick_from_table
 from dpselect.files import write_atomically
+from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.partitioned import PartitionedSelection
-from dpselect.mechanisms.protocol import Mechanism
 from dpselect.progress import Report, Step, ignore
 from dpselect.release.inputs import Inputs
 from dpselect.release.payment import FreshKey, Payment, Receipt, Terms

@@ -176,27 +176,35 @@ class Charge:
         self, terms: Terms, compute: Callable[[bytes], Result], job: Job | None = None
     ) -> tuple[Result, Receipt]:
         """Compute a result with the release's key, and pay for it."""
-        keys = self.ledger.keys
         paid = self._paid_before(terms)
         required = paid.key_id if paid else None
         while True:
-            key_id = job.key_id(keys.new, required) if job is not None else required or keys.new()
+            key_id = self._key_id(job, required)
             try:
-                result = compute(keys.get(key_id))
+                result = compute(self.ledger.keys.get(key_id))
                 terms.check_unchanged()
             except BaseException as error:
                 if key_id != required and (job is None or gives_up(error)):  # nothing will go on with this key
-                    keys.forget(key_id)
+                    self.ledger.forget_key(key_id)
                 raise
             try:
                 paid = self._charge(terms, key_id)
             except BudgetError:  # others have spent the budget meanwhile
-                if key_id != required:
-                    keys.forget(key_id)
+                self.ledger.forget_key(key_id)
                 raise
             if paid.key_id == key_id:
                 return result, self._receipt(paid)
             required = paid.key_id  # another process was first, and its key is the release's
+            self.ledger.forget_key(key_id)
+
+    def _key_id(self, job: Job | None, required: str | None) -> str:
+        if job is None:
+            return required or self.ledger.keys.new()
+        known = job.known_key_id()
+        key_id = job.key_id(self.ledger.keys.new, required)
+        if known not in {None, key_id}:  # others have paid since an earlier run of this job was interrupted
+            self.ledger.forget_key(known)
+        return key_id
 
     def _charge(self, terms: Terms, key_id: str) -> Release:
         return self.ledger.charge(

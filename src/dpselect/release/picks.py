@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from dpselect.engines.arrow import PROBLEM, BadUnitsError, PickTransform, PmfTransform
 from dpselect.engines.distinct import DistinctUnits
-from dpselect.mechanisms.protocol import Mechanism
+from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, Step, ignore
 from dpselect.randomness import STREAM_FORMAT
 from dpselect.release.inputs import Inputs

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpselect.engines import spark
-from dpselect.mechanisms.protocol import Mechanism
+from dpselect.mechanisms.base import Mechanism
 from dpselect.release.payment import Charge, Receipt, Terms
 from dpselect.tables.layout import Layout
 

@@ -191,16 +191,32 @@ class Layout:
 
     def places_of(self, identifiers: pa.Array) -> pa.Array:
         """Return the rows of ``candidates`` that hold these identifiers, null for those it lacks."""
+        if identifiers.type not in self._casts:
+            self._casts[identifiers.type] = self._cast(identifiers.type)
+        return pc.index_in(identifiers, value_set=self._casts[identifiers.type])
+
+    @cached_property
+    def _casts(self) -> dict[pa.DataType, pa.ChunkedArray]:
+        """The identifiers of the second table, in the types that tables of units have had so far."""
+        return {}
+
+    def _cast(self, kind: pa.DataType) -> pa.ChunkedArray:
         known = self.candidates[self.pick_name]
-        if known.type != identifiers.type:
-            try:
-                known = known.cast(identifiers.type)
-            except pa.ArrowInvalid:
-                raise ValueError(
-                    f"column {self.pick_name!r} must have one type in both tables: "
-                    f"it is {identifiers.type} for units and {known.type} for candidates"
-                ) from None
-        return pc.index_in(identifiers, value_set=known)
+        if known.type == kind:
+            return known
+        try:
+            cast = known.cast(kind)
+        except pa.ArrowInvalid:
+            raise ValueError(
+                f"column {self.pick_name!r} must have one type in both tables: "
+                f"it is {kind} for units and {known.type} for candidates"
+            ) from None
+        if len(cast.unique()) != len(cast):
+            raise ValueError(
+                f"candidates must have distinct identifiers in column {self.pick_name!r}: some differ as "
+                f"{known.type} but are the same {kind}, as in the other table; write 1 and not also 01"
+            )
+        return cast
 
     @cached_property
     def joined(self) -> dict[str, FloatArray]:
@@ -213,7 +229,7 @@ class Layout:
         return look_up(self.joined[name], self.places_of(identifiers))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "joined"}
+        return {name: value for name, value in self.__dict__.items() if name not in {"joined", "_casts"}}
 
     def pick_type(self, schema: pa.Schema) -> pa.DataType:
         """Return the type of picks for a table of units with a schema."""

@@ -1,0 +1,115 @@
+"""What every law is: exact probabilities, and private picks.
+
+A pick goes straight down: ``Mechanism.select`` reads the batch, ``RowLaw.select`` runs a compiled sampler over
+blocks of rows, and rows that floats cannot decide are picked again in exact arithmetic, from the same random bits.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, TypeAlias, final
+
+import numpy as np
+
+from dpselect import kernels
+from dpselect.candidates import Batch, refuse_scores
+from dpselect.exact import ExactStream
+from dpselect.kernels.arrays import INVALID, FloatArray, IndexArray, Units
+from dpselect.parallel import over_rows
+from dpselect.randomness import Randomness
+
+__all__ = ["FILTER_WIDTH", "Law", "RowLaw", "draw_rows"]
+
+FillPicks: TypeAlias = Callable[[Batch, int, int, Units, float, IndexArray], None]
+PickExactly: TypeAlias = Callable[[Batch, int, ExactStream], int]
+
+TOLERANCE = 1e-12
+
+FILTER_WIDTH = 2.0**-40
+"""A bound on the relative error of any probability a sampler computes; docs/theory/exact-sampling.md derives it."""
+
+
+class Law(ABC):
+    """The distribution of one pick for each row, given the public parameters of a mechanism."""
+
+    checks_scores: ClassVar[bool] = False
+    """Whether ``select`` itself refuses scores that are not finite, in the same pass over the memory."""
+
+    @abstractmethod
+    def pmf(self, batch: Batch) -> FloatArray:
+        """Return the exact probability of each candidate, flat."""
+
+    @abstractmethod
+    def select(self, batch: Batch, randomness: Randomness) -> IndexArray:
+        """Return one pick for each row."""
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the law can be computed but not drawn from, if that is so."""
+        return None
+
+
+class RowLaw(Law):
+    """A law that treats every row by itself: a kernel for blocks of rows, and a twin for single ones."""
+
+    pmf_seconds: ClassVar[float] = 5e-8
+    """Roughly how long ``pmf`` takes for a candidate. Threads are started if they are worth it."""
+
+    @abstractmethod
+    def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
+        """Write the probabilities of a block of rows."""
+
+    @abstractmethod
+    def fill_picks(
+        self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
+    ) -> None:
+        """Write the picks of a block of rows.
+
+        UNRESOLVED stands where floats of relative precision ``width`` cannot decide, INVALID where a kernel that
+        checks scores itself finds bad ones.
+        """
+
+    @abstractmethod
+    def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
+        """Return the pick of one row, in exact arithmetic."""
+
+    @final
+    def pmf(self, batch: Batch) -> FloatArray:
+        """Return the exact probability of each candidate, flat.
+
+        Probabilities are returned as computed. Dividing them by their sum would hide an error, so a sum that
+        misses 1 is reported as one.
+        """
+        bounds = batch.table.bounds
+        pmf = np.empty(int(bounds[-1]))
+
+        def work(first: int, last: int) -> float:
+            self.fill_pmf(batch, first, last, pmf)
+            return kernels.blocks.largest_miss(first, last, bounds, pmf)
+
+        miss = max(over_rows(bounds, work, seconds=self.pmf_seconds)) if batch.rows else 0.0
+        if not miss <= TOLERANCE:
+            raise ArithmeticError(f"probabilities miss a sum of 1 by {miss:.1e}; please report this as a bug")
+        return pmf
+
+    @final
+    def select(self, batch: Batch, randomness: Randomness) -> IndexArray:
+        """Return one pick for each row."""
+        return draw_rows(batch, randomness.units(batch.rows), self.fill_picks, self.pick_exactly)
+
+
+def draw_rows(batch: Batch, units: Units, fill_picks: FillPicks, pick_exactly: PickExactly) -> IndexArray:
+    """Return one pick for each row: by a kernel, and in exact arithmetic where floats could not decide."""
+    picks = np.empty(batch.rows, dtype=np.int64)
+    if not batch.rows:
+        return picks
+    over_rows(
+        batch.table.bounds,
+        lambda first, last: fill_picks(batch, first, last, units, FILTER_WIDTH, picks),
+        seconds=2e-9,
+    )
+    if picks[0] < 0 if batch.rows == 1 else picks.min() < 0:
+        if (picks == INVALID).any():
+            refuse_scores()
+        for row in np.flatnonzero(picks < 0).tolist():
+            picks[row] = pick_exactly(batch, row, ExactStream(units, row))
+    return picks

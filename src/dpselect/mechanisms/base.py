@@ -1,0 +1,139 @@
+"""What every mechanism is: public parameters, a guarantee, and a law."""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from functools import lru_cache
+from typing import Any, ClassVar, final
+
+from dpselect.candidates import Batch, Numbers, read_batch
+from dpselect.guarantees import Guarantee
+from dpselect.kernels.arrays import IndexArray
+from dpselect.laws import Law
+from dpselect.randomness import Randomness
+
+__all__ = ["Mechanism", "law_name", "tilt_label"]
+
+
+class Mechanism(ABC):
+    """An immutable value made of public numbers; private data and randomness are arguments.
+
+    Scores are private. Sensitivities, the list of candidates and a mechanism's fields are public, and so
+    are the further numbers that some mechanisms take with a call (``offsets=``, ``anchors=``).
+
+    Scores may be an array (last axis candidates, leading axes a batch), a tuple ``(values, offsets)`` of
+    rows of different length, or an Arrow list array. Sensitivities broadcast against scores.
+
+    A mechanism is a frozen dataclass with keyword-only fields. It supplies a guarantee, a label and a law; ``pmf``
+    and ``select`` are the same for all.
+    """
+
+    takes: ClassVar[tuple[str, ...]] = ()
+    """The public numbers that a call may bring along: ``"offsets"``, ``"anchors"``."""
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """The privacy of one pick."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """The mechanism in a few words, without its budget."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The public numbers that a call must bring along."""
+        return ()
+
+    @abstractmethod
+    def law(self, sizes: IndexArray) -> Law:
+        """Return the law of the picks from rows with these numbers of candidates."""
+
+    @final
+    def pmf(
+        self,
+        scores: Numbers,
+        sensitivities: Numbers,
+        *,
+        offsets: Numbers | None = None,
+        anchors: Numbers | None = None,
+    ) -> Any:  # noqa: ANN401 - the form of the scores
+        """Return the exact probability of each candidate, in the form of the scores.
+
+        Deterministic. **Not private**: probabilities reveal scores. They are for public or synthetic data, for
+        audits, and for anyone who may see the scores.
+        """
+        batch = self.read(scores, sensitivities, offsets, anchors)
+        batch.check_scores()
+        return batch.restore_candidates(self.law(batch.sizes).pmf(batch))
+
+    @final
+    def select(
+        self,
+        scores: Numbers,
+        sensitivities: Numbers,
+        *,
+        offsets: Numbers | None = None,
+        anchors: Numbers | None = None,
+        randomness: Randomness | None = None,
+    ) -> Any:  # noqa: ANN401 - an index, or an array of indices
+        """Return the index of one candidate for each row, drawn privately.
+
+        Without ``randomness`` a fresh secret key comes from the operating system.
+        """
+        batch = self.read(scores, sensitivities, offsets, anchors)
+        law = self.law(batch.sizes)
+        if not law.checks_scores:
+            batch.check_scores()
+        if law.refusal is not None:
+            raise ValueError(law.refusal)
+        stream = Randomness.given(randomness).serving(law_name(self))
+        stream.check_rows(batch.rows)
+        return batch.restore_rows(law.select(batch, stream))
+
+    @final
+    def read(
+        self,
+        scores: Numbers,
+        sensitivities: Numbers,
+        offsets: Numbers | None = None,
+        anchors: Numbers | None = None,
+    ) -> Batch:
+        """Validate the arguments of a call and lay them out; scores are not yet checked for NaN and infinities."""
+        given = {name: value for name, value in (("offsets", offsets), ("anchors", anchors)) if value is not None}
+        for name in given:
+            if name not in self.takes:
+                raise ValueError(f"{name} must not be given: {type(self).__name__} does not take them")
+        for name in self.needs:
+            if name not in given:
+                raise ValueError(f"{name} must be given: {self.label} needs them")
+        return read_batch(scores, sensitivities, finite=False, **given)
+
+
+@lru_cache(maxsize=256)
+def law_name(mechanism: Mechanism) -> str:
+    """Return what names a law: the mechanism, and every parameter that is not at its default.
+
+    Streams depend on this text. It stays the same if a parameter is added later whose default changes nothing.
+
+    Example:
+        >>> import dpselect as dps
+        >>> law_name(dps.GEM(epsilon=1, tilt=-1))
+        'GEM(epsilon=1.0, tilt=-1.0)'
+    """
+    parameters: Any = dataclasses.fields(mechanism)  # type: ignore[arg-type]
+    settings = {field.name: getattr(mechanism, field.name) for field in parameters}
+    defaults = {field.name: field.default for field in parameters}
+    changed = [f"{name}={_text(value)}" for name, value in settings.items() if value != defaults[name]]
+    return f"{type(mechanism).__name__}({', '.join(changed)})"
+
+
+def tilt_label(tilt: float) -> str:
+    """Return how a tilt is named in a label; nothing if it is 0."""
+    return f", tilt {tilt:g}".replace("-", "−") if tilt else ""
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Mechanism):
+        return law_name(value)
+    return repr(value + 0.0 if isinstance(value, float) else value)  # + 0.0: −0.0 and 0.0 are one tilt

@@ -1,0 +1,19 @@
+"""Which slow twin of :mod:`reference` says what each mechanism should do."""
+
+import reference
+
+import dpselect as dps
+from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
+
+TWINS = {
+    dps.NoisyMax: reference.noisy_max,
+    dps.GEM: reference.gem,
+    dps.Anchored: reference.anchored,
+    dps.StandardizedNoisyMax: reference.standardized,
+    dps.RandomStopping: reference.random_stopping,
+    dps.CombinedGEM: reference.combined_gem,
+    dps.RandomizedResponse: reference.randomized_response,
+    dps.Uniform: reference.uniform,
+    HeterogeneousNoisyMax: reference.heterogeneous_noisy_max,
+    ExponentialRandomStopping: reference.exponential_random_stopping,
+}
