@@ -28,6 +28,7 @@ from dpselect.release.spark import release_frame
 KEY = bytes(range(32))
 MECHANISM = dps.GEM(epsilon=2.0)
 USERS, ITEMS = 60, 12
+SUPPORT = Path(__file__).parent.parent / "support"
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),  # one virtual machine for all of them
@@ -159,7 +160,7 @@ def test_a_killed_worker_is_a_second_release_without_keys_and_none_with_them(spa
 
 def test_an_executor_killed_in_the_middle_of_a_job_changes_no_pick(tmp_path, java):
     (tmp_path / "rows.json").write_text(json.dumps(ROWS))
-    command = [sys.executable, str(Path(__file__).with_name("clusters.py")), str(tmp_path)]
+    command = [sys.executable, str(SUPPORT / "clusters.py"), str(tmp_path)]
     environment = os.environ | {"JAVA_HOME": str(java)}
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)  # noqa: S603
     assert done.returncode == 0, done.stderr
