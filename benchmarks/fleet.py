@@ -25,11 +25,11 @@ import pyarrow.parquet as pq
 
 import dpselect as dps
 from dpselect.cli import main as command_line
-from dpselect.engines.arrow import Layout, Selector
+from dpselect.engines.arrow import Layout, PickTransform
 from dpselect.engines.distinct import DistinctUnits
-from dpselect.engines.single import select_one
-from dpselect.engines.sources import BATCH_CANDIDATES, MOST_COPIED, Located, ParquetSource
+from dpselect.engines.whole_table import pick_from_table
 from dpselect.mechanisms.partitioned import PartitionedSelection
+from dpselect.tables.stored import BATCH_CANDIDATES, Located, open_table
 
 PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"
 CANDIDATES = 100
@@ -75,12 +75,12 @@ def scaling(name: str, users: int) -> Cost:
     """Return what picks for so many users cost, without the generation of their scores."""
     widths = np.random.default_rng(0).uniform(0.1, 1.0, CANDIDATES)
     items = pa.table({"candidate": np.arange(CANDIDATES), "sensitivity": widths})
-    selector = Selector(MECHANISMS[name], bytes(32), layout=Layout(candidate=None, candidates=items))
-    selector.select(next(batches(1000, 1)))  # compiled or loaded
+    picks = PickTransform(MECHANISMS[name], bytes(32), layout=Layout(candidate=None, candidates=items))
+    picks.transform(next(batches(1000, 1)))  # compiled or loaded
     total = Cost(0.0, 0.0)
     with DistinctUnits() as seen:
         for batch in batches(users, 2):
-            cost = measure(lambda b=batch: seen.add(selector.addresses(b["user"])) or selector.select(b))
+            cost = measure(lambda b=batch: seen.add(picks.addresses(b["user"])) or picks.transform(b))
             total = Cost(total.seconds + cost.seconds, total.processor_seconds + cost.processor_seconds)
         cost = measure(seen.are_distinct)
     return Cost(total.seconds + cost.seconds, total.processor_seconds + cost.processor_seconds)
@@ -134,16 +134,23 @@ def write_fleet(folder: Path, users: int) -> Fleet:
     scores, widths = generator.normal(size=users * WIDTH), generator.uniform(0.1, 1.0, users * WIDTH)
     offsets = pa.array(np.arange(users + 1, dtype=np.int32) * WIDTH)
     lists = {"score": scores, "sensitivity": widths, "candidate": np.tile(np.arange(WIDTH), users)}
-    columns = {name: pa.ListArray.from_arrays(offsets, pa.array(values)) for name, values in lists.items()}
+    columns = {
+        name: pa.ListArray.from_arrays(
+            offsets, pa.array(values), type=pa.list_(pa.field("item", pa.array(values).type, nullable=False))
+        )
+        for name, values in lists.items()
+    }
 
     def tables(repeats: int, names: list[str]) -> Iterator[pa.Table]:
         for first in range(0, repeats * users, users):
-            yield pa.table({"user": np.arange(first, first + users), **{name: columns[name] for name in names}})
+            arrays = [pa.array(np.arange(first, first + users)), *(columns[name] for name in names)]
+            fields = zip(["user", *names], arrays, strict=True)
+            schema = pa.schema([pa.field(name, array.type, nullable=False) for name, array in fields])
+            yield pa.Table.from_arrays(arrays, schema=schema)
 
     for name, names in (("scores.parquet", ["score"]), ("lists.parquet", list(columns))):
         whole = pa.concat_tables(tables(REPEATS[name], names))
-        group = min(ROW_GROUP, MOST_COPIED * BATCH_CANDIDATES // (WIDTH * len(names)))
-        pq.write_table(whole, folder / name, **PLAIN | {"row_group_size": group})
+        pq.write_table(whole, folder / name, **PLAIN | {"row_group_size": ROW_GROUP // len(names)})
     arrow = folder / "scores.arrow"
     with pa.ipc.new_file(arrow, next(tables(1, ["score"])).schema) as file:
         for table in tables(REPEATS["scores.arrow"], ["score"]):
@@ -181,7 +188,7 @@ def file_rows(fleet: Fleet, rounds: int) -> Iterator[Measured]:
         command += ["-o", str(fleet.folder / "picks.parquet")]
         work = {"kernel": lambda m=chosen, k=known: m.select(*k), "whole": lambda c=command: command_line(c)}
         if path.suffix == ".parquet":
-            work["reading"] = lambda p=path, c=columns: consume(ParquetSource([p]).batches(c))
+            work["reading"] = lambda p=path, c=columns: consume(open_table(p).batches(c))
         costs = medians(work, rounds)
         scale, repeats = 1e9 / fleet.scores.size, REPEATS[name]
         yield Measured(
@@ -195,36 +202,23 @@ def file_rows(fleet: Fleet, rounds: int) -> Iterator[Measured]:
 
 def reading_rows(fleet: Fleet, rounds: int) -> Iterator[tuple[str, float, float]]:
     """Yield (how scores are written and read, nanoseconds of processor time for a candidate, bytes for one)."""
-    scores = pq.read_table(fleet.folder / "scores.parquet").slice(0, fleet.users)
-    lists = pa.list_(pa.field("item", pa.float64(), nullable=False))
-    required = pa.schema([pa.field("user", pa.int64()), pa.field("score", lists, nullable=False)])
-
-    def by_arrow(path: Path) -> None:
-        with pq.ParquetFile(path, memory_map=True, pre_buffer=False) as file:
-            consume(file.iter_batches(256, columns=["score"], use_threads=False))
+    required = pq.read_table(fleet.folder / "scores.parquet").slice(0, fleet.users)
+    scores = required.cast(pa.schema([("user", pa.int64()), ("score", pa.list_(pa.float64()))]))
 
     def by_duckdb(path: Path) -> None:
         with duckdb.connect(config={"threads": 1}) as connection:
             consume(connection.read_parquet(str(path)).select("score").to_arrow_reader(2048))
 
     def here(path: Path) -> None:
-        consume(ParquetSource([path]).batches(["score"]))
+        consume(open_table(path).batches(["score"]))
 
     for label, read, table, options in (
-        ("plain, pages of 8 MB, copied by dpselect", here, scores, PLAIN),
-        ("the same, read by Arrow", by_arrow, scores, PLAIN),
-        ("the same with `nullable=False`, read by Arrow", by_arrow, scores.cast(required), PLAIN),
-        ("the same, read by DuckDB", by_duckdb, scores, PLAIN),
-        ("plain, pages of 1 MB as `pyarrow` makes them, copied", here, scores, PLAIN | {"data_page_size": 1 << 20}),
-        ("plain, all users in one row group", here, scores, PLAIN | {"row_group_size": fleet.users}),
-        ("Snappy, copied", here, scores, PLAIN | {"compression": "snappy"}),
-        ("Zstandard, copied", here, scores, PLAIN | {"compression": "zstd"}),
-        (
-            "with a dictionary, as `pyarrow` does by default, read by Arrow",
-            here,
-            scores,
-            PLAIN | {"use_dictionary": True},
-        ),
+        ("Parquet as `pyarrow` writes it by default", here, scores, {}),
+        ("Parquet, plain", here, scores, PLAIN),
+        ("Parquet, plain, `nullable=False`", here, required, PLAIN),
+        ("the same, Snappy", here, required, PLAIN | {"compression": "snappy"}),
+        ("the same, Zstandard", here, required, PLAIN | {"compression": "zstd"}),
+        ("Parquet, plain, read by DuckDB", by_duckdb, scores, PLAIN),
     ):
         path = fleet.folder / "variant.parquet"
         pq.write_table(table, path, **options)
@@ -276,7 +270,7 @@ def one_of_many(count: int) -> tuple[Cost, float]:
             yield Located(batch, "generated", first)
 
     selection = PartitionedSelection(dps.GEM(epsilon=1.0), bytes(32))
-    cost = measure(lambda: select_one(selection, read, Layout()))
+    cost = measure(lambda: pick_from_table(selection, read, Layout()))
     lines = Path("/proc/self/status").read_text("ascii").splitlines()
     return cost, next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
@@ -421,19 +415,17 @@ time and bytes of the file for a candidate.
 
 {variants}
 
-Parquet stores two levels with each number of a list, to tell where lists start and what is missing, and Arrow's
-reader unpacks them. Where numbers are plain and none is missing, `dpselect` reads the levels by runs and copies the
-numbers ([why](decisions/0010-plain-lists-are-copied-out-of-pages.md)). That takes
+Parquet stores two levels with each number of a list, which say where lists start and what is missing, and a reader
+unpacks them. To make reading cheap:
 
-- lists of `double` (or `int64`, for identifiers), none of them empty, nothing missing;
-- no dictionary for these columns: `use_dictionary=False` in `pyarrow.parquet.write_table`,
-  `parquet.enable.dictionary=false` in Spark. Scores seldom repeat, so a dictionary of them saves nothing;
-- row groups of at most {MOST_COPIED * BATCH_CANDIDATES >> 17} MB of numbers in all columns that are read;
-- no compression, or Snappy, or Zstandard, best with large pages (`data_page_size=8 << 20`; `parquet.page.size`).
-
-All other files are read by Arrow, with the same result. Files should leave out what all users share: a table of
-candidates given with `--candidates` and `--by-position` saves two of three columns. Arrow IPC files without
-compression are mapped into memory and not decoded at all.
+- Use Arrow IPC without compression (`.arrow`): it is mapped into memory and not decoded at all.
+- In Parquet, declare lists and their entries as not nullable
+  (`pa.field("score", pa.list_(pa.field("item", pa.float64(), nullable=False)), nullable=False)`): that leaves
+  one level less to unpack.
+- Write scores without a dictionary: `use_dictionary=False` in `pyarrow.parquet.write_table`,
+  `parquet.enable.dictionary=false` in Spark. Scores seldom repeat, so a dictionary of them saves nothing.
+- Leave out what all users share: a table of candidates given with `--candidates` and `--by-position` saves two of
+  three columns.
 
 ## A cold start
 

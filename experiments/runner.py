@@ -15,12 +15,12 @@ from types import MappingProxyType
 import pyarrow as pa
 from matplotlib.figure import Figure
 
+from dpselect.progress import Steps
 from experiments import ledger, report, tables
 from experiments.drawing import look
 from experiments.experiment import Effort, Experiment, Listing, Task
 from experiments.files import replacing
 from experiments.parts import Parts
-from experiments.progress import Progress
 
 __all__ = ["run"]
 
@@ -50,7 +50,7 @@ def run(experiments: Sequence[Experiment], effort: Effort, output: Path, *, page
     # All at once: code that changes during the run must not pass for the code that is running.
     kept = [Parts.of(experiment, effort, output) for experiment in experiments]
     files, orders = [], []
-    with Progress(sum(len(plan) + 1 for plan in plans)) as progress, _drawing_office(len(experiments)) as office:
+    with Steps(sum(len(plan) + 1 for plan in plans)) as progress, _drawing_office(len(experiments)) as office:
         for experiment, plan, parts in zip(experiments, plans, kept, strict=True):
             files.append(_compute(experiment, plan, parts, output, progress))
             for suffix in FORMATS.keys() - set(effort.formats):  # a picture of an earlier run's tables
@@ -85,7 +85,7 @@ def run(experiments: Sequence[Experiment], effort: Effort, output: Path, *, page
 
 
 def _compute(
-    experiment: Experiment, plan: Sequence[Task], parts: Parts, output: Path, progress: Progress
+    experiment: Experiment, plan: Sequence[Task], parts: Parts, output: Path, progress: Steps
 ) -> dict[str, Path]:
     """Write an experiment's tables, and return their files by name."""
     found: defaultdict[str, list[pa.Table]] = defaultdict(list)

@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tables import KEY
+from score_tables import KEY
 
 from dpselect.exact import ExactStream
 from dpselect.laws import base as running

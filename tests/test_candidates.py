@@ -11,10 +11,11 @@ import dpselect as dps
 from dpselect import evaluation, tuning
 from dpselect.advice import PrivateSample
 from dpselect.candidates import read_batch
-from dpselect.engines.layout import Layout
 from dpselect.exact.noisy_scores import NoisyScore
 from dpselect.exact.partial_uniform import PartialUniform
 from dpselect.mechanisms.partitioned import PartitionedSelection
+from dpselect.tables.layout import Layout
+from dpselect.tables.units import read_units
 
 KEY = bytes(range(1, 33))
 MECHANISMS = {name: make(epsilon=1.3) for name, make in dps.MECHANISMS.items()} | {
@@ -245,7 +246,7 @@ def holders():
     yield evaluation._ErrorLaw.of(NOISY_MAX, scores, 1.0, {})
     yield PrivateSample(scores)
     units = pa.record_batch({"user": [1, 2], "candidate": [[1, 2], [1, 2]], "score": scores.tolist()})
-    yield Layout(sensitivity=1.0).read(units)
+    yield read_units(units, Layout(sensitivity=1.0))
     selection = PartitionedSelection(GEM, KEY)
     summary = selection.summarize(scores[0], 1.0)
     yield from (summary, selection._standard(summary))

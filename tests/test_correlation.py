@@ -217,7 +217,7 @@ def test_bad_scores_are_refused_without_being_shown(name):
         with pytest.raises(ValueError, match=r"^scores must be finite") as caught:
             FUNCTIONS[name]([73.25, bad], 1.0)
         assert "73" not in str(caught.value)
-    with pytest.raises(ValueError, match=r"^sensitivities must not be negative"):
+    with pytest.raises(ValueError, match=r"^sensitivities must be ≥ 0"):
         FUNCTIONS[name]([1.0, 2.0], [1.0, -1.0])
 
 

@@ -1,6 +1,5 @@
 """Starting up: compiled kernels are kept where that is safe, and any number of processes may start at once."""
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -136,19 +135,6 @@ def test_a_relative_or_missing_cache_setting_falls_back_to_the_home_directory(co
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(os, "access", lambda path, _: "__pycache__" not in Path(path).parts)
     assert directory_of(monkeypatch, copied, "").parent == tmp_path / ".cache" / "dpselect"
-
-
-def test_the_command_line_does_not_load_pandas_where_it_is_installed(tmp_path):
-    """Arrow would, before its first conversion, and that takes a quarter of the time to a pick."""
-    assert importlib.util.find_spec("pandas")
-    table = tmp_path / "t.csv"
-    table.write_text("user,candidate,score,sensitivity\nann,a,1,1\nann,b,2,1\n")
-    command = [sys.executable, "-X", "importtime", "-m", "dpselect.cli", "select", str(table), "--epsilon", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import")}
-    assert "pyarrow" in loaded
-    assert not [name for name in loaded if name.startswith("pandas.")]
-    assert done.stdout.startswith('"user","candidate"')
 
 
 def test_a_user_without_a_home_is_no_trouble(copied, tmp_path, monkeypatch):

@@ -9,8 +9,10 @@ import pytest
 import dpselect as dps
 from dpselect import Anchored, budget, randomness
 from dpselect.budget import Ledger, ReleaseConflictError, fingerprints, ledger
-from dpselect.cli import batches, keyfiles, main
+from dpselect.cli import main
 from dpselect.mechanisms.base import law_name
+from dpselect.release import key_files, picks
+from dpselect.release.jobs import Job
 
 KEY = bytes(range(32))
 ROWS = 4000
@@ -66,7 +68,7 @@ def other_format(monkeypatch):
     """Pretend to be a version of dpselect with another stream format."""
 
     def pretend():
-        for module in (randomness, ledger, fingerprints, keyfiles, batches):
+        for module in (randomness, ledger, fingerprints, key_files, picks):
             monkeypatch.setattr(module, "STREAM_FORMAT", 3)
 
     return pretend
@@ -127,11 +129,14 @@ def test_a_record_without_a_stream_format_is_of_the_first(table, tmp_path, capsy
     assert "in stream format 1, and" in capsys.readouterr().err
 
 
-def test_an_unfinished_job_is_refused_in_another_stream_format(table, tmp_path, other_format, capsys):
-    bad = tmp_path / "bad.csv"
-    bad.write_text(table.read_text() + "zoe,tea,nonsense,1\n")
-    command = ["select", str(bad), "--epsilon", "1", "--quiet", "--output", str(tmp_path / "picks.csv")]
-    assert main(command) == 3
+def test_an_unfinished_job_is_refused_in_another_stream_format(table, tmp_path, other_format, capsys, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    command = ["select", str(table), "--epsilon", "1", "--quiet", "--output", str(tmp_path / "picks.csv")]
+    with monkeypatch.context() as patch:
+        patch.setattr(Job, "add", interrupt)
+        assert main(command) == 130
     [stored] = tmp_path.glob(".picks.csv.unfinished/job.json")
     assert json.loads(stored.read_text())["stream_format"] == randomness.STREAM_FORMAT
     other_format()

@@ -2,7 +2,7 @@
 
 import sys
 
-from dpselect.cli.__main__ import run
+from dpselect.cli import main
 
 if __name__ == "__main__":
-    sys.exit(run())
+    sys.exit(main())

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpselect import kernels
+from dpselect import kernels, rules
 from dpselect.kernels.arrays import LARGEST, Column, FloatArray, IndexArray, Table
 
 __all__ = [
@@ -172,7 +172,7 @@ def read_sensitivities(sensitivities: Numbers) -> FloatArray:
 
 def refuse_scores(name: str = "scores") -> NoReturn:
     """Raise the error for numbers that are not finite, or too large."""
-    raise ValueError(f"{name} must be finite (no NaN, no infinity) and at most 2^300 in magnitude")
+    raise ValueError(f"{name} {rules.FINITE.words}")
 
 
 def _is_arrow(numbers: Numbers) -> bool:
@@ -217,7 +217,7 @@ def read_numbers(name: str, numbers: Numbers) -> FloatArray:
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         raise ValueError(f"{name} must be float64 or narrower, not {array.dtype.name}")
     if _holds_wide_integers(array, numbers):
-        raise ValueError(f"{name} must not hold integers beyond 2^53: float64 cannot represent them exactly")
+        raise ValueError(f"{name} {rules.EXACT_INTEGERS}")
     if array.ndim == 0:  # `ascontiguousarray` would give it an axis
         return array.astype(np.float64)
     return np.ascontiguousarray(array, dtype=np.float64)
@@ -249,15 +249,12 @@ def _largest_magnitude(values: FloatArray) -> float:
 
 def _check_public(name: str, values: FloatArray) -> None:
     _check_finite(name, values)
-    if name == "anchors" and ((values != 0) & (np.abs(values) < 1 / LARGEST)).any():
-        raise ValueError("anchors must be zero or at least 2^-300 in magnitude")
-    if name != "sensitivities" or not values.size:
+    further = rules.NUMBERS[name][1:]  # that numbers are finite comes first
+    if not further or not values.size or (values if values.ndim == 0 else values.min()) >= 1 / LARGEST:
         return
-    least = values if values.ndim == 0 else values.min()
-    if least < 0:
-        raise ValueError("sensitivities must not be negative")
-    if least < 1 / LARGEST and ((values > 0) & (values < 1 / LARGEST)).any():
-        raise ValueError("sensitivities must be zero or at least 2^-300")
+    for rule in further:
+        if rule.is_broken(values).any():
+            raise ValueError(f"{name} {rule.words}")
 
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -286,7 +283,7 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, public_name: str, publi
         raise ValueError("scores must have a last axis of candidates, not be a single number")
     size = score_array.shape[-1]
     if size == 0:
-        raise ValueError("scores must hold at least one candidate in each row")
+        raise ValueError(f"scores {rules.HAS_CANDIDATES} in each row")
     if size > MOST_CANDIDATES:
         raise ValueError("scores must hold at most 2^32 candidates in each row")
     absent = public_numbers is None
@@ -351,7 +348,7 @@ def _read_ragged(scores: Numbers, sensitivities: Numbers, public_name: str, publ
     bounds = _read_only(bounds)
     if (np.diff(bounds) == 0).any():
         row = int(np.argmax(np.diff(bounds) == 0))
-        raise ValueError(f"scores must hold at least one candidate in each row: row {row} has none")
+        raise ValueError(f"scores {rules.HAS_CANDIDATES} in each row: row {row} has none")
     sensitivity_column = _ragged_column("sensitivities", sensitivities, bounds)
     public_column = _ragged_column(public_name, 0.0 if public_numbers is None else public_numbers, bounds)
     table = Table(Column(_read_only(values), bounds[:-1]), sensitivity_column, public_column, bounds)

@@ -1,4 +1,4 @@
-"""Libraries that are not installed along: whoever calls for one is told how to get it."""
+"""Optional dependencies, with an install hint."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ __all__ = ["from_extra"]
 
 @contextmanager
 def from_extra(extra: str) -> Iterator[None]:
-    """Name the extra to install where an import inside fails because a library is not there."""
+    """Say which extra to install if an import inside fails."""
     try:
         yield
     except ModuleNotFoundError as missing:

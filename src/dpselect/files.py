@@ -1,4 +1,4 @@
-"""Writing files so that what has a name is complete: a temporary name first, renamed when all is there."""
+"""Files that appear under their names only when they are complete: written to a temporary name, then renamed."""
 
 import os
 import secrets
@@ -12,10 +12,10 @@ __all__ = ["create_once", "sync_directory", "write_atomically"]
 
 @contextmanager
 def write_atomically(path: Path, *, durable: bool = True, private: bool = False) -> Iterator[IO[bytes]]:
-    """Give a file to write to, that gets its name only when it is complete and, if ``durable``, on the disk.
+    """Yield a file to write to. It gets its name when it is complete and, if ``durable``, on the disk.
 
-    Whatever goes wrong, nothing under the final name changes, and nothing is left behind. If ``private``, only its
-    owner can read it, from the first byte on.
+    If anything goes wrong, nothing under the final name changes and nothing is left behind. If ``private``, only
+    the owner can read the file, from the first byte on.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -38,7 +38,7 @@ def write_atomically(path: Path, *, durable: bool = True, private: bool = False)
 def create_once(path: Path, content: bytes) -> None:
     """Make a file that only its owner can read, complete and on the disk, unless there is one of that name.
 
-    Of several processes at once the first one's is kept: read it to see whose it is.
+    If several processes do so at once, the first one's file is kept. Read it to see whose it is.
     """
     complete = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     with write_atomically(complete, private=True) as file:
@@ -54,7 +54,7 @@ def _open_private(path: str, flags: int) -> int:
 
 
 def sync_directory(path: Path) -> None:
-    """Make what was renamed in a directory survive a power failure."""
+    """Make renamed files in a directory survive a power failure."""
     if os.name == "posix":
         descriptor = os.open(path, os.O_RDONLY)
         try:

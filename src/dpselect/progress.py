@@ -1,15 +1,54 @@
-"""How far along a long job is: a bar on a terminal, silence elsewhere."""
+"""Progress: a bar on a terminal, a line now and then elsewhere. Never anything private.
 
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+``tqdm`` draws the bars. It is loaded only where a bar is shown; without it there are lines.
+"""
 
-__all__ = ["tracked"]
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TextIO, TypeAlias, TypeVar
+
+__all__ = ["Meter", "Report", "Step", "Steps", "ignore", "tracked"]
+
+SECONDS_BETWEEN_LINES = 10.0
 
 Item = TypeVar("Item")
 
 
+class Step(NamedTuple):
+    """How far a job has come."""
+
+    done: int
+    total: int | None
+    """``None`` as long as it is not known."""
+    unit: str
+    """What is counted."""
+    resumed: int = 0
+    """What an earlier run had done."""
+
+
+Report: TypeAlias = Callable[[Step], None]
+"""Something that takes steps, such as :class:`Meter`."""
+
+
+def ignore(step: Step) -> None:
+    """Report nothing."""
+
+
+def _bar(stream: TextIO, *, shown: bool | None = None, **settings: Any) -> Any:  # noqa: ANN401 - tqdm has no stubs of its own
+    """Return a bar, or ``None`` where none is shown: by default everywhere but on a terminal."""
+    if shown is False or (shown is None and not stream.isatty()):
+        return None
+    try:
+        from tqdm import tqdm  # noqa: PLC0415 - only where a bar is shown
+    except ModuleNotFoundError:
+        return None
+    return tqdm(file=stream, dynamic_ncols=True, **settings)
+
+
 def tracked(items: Iterable[Item], *, total: int, label: str, shown: bool | None) -> Iterator[Item]:
-    """Yield the items, and show how many are done.
+    """Yield the items, and show a bar of how many are done; nothing elsewhere.
 
     Args:
         items: What to go through.
@@ -17,9 +56,96 @@ def tracked(items: Iterable[Item], *, total: int, label: str, shown: bool | None
         label: What is being done. Never anything private.
         shown: Whether to show it; ``None`` means on a terminal only.
     """
-    if shown is False:
+    bar = _bar(sys.stderr, shown=shown, total=total, desc=label)
+    if bar is None:
         yield from items
         return
-    from tqdm import tqdm  # noqa: PLC0415 - only where a bar is wanted
+    with bar:
+        for item in items:
+            yield item
+            bar.update()
 
-    yield from tqdm(items, total=total, desc=label, disable=None if shown is None else not shown)
+
+class _Shown:
+    """A bar or lines, from the start of a ``with`` block to its end."""
+
+    _bar: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class Meter(_Shown):
+    """Shows steps as a bar with rate and remaining time, or as a line every ten seconds."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._start = self._last = time.monotonic()
+
+    def __call__(self, step: Step) -> None:
+        """Show a step."""
+        if self._quiet:
+            return
+        now = time.monotonic()
+        if self._bar is None:
+            self._start = now if step.done == step.resumed else self._start
+            unit = f" {step.unit}"
+            self._bar = _bar(sys.stderr, unit=unit, unit_scale=True, leave=False, initial=step.resumed)
+        if self._bar is not None:
+            self._bar.total = step.total
+            self._bar.update(step.done - self._bar.n)
+        elif now - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = now
+            print(self._line(step, now), file=sys.stderr, flush=True)
+
+    def _line(self, step: Step, now: float) -> str:
+        rate = (step.done - step.resumed) / max(now - self._start, 1e-9)
+        line = f"{step.done:,} {step.unit}, {rate:,.0f} a second"
+        if step.total and rate > 0:
+            left = max(0.0, (step.total - step.done) / rate)
+            line += f", {step.done / step.total:.0%}, about {left:.0f} seconds left"
+        return line
+
+
+class Steps(_Shown):
+    """Shows which step of how many is running.
+
+    Args:
+        total: The number of steps.
+        stream: Where to show it; by default standard error.
+    """
+
+    def __init__(self, total: int, stream: TextIO | None = None) -> None:
+        self._total, self._begun = total, 0
+        self._stream = sys.stderr if stream is None else stream
+        self._bar = _bar(self._stream, total=total, unit="step")
+
+    def begin(self, label: str) -> None:
+        """Say that the step before is done and that this one begins."""
+        done = self._begun
+        self._begun += 1
+        if self._bar is not None:
+            self._bar.set_postfix_str(label, refresh=False)
+            self._bar.update(min(done, 1))
+        # A bar that redraws itself would fill a log; ten lines say as much.
+        elif done == 0 or done * 10 // self._total > (done - 1) * 10 // self._total:
+            self._print(done, label)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._bar is not None:
+            self._bar.set_postfix_str("done", refresh=False)
+            self._bar.update(min(self._begun, 1))
+        elif kind is None:
+            self._print(self._begun, "done")
+        super().__exit__(kind, error, trace)
+
+    def _print(self, done: int, label: str) -> None:
+        print(f"{done / self._total:4.0%}  {label}", file=self._stream, flush=True)

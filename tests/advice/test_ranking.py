@@ -144,7 +144,7 @@ def test_a_private_sample_does_not_show_its_scores():
         ({"k": 14}, "^k must be the number of sensitivities, 15"),
         ({"sensitivities": 1.0}, "^k must be given"),
         ({"sensitivities": 1.0, "k": 0}, "^k must be ≥ 1"),
-        ({"sensitivities": -WIDTHS}, "^sensitivities must not be negative"),
+        ({"sensitivities": -WIDTHS}, "^sensitivities must be ≥ 0"),
         ({"sensitivities": WIDTHS[np.newaxis]}, "^sensitivities must be one number for each candidate"),
     ],
 )

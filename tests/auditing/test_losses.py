@@ -103,7 +103,7 @@ def test_accuracy_makes_a_loss_smaller_never_larger():
         (([0.0, np.inf], [0.0, 1.0], 1.0), "scores must be finite"),
         (([0.0, 1.0], [0.0, 1.0], [1.0]), None),
         (([0.0, 1.0], [0.0, 1.0], [1.0, 1.0, 1.0]), "sensitivities must have one number"),
-        (([0.0, 1.0], [0.0, 1.0], -1.0), "sensitivities must not be negative"),
+        (([0.0, 1.0], [0.0, 1.0], -1.0), "sensitivities must be ≥ 0"),
         ((([0.0, 1.0], [0, 2]), [0.0, 1.0], 1.0), "not ragged"),
     ],
 )

@@ -179,7 +179,7 @@ def test_progress_is_shown_when_asked_for(capsys):
     ("options", "rule"),
     [
         ({"sensitivities": [1.0]}, "sensitivities must be one number for each of at least two candidates"),
-        ({"sensitivities": [1.0, -1.0]}, "sensitivities must not be negative"),
+        ({"sensitivities": [1.0, -1.0]}, "sensitivities must be ≥ 0"),
         ({"sensitivities": [1.0, np.nan]}, "sensitivities must be finite"),
         ({"restarts": 0}, "restarts must be ≥ 1"),
         ({"sweeps": 2.5}, "sweeps must be a whole number"),

@@ -2,8 +2,8 @@ import io
 
 import pytest
 
+from dpselect.progress import Steps
 from experiments import __main__ as command_line
-from experiments.progress import Progress
 
 
 class Terminal(io.StringIO):
@@ -76,7 +76,7 @@ def test_an_interruption_ends_without_a_trace_and_without_a_report(monkeypatch, 
 
 def test_progress_is_plain_lines_where_there_is_no_terminal():
     stream = io.StringIO()
-    with Progress(2, stream) as progress:
+    with Steps(2, stream) as progress:
         progress.begin("measuring")
         progress.begin("cutting")
     assert stream.getvalue() == "  0%  measuring\n 50%  cutting\n100%  done\n"
@@ -84,7 +84,7 @@ def test_progress_is_plain_lines_where_there_is_no_terminal():
 
 def test_many_steps_make_few_lines():
     stream = io.StringIO()
-    with Progress(1000, stream) as progress:
+    with Steps(1000, stream) as progress:
         for step in range(1000):
             progress.begin(f"step {step}")
     assert len(stream.getvalue().splitlines()) == 11
@@ -92,7 +92,7 @@ def test_many_steps_make_few_lines():
 
 def test_progress_is_a_bar_on_a_terminal():
     stream = Terminal()
-    with Progress(2, stream) as progress:
+    with Steps(2, stream) as progress:
         progress.begin("measuring")
         progress.begin("cutting")
     assert "\r" in stream.getvalue()
@@ -104,7 +104,7 @@ def test_progress_does_not_claim_to_be_done_when_the_work_failed():
     stream = io.StringIO()
 
     def fail():
-        with Progress(2, stream) as progress:
+        with Steps(2, stream) as progress:
             progress.begin("measuring")
             raise RuntimeError("broken")
 

@@ -126,7 +126,7 @@ def test_the_snippet_of_many_candidates_is_still_readable():
         ({"scores": [0.0, None, 1.0]}, "scores must be a list of numbers"),
         ({"scores": [0.0, True, 1.0]}, "scores must be a list of numbers"),
         ({"scores": [0.0, float("nan"), 1.0]}, "scores must be finite"),
-        ({"sensitivities": [1.0, -1.0, 1.0]}, "sensitivities must not be negative"),
+        ({"sensitivities": [1.0, -1.0, 1.0]}, "sensitivities must be ≥ 0"),
         ({"sensitivities": [1.0, 1.0]}, "sensitivities must have one number"),
         ({"neighbour": [9.0, 1.0, 2.5]}, "neighbour must be within the sensitivities"),
         ({"names": ["a"]}, "names must be one text for each candidate"),

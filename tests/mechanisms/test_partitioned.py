@@ -147,7 +147,7 @@ def test_priorities_that_tie_in_64_bits_are_decided_by_further_bits():
         (lambda _: PartitionedSelection(dps.GEM(epsilon=1.0), b"short"), "key must be 32 bytes"),
         (lambda s: s.summarize([[1.0]], 1.0), "scores must be flat"),
         (lambda s: s.summarize([float("nan")], 1.0), "scores must be finite"),
-        (lambda s: s.summarize([1.0], -1.0), "sensitivities must not be negative"),
+        (lambda s: s.summarize([1.0], -1.0), "sensitivities must be ≥ 0"),
         (lambda s: s.summarize([1.0, 2.0], [[1.0, 1.0], [2.0, 2.0]]), "sensitivities must be one number"),
         (lambda s: s.contend(s.summarize([], []), ["a"], [1.0], 1.0), "it holds no candidates"),
         (lambda s: s.contend(s.summarize([1.0], 1.0), ["a", "a"], [1.0, 1.0], 1.0), "units must be distinct"),
@@ -194,7 +194,7 @@ def test_the_command_line_picks_one_of_a_table(suffix, tmp_path, key_file, capsy
     [
         ("a,0.5,1\na,0.25,1\n", "column 'candidate' must name each candidate once"),
         ("a,0.123456,1\nb,x,1\n", "row 1: column 'score' is missing or not a number"),
-        ("a,0.123456,1\nb,1,-1\n", "row 1: column 'sensitivity' must not be negative"),
+        ("a,0.123456,1\nb,1,-1\n", "row 1: column 'sensitivity' must be ≥ 0"),
         (",0.123456,1\n", "row 0: column 'candidate' is missing"),
         ("", "holds no candidates"),
     ],

@@ -335,7 +335,7 @@ def test_progress_is_shown_where_asked_for_and_shows_no_score(capsys):
         ({"scores": SCORES[np.newaxis]}, "^scores must have two axes"),
         ({"scores": SCORES[:0]}, "^scores must hold at least one user"),
         ({"scores": np.where(SCORES[0, 0] == SCORES, np.nan, SCORES)}, "^scores must be finite"),
-        ({"sensitivities": -WIDTHS}, "^sensitivities must not be negative"),
+        ({"sensitivities": -WIDTHS}, "^sensitivities must be ≥ 0"),
         ({"anchors": WIDTHS[:3]}, "^anchors must have one number for each"),
         ({"randomness": 7}, "^randomness must be"),
         ({"randomness": dps.Randomness.keyed(bytes(32), ["a", "b"])}, "^units must name each row once"),

@@ -1,8 +1,8 @@
 """The command line: ``dpselect select scores.csv --epsilon 1 --output picks.csv``.
 
 Exit codes: 0 done, 1 an audit found a violation, 2 wrong usage, 3 bad input, 4 refused by the budget or because a
-key was used before, 5 the system failed (disk full, no permission, a library is missing), 70 a mistake of the
-program, 130 interrupted. Picks are written to a temporary name and appear under their own when all are there.
+key was used before, 5 the system failed (disk full, no permission, a library is missing), 70 internal error, 130
+interrupted. The commands parse options and print; the library does the work.
 """
 
 import importlib
@@ -16,13 +16,14 @@ from types import FrameType
 from typing import NoReturn
 
 from dpselect.cli.arguments import build_parser
+from dpselect.extras import from_extra
 
 __all__ = ["main"]
 
 COMPILED = {"select", "pmf", "advise", "tune", "audit"}
 """Commands that need compiled kernels."""
 
-DONE, USAGE, BAD_INPUT, REFUSED, SYSTEM, MISTAKE, INTERRUPTED = 0, 2, 3, 4, 5, 70, 130
+DONE, BAD_INPUT, SYSTEM, INTERNAL_ERROR, INTERRUPTED = 0, 3, 5, 70, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,16 +33,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if getattr(options, "threads", None):
         os.environ["DPSELECT_THREADS"] = str(options.threads)
     before = signal.signal(signal.SIGTERM, _interrupt)
-    command = importlib.import_module(f"dpselect.cli.{options.command}")  # only now: --help needs no arrays
     try:
+        with from_extra("cli"):
+            command = importlib.import_module(f"dpselect.cli.{options.command}")  # only now: --help needs no arrays
         if options.command in COMPILED and not (options.quiet or options.json):
-            importlib.import_module("dpselect.cli.progress").announce_compilation()
+            _announce_compilation()
         code: int = command.run(options) or DONE
         sys.stdout.flush()
     except KeyboardInterrupt:
-        return _fail("interrupted: the same command goes on where it stopped", INTERRUPTED)
+        return _fail("interrupted; run the same command again to go on", INTERRUPTED)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads what is left to flush
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # there is no reader for what is left to flush
         return SYSTEM
     except OSError as error:
         return _fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), SYSTEM)
@@ -52,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("DPSELECT_DEBUG"):
             raise
-        return _fail(_mistake(error), MISTAKE)
+        return _fail(_internal(error), INTERNAL_ERROR)
     finally:
         signal.signal(signal.SIGTERM, before)
     return code
@@ -68,13 +72,24 @@ def _words(error: ValueError) -> str:
     return str(error) if ours else f"the input cannot be read ({type(error).__name__})"
 
 
-def _mistake(error: Exception) -> str:
-    """Say what went wrong and where, but not the error's own words: these might quote what is private."""
+def _internal(error: Exception) -> str:
+    """Say what went wrong and where, but not in the error's own words: these might quote what is private."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return (
-        f"a mistake of the program: {type(error).__name__} in {Path(frame.filename).name}, line {frame.lineno}; "
+        f"internal error: {type(error).__name__} in {Path(frame.filename).name}, line {frame.lineno}; "
         "please report it (DPSELECT_DEBUG=1 shows more, which may be private)"
     )
+
+
+def _announce_compilation() -> None:
+    """Say so if kernels have never been compiled here: the first pick then takes a while."""
+    from dpselect.kernels import compilation  # noqa: PLC0415 - it loads the compiler
+
+    kept = compilation.cache_directory()
+    if kept is None:
+        print("compiling for about 20 seconds, every time: there is no folder to keep the result", file=sys.stderr)
+    elif not any(kept.rglob("*.nbi")):
+        print("compiling for about 20 seconds, only this time", file=sys.stderr)
 
 
 def _fail(message: str, code: int) -> int:

@@ -2,9 +2,11 @@
 
 import argparse
 
+from dpselect import rules
 from dpselect.advice import advise
-from dpselect.cli.batches import report
-from dpselect.cli.tables import UsageError, as_options, make_layout, read_list
+from dpselect.cli.options import UsageError, as_options, make_layout, named_options, read_list
+from dpselect.cli.reporting import report
+from dpselect.tables.stored import open_table
 
 __all__ = ["run"]
 
@@ -32,11 +34,12 @@ def _sensitivities(options: argparse.Namespace) -> list[float]:
         raise UsageError("give either --sensitivities or a table with --candidates")
     if options.sensitivities is not None:
         return read_list("--sensitivities", options.sensitivities)
-    layout = make_layout(options)
+    with named_options():
+        layout = make_layout(options).with_candidates(open_table(options.candidates))
     name = layout.sensitivity
-    if not isinstance(name, str) or name not in layout.candidates.column_names:
+    if not layout.is_joined(name):
         raise UsageError(f"--sensitivity must name a column of --candidates, not {name!r}")
     numbers: list[float] = layout.candidates[name].to_pylist()
     if None in numbers:
-        raise ValueError(f"column {name!r} is missing or not a number")
+        raise ValueError(f"column {name!r} {rules.PRESENT.words}")
     return numbers

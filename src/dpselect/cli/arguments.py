@@ -1,13 +1,16 @@
-"""The options of every command. Nothing here loads arrays, so that ``--help`` answers at once."""
+"""The options of every command. Nothing here loads the compiler or Arrow, so ``--help`` answers at once."""
 
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from dpselect._version import __version__
+from dpselect.registry import MECHANISMS
 
 __all__ = ["build_parser"]
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - it has no other name
 
 EXAMPLES = """\
 examples:
@@ -18,7 +21,7 @@ examples:
   dpselect select scores.parquet --epsilon 1 --candidates items.csv --sensitivity width --output picks.parquet
       sensitivities from a second table, joined by candidate
   dpselect select scores/ --epsilon 1 --budget budget.db --population readers --release spring -o picks.parquet
-      charged to a budget, once, however often it is run
+      charged to a budget once, however often you run it
 """
 
 BUDGET_EXAMPLES = """\
@@ -39,9 +42,9 @@ examples:
   dpselect tune scores.parquet --epsilon 1 --tuning-epsilon 0.2 --cap 0.01,10
   dpselect tune scores.parquet --epsilon 1 --tuning-epsilon 0.2 --cap 0.01,10 \\
       --budget budget.db --population readers --release spring-tuning
-      charged to a budget, once: run again it makes the same choice and costs nothing
+      charged to a budget once: run again, it makes the same choice and costs nothing
 
-All scores are read into memory. The choice costs the tuning ε; what is picked with it later costs its own ε.
+All scores are read into memory. The choice costs the tuning ε. Picks made with it later cost their own ε.
 """
 
 AUDIT_EXAMPLES = """\
@@ -56,9 +59,9 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="dpselect",
-        description="One private pick per user from a table of scores, whatever its size.",
+        description="One private pick per user from a table of scores of any size.",
         epilog="exit codes: 0 done, 1 an audit found a violation, 2 wrong usage, 3 bad input, 4 refused by the "
-        "budget or because a key was used before, 5 system, 70 a mistake of the program, 130 interrupted",
+        "budget or because a key was used before, 5 system, 70 internal error, 130 interrupted",
     )
     parser.add_argument("--version", action="version", version=f"dpselect {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -72,24 +75,23 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: Any, name: str, summary: str, **settings: Any) -> argparse.ArgumentParser:  # noqa: ANN401
-    parser: argparse.ArgumentParser = commands.add_parser(
+def _command(commands: Commands, name: str, summary: str, epilog: str | None = None) -> argparse.ArgumentParser:
+    return commands.add_parser(
         name,
         help=summary,
         description=summary,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        **settings,
+        epilog=epilog,
     )
-    return parser
 
 
-def _add_select(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+def _add_select(commands: Commands) -> None:
     parser = _command(commands, "select", "Pick one candidate for each user, privately.", epilog=EXAMPLES)
     _add_input(parser)
     parser.add_argument(
         "--one",
         action="store_true",
-        help="one pick out of the whole table, a row for each candidate and no users; any size, in two passes",
+        help="make one pick out of the whole table, which has a row for each candidate and no users",
     )
     _add_mechanism(parser)
     _add_output(parser, "picks")
@@ -97,54 +99,58 @@ def _add_select(commands: Any) -> None:  # noqa: ANN401 - argparse's own
 
 
 def _add_payment(parser: argparse.ArgumentParser, what: str) -> None:
-    keys = parser.add_argument_group("randomness (by default a fresh key, forgotten when the job is done)")
+    keys = parser.add_argument_group("randomness (by default a fresh key that is forgotten when the job is done)")
     keys.add_argument(
         "--key-file",
         type=Path,
         metavar="FILE",
-        help=f"a secret key for one release, made if there is none: the same inputs give the same {what} again, "
-        "and others are refused (FILE.used says what the key was used for)",
+        help=f"a secret key for one release, made if there is none; the same inputs give the same {what} again, "
+        "and other inputs are refused (FILE.used records what the key was used for)",
     )
-    budget = parser.add_argument_group("budget (the release is paid for before it is written; see dpselect budget)")
+    budget = parser.add_argument_group("budget (you pay for the release before it is written; see dpselect budget)")
     budget.add_argument("--budget", metavar="LEDGER", help="a file, or a URL like postgresql://host/name")
     budget.add_argument("--population", metavar="NAME", help="whose budget is charged")
     budget.add_argument(
-        "--release", metavar="NAME", help="this release: run again with the same inputs, it costs nothing"
+        "--release",
+        metavar="NAME",
+        help="your name for this release; run again with the same inputs, it costs nothing",
     )
     budget.add_argument(
         "--units-per-person",
         type=_positive_integer,
         default=1,
         metavar="N",
-        help="how many users' scores one person's data can move (default: 1)",
+        help="how many users' scores one person's data can change (default: 1)",
     )
     budget.add_argument("--what", default="", metavar="TEXT", help="what the release is for")
     _add_keys(budget)
 
 
-def _add_keys(parser: Any) -> None:  # noqa: ANN401 - a parser or a group
+def _add_keys(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--keys", type=Path, metavar="FOLDER", help="where keys are kept (default, for a file: LEDGER.keys)"
     )
 
 
-def _add_budget(commands: Any) -> None:  # noqa: ANN401 - argparse's own
-    summary = "Keep a budget of releases about a population that cannot be overspent."
+def _add_budget(commands: Commands) -> None:
+    summary = "Keep a privacy budget for a population. It cannot be overspent."
     parser = _command(commands, "budget", summary, epilog=BUDGET_EXAMPLES)
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    create = _command(actions, "create", "Add a population with a cap; make the ledger if there is none.")
+    create = _command(actions, "create", "Add a population with a cap, and make the ledger if there is none.")
     create.add_argument("ledger", help="a file, or a URL like postgresql://host/name")
     create.add_argument("--population", required=True, metavar="NAME")
-    create.add_argument("--epsilon", type=float, required=True, help="the cap of all releases together")
-    create.add_argument("--delta", type=float, default=0.0, help="the δ they may have together (default: 0)")
+    create.add_argument("--epsilon", type=float, required=True, help="the cap for all releases together")
+    create.add_argument("--delta", type=float, default=0.0, help="the δ for all releases together (default: 0)")
     create.add_argument(
         "--neighbours",
         choices=["any", "within", "same-direction"],
         default="within",
-        help="for which pairs of scores: any two, those within the sensitivities (default), or only those of them "
-        "that all move in the same direction; releases that promise less are refused",
+        help="the pairs of scores that the cap protects: any two, those within the sensitivities (default), or "
+        "only those that also all move in the same direction; releases that protect fewer pairs are refused",
     )
-    show = _command(actions, "show", "Show what was released, by whom, when, at which price, and what is left.")
+    show = _command(
+        actions, "show", "Show each release (who, when, what it cost) and how much of the budget is spent."
+    )
     show.add_argument("ledger", help="a file, or a URL like postgresql://host/name")
     show.add_argument("--population", metavar="NAME", help="(default: all)")
     for action in (create, show):
@@ -152,16 +158,28 @@ def _add_budget(commands: Any) -> None:  # noqa: ANN401 - argparse's own
         _add_reporting(action)
 
 
-def _add_advise(commands: Any) -> None:  # noqa: ANN401 - argparse's own
-    summary = "Rank mechanisms by expected error, from what is public, and say why. Costs nothing, reads no scores."
+def _add_advise(commands: Commands) -> None:
+    summary = (
+        "Rank mechanisms by expected error from public information, and say why. Reads no scores, costs nothing."
+    )
     parser = _command(commands, "advise", summary, epilog=ADVISE_EXAMPLES)
     parser.add_argument("--epsilon", type=float, required=True, help="the privacy budget of one pick")
-    parser.add_argument("--sensitivities", metavar="LIST", help="of the candidates, with commas: 1,0.5,2")
+    parser.add_argument("--sensitivities", metavar="LIST", help="one for each candidate, with commas: 1,0.5,2")
     parser.add_argument("--candidates", type=Path, metavar="FILE", help="a table with a row for each candidate")
-    parser.add_argument("--sensitivity", default="sensitivity", metavar="COLUMN", help="(default: sensitivity)")
-    parser.add_argument("--candidate", default="candidate", metavar="COLUMN", help="(default: candidate)")
     parser.add_argument(
-        "--correlation", type=float, metavar="R", help="of scores and sensitivities, as expected, from -1 to 1"
+        "--sensitivity",
+        default="sensitivity",
+        metavar="COLUMN",
+        help="the column of sensitivities (default: sensitivity)",
+    )
+    parser.add_argument(
+        "--candidate", default="candidate", metavar="COLUMN", help="the column of candidates (default: candidate)"
+    )
+    parser.add_argument(
+        "--correlation",
+        type=float,
+        metavar="R",
+        help="the correlation of scores and sensitivities that you expect, from -1 to 1",
     )
     parser.add_argument(
         "--spread", type=float, metavar="S", help="how far scores spread (default: mean sensitivity)"
@@ -173,8 +191,8 @@ def _add_advise(commands: Any) -> None:  # noqa: ANN401 - argparse's own
     )
 
 
-def _add_tune(commands: Any) -> None:  # noqa: ANN401 - argparse's own
-    summary = "Choose the mechanism that suits all users best, privately. Costs the tuning ε, for each user, once."
+def _add_tune(commands: Commands) -> None:
+    summary = "Choose the mechanism that suits all users best, privately. Costs each user the tuning ε, once."
     parser = _command(commands, "tune", summary, epilog=TUNE_EXAMPLES)
     _add_input(parser)
     parser.add_argument("--epsilon", type=float, required=True, help="the privacy budget of one pick")
@@ -183,7 +201,7 @@ def _add_tune(commands: Any) -> None:  # noqa: ANN401 - argparse's own
         "--cap",
         required=True,
         metavar="CAP|LOW,HIGH",
-        help="a public bound on a user's error, or the range in which to look for one",
+        help="a public bound on a user's error, or the range in which to search for one",
     )
     _add_power(parser)
     _add_payment(parser, "choice")
@@ -196,19 +214,25 @@ def _add_power(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_audit(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+def _add_audit(commands: Commands) -> None:
     summary = "Search for the neighbouring scores on which a mechanism loses the most privacy. Reads no data."
     parser = _command(commands, "audit", summary, epilog=AUDIT_EXAMPLES)
     _add_mechanism(parser)
     parser.add_argument(
-        "--sensitivities", required=True, metavar="LIST", help="of the candidates, with commas: 1,0.5,2"
+        "--sensitivities", required=True, metavar="LIST", help="one for each candidate, with commas: 1,0.5,2"
     )
-    parser.add_argument("--restarts", type=_positive_integer, default=32, metavar="N", help="(default: 32)")
-    parser.add_argument("--seed", type=int, default=0, help="of the search (default: 0)")
+    parser.add_argument(
+        "--restarts",
+        type=_positive_integer,
+        default=32,
+        metavar="N",
+        help="how often the search starts (default: 32)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the search (default: 0)")
     _add_reporting(parser)
 
 
-def _add_pmf(commands: Any) -> None:  # noqa: ANN401 - argparse's own
+def _add_pmf(commands: Commands) -> None:
     summary = "Compute the exact probability of every candidate. NOT private: it reveals scores."
     parser = _command(commands, "pmf", summary)
     _add_input(parser)
@@ -218,11 +242,15 @@ def _add_pmf(commands: Any) -> None:  # noqa: ANN401 - argparse's own
 
 def _add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", type=Path, help="CSV, Parquet, a folder of Parquet files, or Arrow IPC")
-    parser.add_argument("--format", choices=["csv", "parquet", "arrow"], help="if the file's name does not tell")
+    parser.add_argument(
+        "--format", choices=["csv", "parquet", "arrow"], help="the format, if the file's name does not say it"
+    )
     columns = parser.add_argument_group("columns")
-    columns.add_argument("--unit", default="user", metavar="COLUMN", help="who gets a pick (default: user)")
-    columns.add_argument("--candidate", default="candidate", metavar="COLUMN", help="(default: candidate)")
-    columns.add_argument("--score", default="score", metavar="COLUMN", help="(default: score)")
+    columns.add_argument("--unit", default="user", metavar="COLUMN", help="the column of users (default: user)")
+    columns.add_argument(
+        "--candidate", default="candidate", metavar="COLUMN", help="the column of candidates (default: candidate)"
+    )
+    columns.add_argument("--score", default="score", metavar="COLUMN", help="the column of scores (default: score)")
     columns.add_argument(
         "--sensitivity",
         default="sensitivity",
@@ -232,22 +260,32 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
     columns.add_argument("--offset", metavar="COLUMN", help="public offsets, for mechanisms that take them")
     columns.add_argument("--anchor", metavar="COLUMN", help="public anchors, for mechanisms that take them")
     columns.add_argument(
-        "--candidates", type=Path, metavar="FILE", help="a second table with public numbers of each candidate"
+        "--candidates", type=Path, metavar="FILE", help="a second table, with the public numbers of each candidate"
     )
     columns.add_argument(
         "--by-position",
         action="store_true",
-        help="there is no column of candidates: the n-th score of a list is for the n-th row of --candidates",
+        help="use this if there is no column of candidates: the n-th score of a list is for row n of --candidates",
     )
     columns.add_argument(
         "--on-bad-unit",
         choices=["raise", "skip"],
         default="raise",
-        help="stop at the first user whose rows break a rule, or leave such users out and count them",
+        help="stop at the first user whose rows break a rule (default), or leave such users out and count them",
     )
     limits = parser.add_argument_group("limits")
-    limits.add_argument("--threads", type=_positive_integer, metavar="N", help="(default: all processors)")
-    limits.add_argument("--memory", default="1GB", metavar="SIZE", help="for sorting long tables (default: 1GB)")
+    limits.add_argument(
+        "--threads",
+        type=_positive_integer,
+        metavar="N",
+        help="how many threads to use (default: one for each processor)",
+    )
+    limits.add_argument(
+        "--memory",
+        default="1GB",
+        metavar="SIZE",
+        help="memory for sorting tables with a row for each candidate (default: 1GB)",
+    )
     limits.add_argument(
         "--batch-candidates", type=_positive_integer, default=1 << 23, metavar="N", help=argparse.SUPPRESS
     )
@@ -260,8 +298,7 @@ def _add_mechanism(parser: argparse.ArgumentParser) -> None:
         "--mechanism",
         default="rnm",
         metavar="NAME",
-        help="rnm, em, tilted-rnm, standardized-rnm, gem, mgem, rs, rs-improved, combined-gem, krr, uniform "
-        "(default: rnm)",
+        help=f"{', '.join(MECHANISMS)} (default: rnm)",
     )
     group.add_argument(
         "--parameter",
@@ -269,7 +306,7 @@ def _add_mechanism(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_parameter,
         metavar="NAME=VALUE",
-        help="a further field of the mechanism, such as tilt=2; may be repeated",
+        help="another field of the mechanism, such as tilt=2; repeat it for several",
     )
 
 
@@ -282,21 +319,23 @@ def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
         metavar="FILE",
         help=f"where {what} go: .parquet, .csv, .json, .jsonl or .arrow (default: CSV on the standard output)",
     )
-    group.add_argument("--restart", action="store_true", help="give up an unfinished job for the same output")
+    group.add_argument(
+        "--restart", action="store_true", help="give up an unfinished job for the same output and start again"
+    )
     _add_reporting(group)
 
 
-def _add_reporting(parser: Any) -> None:  # noqa: ANN401 - a parser or a group
+def _add_reporting(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
-        "--json", action="store_true", help="report as JSON (on the standard output, if that is free)"
+        "--json", action="store_true", help="report as JSON, on the standard output unless the results go there"
     )
-    parser.add_argument("--quiet", "-q", action="store_true", help="no progress, no report")
+    parser.add_argument("--quiet", "-q", action="store_true", help="show no progress and no report")
 
 
 def _positive_integer(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError("must be positive")
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
     return number
 
 
@@ -310,10 +349,10 @@ def _parameter(text: str) -> tuple[str, object]:
         return name, value
 
 
-def _add_explore(commands: Any) -> None:  # noqa: ANN401
+def _add_explore(commands: Commands) -> None:
     explore = _command(commands, "explore", "Open a page on this machine that shows what each mechanism would do.")
     explore.add_argument(
         "--host", default="127.0.0.1", help="the address to listen on (default: this machine only)"
     )
     explore.add_argument("--port", type=int, default=0, help="the port (default: a free one)")
-    explore.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
+    explore.add_argument("--no-browser", action="store_true", help="print the address and open no browser")

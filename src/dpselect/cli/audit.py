@@ -4,19 +4,17 @@ import argparse
 import math
 import sys
 
-from dpselect import unsafe
 from dpselect.auditing import audit
-from dpselect.cli.batches import report
-from dpselect.cli.tables import UsageError, make_mechanism, read_list
+from dpselect.cli.options import UsageError, make_mechanism, read_list
+from dpselect.cli.reporting import report
 from dpselect.mechanisms.base import Mechanism
+from dpselect.registry import UNSAFE
 
 __all__ = ["run"]
 
-UNSAFE = {"rnmh": unsafe.HeterogeneousNoisyMax, "rs-exponential": unsafe.ExponentialRandomStopping}
-
 
 def run(options: argparse.Namespace) -> int:
-    """Audit and report; return 1 if the mechanism does not keep its promise."""
+    """Audit and report; return 1 if the mechanism breaks its guarantee."""
     sensitivities = read_list("--sensitivities", options.sensitivities)
     found = audit(
         _mechanism(options),
@@ -45,7 +43,6 @@ def _mechanism(options: argparse.Namespace) -> Mechanism:
     if options.mechanism not in UNSAFE:
         return make_mechanism(options)
     try:
-        mechanism: Mechanism = UNSAFE[options.mechanism](epsilon=options.epsilon, **dict(options.parameter))
+        return UNSAFE[options.mechanism](epsilon=options.epsilon, **dict(options.parameter))
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from None
-    return mechanism

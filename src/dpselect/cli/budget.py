@@ -2,10 +2,9 @@
 
 import argparse
 import dataclasses
-from typing import Any
 
 from dpselect.budget import Ledger, Statement
-from dpselect.cli.batches import report
+from dpselect.cli.reporting import report
 from dpselect.guarantees import ANY_SCORES, SAME_DIRECTION, WITHIN_SENSITIVITIES
 
 __all__ = ["run"]
@@ -34,7 +33,7 @@ def run(options: argparse.Namespace) -> None:
         print("\n".join(lines or ["no populations"]))
 
 
-def _facts(statement: Statement) -> dict[str, Any]:
+def _facts(statement: Statement) -> dict[str, object]:
     releases = [
         {f.name: getattr(r, f.name) for f in dataclasses.fields(r) if f.name not in {"guarantee", "key", "charged"}}
         | {"epsilon": r.guarantee.epsilon}

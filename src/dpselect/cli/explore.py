@@ -12,7 +12,7 @@ def run(options: argparse.Namespace) -> None:
     """Serve the page until interrupted."""
     if options.host != "127.0.0.1":
         print(
-            "dpselect: the page will answer to everyone who can reach this machine; scores are shown in the clear",
+            "dpselect: anyone who can reach this machine can open the page, which shows scores in the clear",
             file=sys.stderr,
         )
     open_page(host=options.host, port=options.port, browser=not options.no_browser)

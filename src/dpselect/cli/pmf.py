@@ -2,11 +2,11 @@
 
 import argparse
 import sys
-from contextlib import ExitStack
 
-from dpselect.cli.batches import Run, report
-from dpselect.cli.tables import check_output, make_mechanism, open_tables
-from dpselect.engines.arrow import Weigher
+from dpselect.cli.options import check_output, make_mechanism, named_options, table_arguments
+from dpselect.cli.reporting import output_path, report
+from dpselect.progress import Meter
+from dpselect.release import write_pmf
 
 __all__ = ["run"]
 
@@ -14,19 +14,25 @@ NOTICE = "dpselect pmf reads scores without paying for it: its output is as priv
 
 
 def run(options: argparse.Namespace) -> None:
-    """Weigh, publish, report."""
+    """Compute, publish, report."""
     mechanism = make_mechanism(options)
     check_output(options)
     print(NOTICE, file=sys.stderr)
-    scratch = None if options.output is None else options.output.resolve().parent
-    with ExitStack() as stack:
-        source, layout = open_tables(options, scratch)
-        layout.check_schema(source.schema)
-        job = Run(options, source, layout, stack)
-        weigher = Weigher(mechanism, layout=layout)
-        job.compute(weigher)
-        job.publish(weigher.schema(source.schema))
-        facts = job.summary() | {"mechanism": repr(mechanism)}
-    lines = [f"probabilities for {facts['picked']:,} {options.unit}s, in {facts['seconds']:.1f} s"]
-    lines += [f"skipped {count:,}: {problem}" for problem, count in facts["problems"].items()]
+    with named_options(), output_path(options) as output, Meter(quiet=options.quiet) as progress:
+        written = write_pmf(
+            options.input,
+            mechanism,
+            output,
+            **table_arguments(options),
+            restart=options.restart,
+            memory=options.memory,
+            progress=progress,
+        )
+    facts: dict[str, object] = {
+        n: getattr(written, n) for n in ("units", "picked", "skipped", "problems", "resumed")
+    }
+    facts |= {"seconds": round(written.seconds, 3), "mechanism": repr(mechanism)}
+    facts["output"] = None if options.output is None else str(options.output)
+    lines = [f"probabilities for {written.picked:,} {options.unit}s, in {written.seconds:.1f} s"]
+    lines += [f"skipped {count:,}: {problem}" for problem, count in written.problems.items()]
     report(options, facts, lines)

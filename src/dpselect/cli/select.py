@@ -1,61 +1,73 @@
-"""``dpselect select``: one private pick for each unit."""
+"""``dpselect select``: one private pick for each unit, or one out of a whole table."""
 
 import argparse
-from contextlib import ExitStack
-from typing import Any
 
-from dpselect.cli import one
-from dpselect.cli.batches import Run, report
-from dpselect.cli.inputs import Inputs
-from dpselect.cli.payment import check_budget_options, open_payment
-from dpselect.cli.tables import check_output, make_mechanism, open_tables
-from dpselect.engines.arrow import PROBLEM, Selector
-from dpselect.engines.distinct import DistinctUnits
+from dpselect.cli.options import (
+    UsageError,
+    check_output,
+    make_mechanism,
+    named_options,
+    open_payment,
+    table_arguments,
+)
+from dpselect.cli.reporting import output_path, receipt_facts, receipt_lines, report
+from dpselect.mechanisms import Mechanism
+from dpselect.progress import Meter
+from dpselect.release import release_one, release_picks
 
 __all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> None:
-    """Pick, pay, publish, report."""
+    """Release and report."""
     mechanism = make_mechanism(options)
     check_output(options)
-    check_budget_options(options)
-    if options.one:
-        one.run(options, mechanism)
-        return
-    scratch = None if options.output is None else options.output.resolve().parent
-    inputs = Inputs(options)
-    with ExitStack() as stack:
-        source, layout = open_tables(options, scratch)
-        layout.check_schema(source.schema)
-        payment = open_payment(options, inputs, mechanism, stack)
-        job = Run(options, source, layout, stack)
-
-        def compute(key: bytes) -> Selector:
-            selector = Selector(mechanism, key, layout=layout)
-            if source.units_are_distinct:
-                job.compute(lambda batches: map(selector.select, batches))
-                return selector
-            with DistinctUnits() as seen:
-                job.compute(
-                    lambda batches: selector.over(batches, seen),
-                    lambda done: seen.add(selector.addresses(picked_units(done, layout.unit))),
-                )
-            return selector
-
-        selector = payment.pay_for(compute, job.job)
-        job.publish(selector.schema(source.schema))
-        facts = job.summary() | {"mechanism": repr(mechanism), "epsilon": mechanism.guarantee.epsilon}
-        facts |= payment.facts()
-        paid = payment.lines()
-    lines = [f"{facts['picked']:,} picks with ε = {facts['epsilon']:g} each, in {facts['seconds']:.1f} s"]
-    if facts["resumed"]:
-        lines.append(f"{facts['resumed']:,} of them were there from an earlier run")
-    lines += [f"skipped {count:,}: {problem}" for problem, count in facts["problems"].items()]
-    report(options, facts, [*lines, *paid])
+    facts, lines = (_one if options.one else _picks)(options, mechanism)
+    epsilon: dict[str, object] = {"mechanism": repr(mechanism), "epsilon": mechanism.guarantee.epsilon}
+    output = {"output": None if options.output is None else str(options.output)}
+    report(options, facts | epsilon | output, lines)
 
 
-def picked_units(results: Any, unit: str) -> Any:  # noqa: ANN401 - Arrow
-    """Return the units that got a pick."""
-    column = results.column(unit)
-    return column.filter(results.column(PROBLEM).is_null()) if PROBLEM in results.schema.names else column
+def _picks(options: argparse.Namespace, mechanism: Mechanism) -> tuple[dict[str, object], list[str]]:
+    with (
+        named_options(),
+        open_payment(options) as payment,
+        output_path(options) as output,
+        Meter(quiet=options.quiet) as progress,
+    ):
+        released = release_picks(
+            options.input,
+            mechanism,
+            output,
+            **table_arguments(options),
+            payment=payment,
+            restart=options.restart,
+            memory=options.memory,
+            progress=progress,
+        )
+    names = ("units", "picked", "skipped", "problems", "resumed")
+    facts = {name: getattr(released, name) for name in names} | {"seconds": round(released.seconds, 3)}
+    price = f"ε = {mechanism.guarantee.epsilon:g}"
+    lines = [f"{released.picked:,} picks with {price} each, in {released.seconds:.1f} s"]
+    if released.resumed:
+        lines.append(f"{released.resumed:,} of them come from an earlier run")
+    lines += [f"skipped {count:,}: {problem}" for problem, count in released.problems.items()]
+    return facts | receipt_facts(released.receipt), lines + receipt_lines(released.receipt)
+
+
+def _one(options: argparse.Namespace, mechanism: Mechanism) -> tuple[dict[str, object], list[str]]:
+    if options.by_position or options.offset or options.anchor or options.on_bad_unit == "skip":
+        raise UsageError("--one goes with neither --by-position, --offset, --anchor nor --on-bad-unit=skip")
+    with (
+        named_options(),
+        open_payment(options) as payment,
+        output_path(options) as output,
+        Meter(quiet=options.quiet) as progress,
+    ):
+        released = release_one(
+            options.input, mechanism, output, **table_arguments(options), payment=payment, progress=progress
+        )
+    facts: dict[str, object] = {"candidates": released.candidates, "seconds": round(released.seconds, 3)}
+    price = f"ε = {mechanism.guarantee.epsilon:g}"
+    lines = [f"one of {released.candidates:,} candidates with {price}, in {released.seconds:.1f} s"]
+    return facts | receipt_facts(released.receipt), lines + receipt_lines(released.receipt)

@@ -1,4 +1,9 @@
-"""Engines that carry mechanisms to tables: Arrow record batches, files, Spark.
+"""Mechanisms for tables: Arrow record batches, whole tables, Spark.
 
-One implementation, :mod:`dpselect.engines.arrow`, picks for a record batch; the command line and Spark call it.
+:mod:`dpselect.engines.arrow` picks for a record batch. Files and Spark call it.
 """
+
+from dpselect.extras import from_extra
+
+with from_extra("arrow"):
+    import pyarrow  # noqa: F401, ICN001 - only to say what to install

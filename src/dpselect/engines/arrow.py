@@ -1,4 +1,4 @@
-"""Picks for Arrow record batches: the one implementation that the command line and Spark use."""
+"""Picks and probabilities for Arrow record batches: the one implementation that files and Spark use."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
@@ -8,28 +8,31 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpselect import rules
 from dpselect.engines.distinct import DistinctUnits
-from dpselect.engines.layout import BadUnitsError, Layout
 from dpselect.kernels.arrays import WordArray
 from dpselect.mechanisms.base import Mechanism
 from dpselect.randomness import Randomness, RepeatedUnitsError
+from dpselect.tables.arrays import decoded, flags
+from dpselect.tables.layout import Layout
+from dpselect.tables.units import BadUnitsError, find_problems, read_units
 
-__all__ = ["BadUnitsError", "Layout", "Selector", "Weigher"]
+__all__ = ["BadUnitsError", "Layout", "PickTransform", "PmfTransform"]
 
 PROBLEM = "problem"
-"""The column that tells what is wrong with a unit, where bad units are skipped."""
+"""The column that says what is wrong with a unit, where bad units are skipped."""
 
 
 @dataclass(frozen=True)
-class Selector:
-    r"""A callable from record batches to record batches with one private pick for each unit.
+class PickTransform:
+    r"""A transform of record batches of units into record batches with one private pick for each unit.
 
-    For a unit with candidates a = 1 … k it draws from ``mechanism``'s law with the stream of (key, unit), so a pick
-    depends on the key, the unit and its row, and on nothing else: not on batches, partitions, order, retries.
+    For a unit with candidates a = 1 … k it draws from the mechanism's law with the stream of (key, unit). So a pick
+    depends on the key, the unit and its row, and on nothing else: not on batches, partitions, order or retries.
 
     Privacy:
-        That of the mechanism, for each unit, provided that one key is used for one release. Picks are candidate
-        identifiers; scores go nowhere. If bad units are skipped, which ones were is told with the picks, and for
+        That of the mechanism, for each unit, provided that you use one key for one release. Picks are candidate
+        identifiers; scores go nowhere. If you skip bad units, the output shows which ones were skipped, and for
         scores that are not numbers this depends on the data.
 
     Cost:
@@ -37,20 +40,20 @@ class Selector:
 
     Args:
         mechanism: Any mechanism.
-        key: 32 secret bytes, kept for as long as the release may have to be computed again.
+        key: 32 secret bytes. Keep them as long as you may have to compute the release again.
         layout: Where the columns are.
 
     Example:
         >>> import dpselect as dps, pyarrow as pa
-        >>> from dpselect.engines.arrow import Layout, Selector
+        >>> from dpselect.engines.arrow import Layout, PickTransform
         >>> batch = pa.RecordBatch.from_pydict({
         ...     "user": ["ann", "bob"],
         ...     "candidate": [["tea", "milk"], ["tea", "milk", "rum"]],
         ...     "score": [[9.0, 1.0], [0.0, 7.0, 2.0]],
         ...     "sensitivity": [[0.1, 0.1], [0.1, 0.1, 0.1]],
         ... })
-        >>> selector = Selector(dps.NoisyMax(epsilon=5.0), bytes(32), layout=Layout())
-        >>> selector.select(batch).to_pydict()
+        >>> picks = PickTransform(dps.NoisyMax(epsilon=5.0), bytes(32), layout=Layout())
+        >>> picks.transform(batch).to_pydict()
         {'user': ['ann', 'bob'], 'candidate': ['tea', 'milk']}
 
     References:
@@ -65,43 +68,43 @@ class Selector:
     def __post_init__(self) -> None:
         Randomness.keyed(self.key, [0])  # refuses a bad key before any work
 
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the picks of each batch; units must be distinct over all of them."""
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the picks of each batch; units must be distinct over all batches."""
         with DistinctUnits() as seen:
             yield from self.over(batches, seen)
 
-    def over(self, batches: Iterable[Any], seen: DistinctUnits) -> Iterator[Any]:
-        """Yield the picks of each batch, and raise at the end if a unit occurred twice, also among those seen."""
+    def over(self, batches: Iterable[pa.RecordBatch], seen: DistinctUnits) -> Iterator[pa.RecordBatch]:
+        """Yield the picks of each batch. Raise at the end if a unit occurred twice, or was seen before."""
         for batch in batches:
-            picks, addresses = self._select(batch)
+            picks, addresses = self._transform(batch)
             seen.add(addresses)
             yield picks
         if not seen.are_distinct():
             raise RepeatedUnitsError(f"{self._rule}: some unit has two rows")
 
-    def select(self, batch: Any) -> Any:  # noqa: ANN401 - Arrow record batches
+    def transform(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the picks of one batch."""
-        return self._select(batch)[0]
+        return self._transform(batch)[0]
 
-    def schema(self, schema: Any) -> Any:  # noqa: ANN401 - Arrow schemas
-        """Return the schema of picks for a table of units with a schema, and check that one."""
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """Check the schema of a table of units, and return that of its picks."""
         self.layout.check_schema(schema)
         return _schema(self.layout, schema, pa.field(self.layout.pick_name, self.layout.pick_type(schema)))
 
-    def addresses(self, units: Any) -> WordArray:  # noqa: ANN401 - an Arrow array
+    def addresses(self, units: pa.Array) -> WordArray:
         """Return the addresses of units."""
         return self._randomness(units).units(len(units)).nonces
 
-    def _select(self, batch: Any) -> tuple[Any, WordArray]:  # noqa: ANN401 - an Arrow record batch
+    def _transform(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, WordArray]:
         schema = self.schema(batch.schema)
         (picks, addresses), problems = _compute(self.layout, batch, self._pick)
         columns = [batch.column(self.layout.unit), picks.cast(schema.field(1).type)]
         return _emit(columns, schema, problems), addresses
 
-    def _pick(self, batch: Any) -> tuple[Any, WordArray]:  # noqa: ANN401 - an Arrow record batch
+    def _pick(self, batch: pa.RecordBatch) -> tuple[pa.Array, WordArray]:
         if not batch.num_rows:
             return pa.array([], self.layout.pick_type(batch.schema)), np.empty((0, 3), dtype=np.uint32)
-        rows = self.layout.read(batch)
+        read = read_units(batch, self.layout)
         units = batch.column(self.layout.unit)
         try:
             randomness = self._randomness(units)
@@ -109,26 +112,26 @@ class Selector:
             counts = pc.value_counts(units)
             repeated = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
             raise RepeatedUnitsError(f"{self._rule}: {repeated!r} has two rows") from None
-        picks = self.mechanism.select(rows.scores, rows.sensitivities, randomness=randomness, **rows.public)
-        return self.layout.name_picks(rows, picks), randomness.units(len(picks)).nonces
+        picks = self.mechanism.select(read.scores, read.sensitivities, randomness=randomness, **read.public)
+        return read.name_picks(self.layout, picks), randomness.units(len(picks)).nonces
 
     @property
     def _rule(self) -> str:
-        return f"column {self.layout.unit!r} must name each unit once"
+        return f"column {self.layout.unit!r} {rules.DISTINCT_UNITS}"
 
-    def _randomness(self, units: Any) -> Randomness:  # noqa: ANN401 - an Arrow array
-        if pa.types.is_dictionary(units.type):
-            units = units.dictionary_decode()
-        integers = pa.types.is_integer(units.type)
-        return Randomness.keyed(self.key, units.to_numpy(zero_copy_only=False) if integers else units.to_pylist())
+    def _randomness(self, units: pa.Array) -> Randomness:
+        plain = decoded(units)
+        integers = pa.types.is_integer(plain.type)
+        return Randomness.keyed(self.key, plain.to_numpy(zero_copy_only=False) if integers else plain.to_pylist())
 
 
 @dataclass(frozen=True)
-class Weigher:
-    """A callable from record batches to record batches with the exact probability of every candidate.
+class PmfTransform:
+    """A transform of record batches of units into record batches with the exact probability of every candidate.
 
     Privacy:
-        **None**: probabilities reveal scores. For public or synthetic data, audits, and whoever may see the scores.
+        **None**: probabilities reveal scores. For public or synthetic data, audits, and anyone who may see the
+        scores.
 
     Cost:
         That of the mechanism's ``pmf``.
@@ -139,10 +142,10 @@ class Weigher:
 
     Example:
         >>> import dpselect as dps, pyarrow as pa
-        >>> from dpselect.engines.arrow import Layout, Weigher
+        >>> from dpselect.engines.arrow import Layout, PmfTransform
         >>> batch = pa.RecordBatch.from_pydict({"user": [1], "score": [[0.0, 1.0]]})
-        >>> weigher = Weigher(dps.Uniform(), layout=Layout(candidate=None, sensitivity=1.0))
-        >>> weigher.weigh(batch).to_pydict()
+        >>> law = PmfTransform(dps.Uniform(), layout=Layout(candidate=None, sensitivity=1.0))
+        >>> law.transform(batch).to_pydict()
         {'user': [1], 'probability': [[0.5, 0.5]]}
 
     References:
@@ -153,18 +156,18 @@ class Weigher:
     _: KW_ONLY
     layout: Layout
 
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the probabilities of each batch."""
-        return map(self.weigh, batches)
+        return map(self.transform, batches)
 
-    def schema(self, schema: Any) -> Any:  # noqa: ANN401 - Arrow schemas
-        """Return the schema of probabilities for a table of units with a schema, and check that one."""
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """Check the schema of a table of units, and return that of its probabilities."""
         self.layout.check_schema(schema)
         named = self.layout.candidate is not None or self.layout.candidates is not None
         lists = [pa.field(self.layout.pick_name, pa.large_list(self.layout.pick_type(schema)))] if named else []
         return _schema(self.layout, schema, *lists, pa.field("probability", pa.large_list(pa.float64())))
 
-    def weigh(self, batch: Any) -> Any:  # noqa: ANN401 - Arrow record batches
+    def transform(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the probabilities of one batch."""
         schema = self.schema(batch.schema)
         lists, problems = _compute(self.layout, batch, self._weigh)
@@ -172,56 +175,53 @@ class Weigher:
         columns = [lists[i].cast(schema.field(name).type) for i, name in enumerate(wanted)]
         return _emit([batch.column(self.layout.unit), *columns], schema, problems)
 
-    def _weigh(self, batch: Any) -> tuple[Any, ...]:  # noqa: ANN401 - an Arrow record batch
+    def _weigh(self, batch: pa.RecordBatch) -> tuple[pa.Array, ...]:
         if not batch.num_rows:
             kinds = [field.type for field in self.schema(batch.schema) if pa.types.is_large_list(field.type)]
             return tuple(pa.array([], kind) for kind in kinds)
-        rows = self.layout.read(batch)
-        weights = self.mechanism.pmf(rows.scores, rows.sensitivities, **rows.public)
-        probabilities = pa.LargeListArray.from_arrays(rows.bounds, np.asarray(weights).reshape(-1))
-        positions = np.arange(rows.bounds[-1]) - np.repeat(rows.bounds[:-1], np.diff(rows.bounds))
-        if rows.identifiers is not None:
-            return pa.LargeListArray.from_arrays(rows.bounds, rows.identifiers), probabilities
+        read = read_units(batch, self.layout)
+        weights = self.mechanism.pmf(read.scores, read.sensitivities, **read.public)
+        probabilities = pa.LargeListArray.from_arrays(read.bounds, np.asarray(weights).reshape(-1))
+        if read.identifiers is not None:
+            return pa.LargeListArray.from_arrays(read.bounds, read.identifiers), probabilities
         if self.layout.candidates is not None:
-            names = self.layout.name_picks(rows, positions)
-            return pa.LargeListArray.from_arrays(rows.bounds, names), probabilities
+            positions = np.arange(read.bounds[-1]) - np.repeat(read.bounds[:-1], np.diff(read.bounds))
+            names = read.name_picks(self.layout, positions)
+            return pa.LargeListArray.from_arrays(read.bounds, names), probabilities
         return (probabilities,)
 
 
 Result = TypeVar("Result", bound=tuple[Any, ...])
 
 
-def _compute(layout: Layout, batch: Any, work: Callable[[Any], Result]) -> tuple[Result, Any]:  # noqa: ANN401
+def _compute(
+    layout: Layout, batch: pa.RecordBatch, work: Callable[[pa.RecordBatch], Result]
+) -> tuple[Result, pa.Array | None]:
     """Return what ``work`` makes of the good units of a batch, and what is wrong with the others.
 
     Arrow columns in the result are spread over all units, null for the bad ones. Problems are looked for only if
-    something went wrong: reading good data costs nothing more.
+    something went wrong, so good data cost nothing more.
     """
     try:
         return work(batch), None
     except ValueError:
-        problems = layout.problems(batch)
+        problems = find_problems(batch, layout)
         if problems.null_count == len(problems):
             raise
         if layout.on_bad_unit == "raise":
             raise BadUnitsError(problems) from None
-    good = problems.is_null()
-    places = np.cumsum(good.to_numpy(zero_copy_only=False)) - 1
-    spread = pa.array(places, mask=~good.to_numpy(zero_copy_only=False))
-    result = work(batch.filter(good))
-    return cast("Result", tuple(_spread(part, spread) for part in result)), problems
+    good = flags(problems.is_null())
+    places = pa.array(np.cumsum(good) - 1, mask=~good)
+    result = work(batch.filter(problems.is_null()))
+    return cast("Result", tuple(p.take(places) if isinstance(p, pa.Array) else p for p in result)), problems
 
 
-def _spread(part: Any, places: Any) -> Any:  # noqa: ANN401 - an Arrow array, or addresses
-    return part.take(places) if isinstance(part, pa.Array) else part
+def _schema(layout: Layout, schema: pa.Schema, *fields: pa.Field) -> pa.Schema:
+    problem = [pa.field(PROBLEM, pa.string())] if layout.on_bad_unit == "skip" else []
+    return pa.schema([pa.field(layout.unit, schema.field(layout.unit).type), *fields, *problem])
 
 
-def _schema(layout: Layout, schema: Any, *fields: Any) -> Any:  # noqa: ANN401 - Arrow schemas and fields
-    told = [pa.field(PROBLEM, pa.string())] if layout.on_bad_unit == "skip" else []
-    return pa.schema([pa.field(layout.unit, schema.field(layout.unit).type), *fields, *told])
-
-
-def _emit(columns: list[Any], schema: Any, problems: Any) -> Any:  # noqa: ANN401 - Arrow
+def _emit(columns: list[pa.Array], schema: pa.Schema, problems: pa.Array | None) -> pa.RecordBatch:
     if PROBLEM in schema.names[-1:]:
         columns = [*columns, pa.nulls(len(columns[0]), pa.string()) if problems is None else problems]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -19,11 +19,10 @@ BUCKETS = 256
 
 
 class DistinctUnits:
-    """Collects the addresses of units, and tells whether any two are the same.
+    """Collects the addresses of units and finds out whether any two are the same.
 
-    Two rows with one identifier would share their noise, and the second would be a release nobody accounted for. A
-    stream cannot be sorted, so addresses are kept: in memory up to some millions, beyond in temporary files, told
-    apart by a hash so that equal ones meet in one file.
+    Two rows with one identifier would share their noise. A stream cannot be sorted, so addresses are kept: in
+    memory up to a million, beyond that in temporary files by a hash, so that equal ones meet in one file.
 
     Example:
         >>> import numpy as np

@@ -1,9 +1,10 @@
 """Picks for Spark data frames, the same as local ones for the same key.
 
-Spark may compute a row more than once: a task is retried, runs twice because the first was slow, or a second action
-evaluates the frame again. With fresh randomness each time would be another, independently noised answer, and
-together they reveal more than one pick may. Here randomness is addressed by (key, unit), so every computation
-gives the same pick: the frame that is returned is one release, however often and wherever it is computed.
+Spark may compute a row more than once: it retries a task, runs a slow task twice, or evaluates the frame again for
+a second action. With fresh randomness each computation would be another, independently noised answer, and together
+they reveal more than one pick may. Here randomness is addressed by (key, unit), so every computation gives the same
+pick: the returned frame is one release, however often and wherever it is computed.
+:func:`dpselect.release.spark.release_frame` also charges it to a ledger.
 """
 
 import hashlib
@@ -14,16 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from dpselect.engines.arrow import PROBLEM, Selector
-from dpselect.engines.layout import Layout, check_column
-from dpselect.engines.single import column_names, contend_over, summarize_over
-from dpselect.engines.sources import Located
+from dpselect import rules
+from dpselect.engines.arrow import PROBLEM, PickTransform
+from dpselect.engines.whole_table import Identifier, contend_over, summarize_over
 from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.partitioned import PartitionedSelection
 from dpselect.randomness import STREAM_FORMAT
+from dpselect.tables.layout import Layout, LayoutError
+from dpselect.tables.stored import Located, MemoryTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 __all__ = ["fingerprint", "select", "select_one"]
 
@@ -38,24 +41,24 @@ def select(
 ) -> "DataFrame":
     r"""Return a frame with one private pick for each unit.
 
-    ``frame`` has either list columns, a row for each unit, or a row for each candidate, in any order (then
-    candidates count in the order of their identifiers). A pick is drawn from the mechanism's law with the stream of
-    (key, unit).
+    The frame has either a row of lists for each unit, or a row for each candidate, in any order (then candidates
+    count in the order of their identifiers). A pick is drawn from the mechanism's law with the stream of (key,
+    unit).
 
     Privacy:
-        That of the mechanism, for each unit; one key for one release. The key travels to the executors with the
-        tasks: what can read their memory or the connections between them can read the key, and the scores.
+        That of the mechanism, for each unit; use one key for one release. The key travels to the executors with the
+        tasks: anyone who can read their memory or their connections can read the key and the scores.
 
     Cost:
-        That of the mechanism, on one thread for each task. A long frame is shuffled by unit. A frame of lists is
-        read once now to see that no unit has two rows, unless ``units_are_distinct`` says so.
+        That of the mechanism, on one thread for each task. A frame with a row for each candidate is shuffled by
+        unit. A frame of lists is read once to see that no unit has two rows, unless ``units_are_distinct`` says so.
 
     Args:
         frame: The table.
         mechanism: Any mechanism.
         key: 32 secret bytes, such as ``Ledger.charge(...).key``.
         layout: Names of columns, and where public numbers come from.
-        units_are_distinct: Whether it is known that each unit has one row of lists. Two rows would share noise.
+        units_are_distinct: Whether you know that each unit has one row of lists. Two rows would share noise.
 
     Example:
         Given a session, ``spark``:
@@ -71,7 +74,7 @@ def select(
         docs/decisions/0003-streams-addressed-by-unit.md
     """
     columns = layout or Layout()
-    selector = Selector(mechanism, key, layout=columns)
+    transform = PickTransform(mechanism, key, layout=columns)
     _check_columns(frame, columns)
     if not _is_list(frame, columns.score):
         units = _grouped(frame, columns)
@@ -83,9 +86,9 @@ def select(
     names = units.columns
     schema = _schema(units, columns)
 
-    def pick(batches: Iterable[Any]) -> Iterator[Any]:
+    def pick(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         os.environ.setdefault("DPSELECT_THREADS", "1")  # Spark gives a task one processor
-        picks = selector(batch.rename_columns(names) for batch in batches)
+        picks = transform(batch.rename_columns(names) for batch in batches)
         return (batch.rename_columns(_plain_names(batch.num_columns)) for batch in picks)
 
     # Spark cannot hand over columns with dots or quotes in their names, so they have other names on the way.
@@ -100,16 +103,16 @@ def select_one(
     key: bytes,
     layout: Layout | None = None,
     candidates_are_distinct: bool = False,
-) -> Any:  # noqa: ANN401 - an identifier
+) -> Identifier:
     """Return one private pick out of all rows of a frame, a row for each candidate.
 
-    Two passes, with one small row of state from each task; see
-    :class:`~dpselect.mechanisms.partitioned.PartitionedSelection`, also for which mechanisms it is for. The same
-    key gives the same pick, however the frame is partitioned, and the one of ``dpselect select --one``.
+    It takes two passes, with one small row of state from each task. See
+    :class:`~dpselect.mechanisms.partitioned.PartitionedSelection` for the mechanisms it works with. The same key
+    gives the same pick however the frame is partitioned, and the pick of :func:`dpselect.release.release_one`.
 
     Privacy:
-        That of the mechanism; one key for one release. The state of the first pass holds scores, and goes from the
-        executors to the driver.
+        That of the mechanism; use one key for one release. The state of the first pass holds scores and goes from
+        the executors to the driver.
 
     Cost:
         Two jobs, and a third to see that no candidate has two rows, unless ``candidates_are_distinct`` says so.
@@ -129,24 +132,23 @@ def select_one(
     """
     columns = layout or Layout()
     selection = PartitionedSelection(mechanism, key)
-    names = column_names(columns)
-    for name in names:
-        check_column(frame.columns, name, "the frame")
+    names = columns.columns_without_units
+    columns.check_columns(frame.columns, "the frame", units=False)
     rows = frame.select(*map(_quoted, names))
     if not candidates_are_distinct:
         _refuse_repeated_units(rows, columns.pick_name)
     rows = rows.toDF(*_plain_names(len(names)))
 
-    def located(batches: Iterable[Any]) -> Iterator[Located]:
+    def located(batches: Iterable[pa.RecordBatch]) -> Iterator[Located]:
         return (Located(batch.rename_columns(names), "a partition of the frame", 0) for batch in batches)
 
-    def first_pass(batches: Iterable[Any]) -> Iterator[Any]:
+    def first_pass(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         os.environ.setdefault("DPSELECT_THREADS", "1")
         yield _state(summarize_over(selection, located(batches), columns))
 
     summary = selection.merge(_collected(rows.mapInArrow(first_pass, "state binary")))
 
-    def second_pass(batches: Iterable[Any]) -> Iterator[Any]:
+    def second_pass(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         os.environ.setdefault("DPSELECT_THREADS", "1")
         yield _state(contend_over(selection, summary, located(batches), columns))
 
@@ -154,7 +156,7 @@ def select_one(
     return selection.decide(contender for part in kept for contender in part)
 
 
-def _state(state: object) -> Any:  # noqa: ANN401 - an Arrow batch
+def _state(state: object) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"state": pa.array([pickle.dumps(state)], pa.binary())})
 
 
@@ -163,13 +165,13 @@ def _collected(frame: "DataFrame") -> list[Any]:
 
 
 def fingerprint(frame: "DataFrame", layout: Layout | None = None) -> str:
-    """Return a fingerprint of what is picked from: a frame's rows, in any order and partitions, and the layout.
+    """Return a fingerprint of the rows of a frame, in any order and partitions, and of the layout.
 
-    For :meth:`dpselect.budget.Ledger.charge`: 32 hexadecimal digits. Give it the layout that :func:`select` gets:
-    with the columns of another, the same rows are another release. It reads the whole frame once, for a sum of
-    hashes of all rows. If what is behind the frame may change between that and the picks, or its rows are not the
-    same every time they are computed, ``frame.persist()`` is not enough (lost blocks are computed again): use
-    ``frame.checkpoint()``, or write it down first.
+    It is for :meth:`dpselect.budget.Ledger.charge`: 32 hexadecimal digits. Give it the layout that :func:`select`
+    gets: with other columns, the same rows are another release. It reads the whole frame once. If what is behind
+    the frame may change before the picks are computed, or if its rows are not the same every time,
+    ``frame.persist()`` is not enough (lost blocks are computed again): use ``frame.checkpoint()``, or write the
+    frame to files first.
     """
     from pyspark.sql import functions as f  # noqa: PLC0415 - an extra
 
@@ -180,11 +182,7 @@ def fingerprint(frame: "DataFrame", layout: Layout | None = None) -> str:
     content = f"{STREAM_FORMAT} {frame.schema.json()} {tuple(map(str, total))} {columns!r}"
     digest = hashlib.blake2b(content.encode(), digest_size=16, person=b"dpselect frame")
     if columns.candidates is not None:
-        table = columns.candidates.combine_chunks().replace_schema_metadata(None)
-        with pa.BufferOutputStream() as stream:
-            with pa.ipc.new_stream(stream, table.schema) as writer:
-                writer.write_table(table)
-            digest.update(stream.getvalue())
+        digest.update(MemoryTable(columns.candidates).content())
     return digest.hexdigest()
 
 
@@ -193,11 +191,9 @@ def _is_list(frame: "DataFrame", name: str) -> bool:
 
 
 def _check_columns(frame: "DataFrame", layout: Layout) -> None:
-    layout.check_unit()
-    for name in layout.columns:
-        check_column(frame.columns, name, "the frame")
+    layout.check_columns(frame.columns, "the frame")
     if layout.candidate is None and not _is_list(frame, layout.score):
-        raise ValueError("candidate must name a column: a frame with a row for each candidate has no positions")
+        raise LayoutError("candidate must name a column: a frame with a row for each candidate has no positions")
 
 
 def _grouped(frame: "DataFrame", layout: Layout) -> "DataFrame":
@@ -214,10 +210,10 @@ def _grouped(frame: "DataFrame", layout: Layout) -> "DataFrame":
 
 def _refuse_repeated_units(frame: "DataFrame", unit: str) -> None:
     if frame.groupBy(_quoted(unit)).count().where("count > 1").limit(1).count():
-        raise ValueError(f"column {unit!r} must name each unit once: some unit has two rows")
+        raise ValueError(f"column {unit!r} {rules.DISTINCT_UNITS}: some unit has two rows")
 
 
-def _schema(units: "DataFrame", layout: Layout) -> Any:  # noqa: ANN401 - a Spark type
+def _schema(units: "DataFrame", layout: Layout) -> "StructType":
     from pyspark.sql import types as t  # noqa: PLC0415 - an extra
     from pyspark.sql.pandas.types import from_arrow_type  # noqa: PLC0415
 
@@ -238,7 +234,7 @@ def _plain_names(count: int) -> list[str]:
     return [f"column_{i}" for i in range(count)]
 
 
-def _with_names(schema: Any, names: list[str]) -> Any:  # noqa: ANN401 - Spark types
+def _with_names(schema: "StructType", names: list[str]) -> "StructType":
     from pyspark.sql import types as t  # noqa: PLC0415 - an extra
 
     return t.StructType([t.StructField(name, f.dataType) for name, f in zip(names, schema, strict=True)])

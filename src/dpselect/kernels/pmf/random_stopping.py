@@ -317,7 +317,10 @@ def integrate_panel(
         for j in range(NODES):
             scratch.shared[j] = WEIGHTS[j] * slope(law, scratch.survival[j])
     else:
-        coefficients = TO_COEFFICIENTS @ scratch.survival
+        coefficients = np.zeros(NODES)  # a compiled matrix product would need SciPy
+        for j in range(NODES):
+            for n in range(NODES):
+                coefficients[n] += FROM_VALUES[j, n] * scratch.survival[j]
         scratch.moments[:] = 0.0
         left = -1.0
         for i in range(passed, after):

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 import dpselect as dps
 from dpselect.cli import main
-from dpselect.engines.arrow import Layout, Selector
+from dpselect.engines.arrow import Layout, PickTransform
 
 KEY = bytes(range(32))
 SECRET = "0.123456789"  # noqa: S105 - a score that no message may show
@@ -42,7 +42,7 @@ LONG, LISTS = make_rows()
 
 
 def expected(lists=LISTS, key=KEY):
-    picks = pa.Table.from_batches(Selector(MECHANISM, key, layout=Layout())(lists.to_batches()))
+    picks = pa.Table.from_batches(PickTransform(MECHANISM, key, layout=Layout())(lists.to_batches()))
     return dict(zip(*picks.to_pydict().values(), strict=True))
 
 

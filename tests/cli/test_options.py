@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tables import GOOD_CSV, LISTS, SECRET, SETTINGS, read, run_csv
+from score_tables import GOOD_CSV, LISTS, SECRET, SETTINGS, read, run_csv
 
 import dpselect as dps
 from dpselect.cli import main
@@ -17,8 +17,11 @@ from dpselect.cli import main
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--score", "rating"], "unknown column 'rating': 'scores.csv' has 'user', 'candidate', 'score'"),
-        (["--sensitivity", "width"], "or give --sensitivity a number"),
+        (
+            ["--score", "rating"],
+            "has 'user', 'candidate', 'score', 'sensitivity'; name it with --score",
+        ),
+        (["--sensitivity", "width"], "name it with --sensitivity, or give --sensitivity a number"),
         (["--mechanism", "magic"], "--mechanism must be one of rnm"),
         (["--parameter", "tlit=3"], "rnm has no field 'tlit'"),
         (["--parameter", "beta=3"], "beta must be strictly between 0 and 1"),
@@ -26,7 +29,7 @@ from dpselect.cli import main
         (["--mechanism", "em", "--parameter", "noise=laplace"], "em has no field 'noise' to set"),
         (["-o", "picks.xlsx"], "--output must end in one of .parquet"),
         (["--epsilon", "0"], "--epsilon must be positive"),
-        (["--by-position", "--candidate", "candidate"], "--by-position needs a list column"),
+        (["--by-position", "--candidate", "candidate"], "leave out --by-position"),
     ],
 )
 def test_wrong_usage_is_explained(options, message, tmp_path, capsys):
@@ -78,24 +81,22 @@ def test_candidates_that_are_the_same_number_written_in_two_ways_are_bad_input(o
     pq.write_table(flat if one else whole, tmp_path / "t.parquet")
     (tmp_path / "items.csv").write_text("candidate,width\n1,1\n01,2\n2,1\n")
     joined = ["--candidates", str(tmp_path / "items.csv"), "--sensitivity", "width", "--epsilon", "1", "-q"]
-    output = ["-o", str(tmp_path / "p.csv")]
-    assert main(["select", str(tmp_path / "t.parquet"), *joined, *one, *output]) == 3
+    command = ["select", str(tmp_path / "t.parquet"), *joined, *one, "-o", str(tmp_path / "p.csv")]
+    assert main(command) == 3
     assert "distinct identifiers in column 'candidate'" in capsys.readouterr().err
     assert not (tmp_path / "p.csv").exists()
     (tmp_path / "items.csv").write_text("candidate,width\n1,1\n02,2\n")
-    assert (
-        main(["select", str(tmp_path / "t.parquet"), *joined, *one, *output, *([] if one else ["--restart"])]) == 0
-    )
+    assert main(command) == 0
 
 
-def test_a_mistake_of_the_program_is_told_without_the_words_of_the_error(tmp_path, capsys, monkeypatch):
+def test_an_internal_error_is_reported_without_its_own_words(tmp_path, capsys, monkeypatch):
     def fail(_options):
         raise KeyError(SECRET)
 
     monkeypatch.setattr("dpselect.cli.select.run", fail)
     assert run_csv(tmp_path, GOOD_CSV)[0] == 70
     told = capsys.readouterr().err
-    assert f"KeyError in {Path(__file__).name}, line" in told
+    assert f"internal error: KeyError in {Path(__file__).name}, line" in told
     assert SECRET not in told
     monkeypatch.setenv("DPSELECT_DEBUG", "1")
     with pytest.raises(KeyError):
@@ -129,13 +130,13 @@ def test_the_first_run_says_that_it_compiles(tmp_path, capsys, monkeypatch):
         return [line for line in capsys.readouterr().err.splitlines() if line.startswith("compiling")]
 
     (kept := tmp_path / "kernels").mkdir()
-    assert told(kept) == ["compiling, this once: some twenty seconds"]
+    assert told(kept) == ["compiling for about 20 seconds, only this time"]
     assert told(kept, "--quiet") == told(kept, "--json") == []
     (kept / "of one version").mkdir()
     (kept / "of one version" / "rows.nbi").touch()
     assert told(kept) == []
     [line] = told(None)
-    assert "each time" in line
+    assert "every time" in line
 
 
 def test_the_package_can_be_run_as_a_module():
@@ -148,10 +149,10 @@ def test_the_package_can_be_run_as_a_module():
 BAD_ROWS = {
     "duplicate candidate": (
         "bob,x,0.5,1\nbob,x,0.25,1\n",
-        "user 'bob': column 'candidate' names a candidate twice",
+        "user 'bob': column 'candidate' must name each candidate once",
     ),
     "missing sensitivity": ("bob,x,0.5,\n", "user 'bob': column 'sensitivity' is missing"),
-    "negative sensitivity": ("bob,x,0.5,-1\n", "user 'bob': column 'sensitivity' must not be negative"),
+    "negative sensitivity": ("bob,x,0.5,-1\n", "user 'bob': column 'sensitivity' must be ≥ 0"),
     "NaN score": ("bob,x,nan,1\n", "user 'bob': column 'score' is missing or not a number"),
     "missing score": ("bob,x,,1\n", "user 'bob': column 'score' is missing or not a number"),
     "text for a score": (f"bob,x,{SECRET}x,1\n", "user 'bob': column 'score' is missing or not a number"),
@@ -169,7 +170,7 @@ def test_bad_rows_stop_a_job_or_are_skipped_and_counted(rows, message, tmp_path,
     assert f"scores.csv, {message}" in captured.err
     assert "0.12" not in captured.err + captured.out
     assert not output.exists()
-    code, output = run_csv(tmp_path, GOOD_CSV + rows, "--on-bad-unit", "skip", "--json", "--restart")
+    code, output = run_csv(tmp_path, GOOD_CSV + rows, "--on-bad-unit", "skip", "--json")
     facts = json.loads(capsys.readouterr().out)
     assert code == 0
     assert (facts["picked"], facts["skipped"]) == (1, 1)
@@ -187,7 +188,7 @@ def test_bad_units_of_list_columns_are_located_by_row_group_and_row(tmp_path, ca
     command = ["select", str(tmp_path / "t.parquet"), *SETTINGS, "-o", str(tmp_path / "p.csv")]
     assert main(command) == 3
     assert "t.parquet, row group 2, row 3: column 'score' is missing or not a number" in capsys.readouterr().err
-    assert main([*command, "--on-bad-unit", "skip", "--restart"]) == 0
+    assert main([*command, "--on-bad-unit", "skip"]) == 0
     assert "skipped 1: column 'score'" in capsys.readouterr().err
     assert len(read(tmp_path / "p.csv")) == 39
 

@@ -17,9 +17,10 @@ import pytest
 import dpselect as dps
 from dpselect.budget import Ledger
 from dpselect.cli import main
-from dpselect.cli.keyfiles import KeyFile, KeyReuseError
-from dpselect.engines.arrow import Layout, Selector
+from dpselect.engines.arrow import Layout, PickTransform
 from dpselect.guarantees import SAME_DIRECTION
+from dpselect.release import KeyReuseError
+from dpselect.release.key_files import BoundKey
 
 ROWS = "user,candidate,score,sensitivity\nann,a,0.75,1\nann,b,0.5,1\nbob,a,0.25,1\nbob,c,0.125,1\n"
 
@@ -90,7 +91,8 @@ def test_bad_input_does_not_use_a_key_up(capsys):
     assert select() == 3
     assert not Path("key.used").exists()
     Path("t.csv").write_text(ROWS)
-    assert select("--restart") == 0
+    assert not Path(".picks.csv.unfinished").exists()
+    assert select() == 0
     assert "not a number" in capsys.readouterr().err
 
 
@@ -130,22 +132,22 @@ def test_a_key_that_is_gone_is_not_replaced_where_it_was_used(capsys):
 
 
 def test_of_two_releases_at_once_one_gets_the_key(tmp_path):
-    first, second = KeyFile(tmp_path / "key", "spring"), KeyFile(tmp_path / "key", "summer")
+    first, second = BoundKey(tmp_path / "key", "spring"), BoundKey(tmp_path / "key", "summer")
     assert first.key == second.key
     first.bind()
     first.bind()
     with pytest.raises(KeyReuseError, match="used with other inputs"):
         second.bind()
     with pytest.raises(KeyReuseError):
-        KeyFile(tmp_path / "key", "summer")
-    KeyFile(tmp_path / "key", "spring").bind()
+        BoundKey(tmp_path / "key", "summer")
+    BoundKey(tmp_path / "key", "spring").bind()
 
 
 def test_many_at_once_make_one_key(tmp_path):
     for attempt in range(20):
         path = tmp_path / str(attempt)
         with ThreadPoolExecutor(4) as pool:
-            keys = set(pool.map(lambda _, path=path: KeyFile(path, "x").key, range(8)))
+            keys = set(pool.map(lambda _, path=path: BoundKey(path, "x").key, range(8)))
         assert len(keys) == 1
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(map(str, range(20)))
 
@@ -327,12 +329,12 @@ def test_one_pick_may_be_of_a_user(name, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--candidate", "user"], "--unit must be a column of its own, not 'user'"),
-        (["--unit", "score"], "--unit must be a column of its own, not 'score'"),
-        (["--score", "candidate"], "--score must be a column of its own, not 'candidate'"),
-        (["--one", "--score", "candidate"], "--score must be a column of its own, not 'candidate'"),
-        (["--sensitivity", "score"], "--score must be a column of its own, not 'score'"),
-        (["--offset", "score"], "--score must be a column of its own, not 'score'"),
+        (["--candidate", "user"], "unit and candidate must be two columns, not both 'user'"),
+        (["--unit", "score"], "unit and score must be two columns, not both 'score'"),
+        (["--score", "candidate"], "candidate and score must be two columns, not both 'candidate'"),
+        (["--one", "--score", "candidate"], "candidate and score must be two columns, not both 'candidate'"),
+        (["--sensitivity", "score"], "sensitivity and score must be two columns, not both 'score'"),
+        (["--offset", "score"], "offset and score must be two columns, not both 'score'"),
     ],
 )
 def test_a_column_has_one_role(options, message, capsys):
@@ -358,9 +360,9 @@ def test_scores_cannot_be_public_at_the_same_time(names, message):
 
 def test_units_of_a_batch_have_their_own_column():
     batch = pa.RecordBatch.from_pydict({"score": [[1.0]], "candidate": [["a"]]})
-    selector = Selector(dps.Uniform(), bytes(32), layout=Layout(unit="candidate", sensitivity=1.0))
+    selector = PickTransform(dps.Uniform(), bytes(32), layout=Layout(unit="candidate", sensitivity=1.0))
     with pytest.raises(ValueError, match="unit and candidate must be two columns, not both 'candidate'"):
-        selector.select(batch)
+        selector.transform(batch)
 
 
 @pytest.mark.usefixtures("folder")

@@ -18,12 +18,17 @@ from java import find_java
 
 import dpselect as dps
 import dpselect.engines.spark as engine
-from dpselect.engines.arrow import Layout, Selector
+import dpselect.release.spark as release
+from dpselect.budget import Ledger, ReleaseConflictError
+from dpselect.engines.arrow import Layout, PickTransform
 from dpselect.mechanisms.partitioned import PartitionedSelection
+from dpselect.release import Charge
+from dpselect.release.spark import release_frame
 
 KEY = bytes(range(32))
 MECHANISM = dps.GEM(epsilon=2.0)
 USERS, ITEMS = 60, 12
+SUPPORT = Path(__file__).parent.parent / "support"
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),  # one virtual machine for all of them
@@ -88,9 +93,9 @@ def lists():
     return [tuple(row) for row in grouped]
 
 
-def locally(mechanism=MECHANISM):
+def locally(mechanism=MECHANISM, key=KEY):
     columns = dict(zip(NAMES, map(list, zip(*lists(), strict=True)), strict=True))
-    picks = Selector(mechanism, KEY, layout=Layout()).select(pa.RecordBatch.from_pydict(columns))
+    picks = PickTransform(mechanism, key, layout=Layout()).transform(pa.RecordBatch.from_pydict(columns))
     return dict(zip(*picks.to_pydict().values(), strict=True))
 
 
@@ -155,7 +160,7 @@ def test_a_killed_worker_is_a_second_release_without_keys_and_none_with_them(spa
 
 def test_an_executor_killed_in_the_middle_of_a_job_changes_no_pick(tmp_path, java):
     (tmp_path / "rows.json").write_text(json.dumps(ROWS))
-    command = [sys.executable, str(Path(__file__).with_name("clusters.py")), str(tmp_path)]
+    command = [sys.executable, str(SUPPORT / "clusters.py"), str(tmp_path)]
     environment = os.environ | {"JAVA_HOME": str(java)}
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)  # noqa: S603
     assert done.returncode == 0, done.stderr
@@ -252,10 +257,39 @@ def test_fingerprints_are_of_the_layout_too(spark):
     assert engine.fingerprint(frame, Layout(candidates=again)) == marks[4]
 
 
-def test_the_example_of_the_documentation_runs(spark):
+@pytest.fixture
+def ledger(tmp_path):
+    with Ledger.create(tmp_path / "budget.db") as ledger:
+        ledger.add_population("readers", epsilon=5.0)
+        yield ledger
+
+
+def test_a_frame_is_charged_once_and_its_picks_are_those_of_the_releases_key(spark, ledger):
+    frame = spark.createDataFrame(ROWS, NAMES)
+    charge = Charge(ledger, "readers", "spring")
+    first = release_frame(frame, MECHANISM, charge)
+    again = release_frame(frame.repartition(4), MECHANISM, charge)
+    assert (first.receipt.charged, again.receipt.charged, again.receipt.epsilon_spent) == (True, False, 2.0)
+    [paid] = ledger.statement("readers").releases
+    key = ledger.keys.get(paid.key_id)
+    assert collected(first.picks) == collected(again.picks) == locally(key=key)
+    with pytest.raises(ReleaseConflictError, match="another fingerprint"):
+        release_frame(frame.limit(3), MECHANISM, charge)
+
+
+def test_a_frame_that_cannot_be_picked_from_is_refused_before_the_charge(spark, ledger):
+    frame = spark.createDataFrame(lists(), NAMES)
+    for bad in (frame.union(frame.limit(1)), frame.drop("score")):
+        with pytest.raises(ValueError, match=r"must name each unit once|unknown column 'score'"):
+            release_frame(bad, MECHANISM, Charge(ledger, "readers", "spring"))
+    assert ledger.statement("readers").epsilon_spent == 0
+
+
+def test_the_example_of_the_documentation_runs(spark, ledger):
     finder = doctest.DocTestFinder(recurse=True)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    for example in finder.find(engine, extraglobs={"spark": spark}):
-        runner.run(example)
+    for module in (engine, release):
+        for example in finder.find(module, extraglobs={"spark": spark, "ledger": ledger}):
+            runner.run(example)
     assert runner.summarize(verbose=False).failed == 0
-    assert runner.tries > 0
+    assert runner.tries > 8

@@ -1,4 +1,4 @@
-"""Interrupted jobs of the command line: nothing half done, and nothing computed twice."""
+"""Jobs that are interrupted or refused: nothing half done, nothing computed twice, nothing left behind."""
 
 import json
 import os
@@ -13,10 +13,11 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
-from tables import GOOD_CSV, KEY, LISTS, SETTINGS, expected, make_rows, read, run_csv, write
+from score_tables import GOOD_CSV, KEY, LISTS, SETTINGS, expected, make_rows, read, run_csv, write
 
+from dpselect.budget.databases import DatabaseError
 from dpselect.cli import main
-from dpselect.engines.jobs import Job
+from dpselect.release.jobs import Job
 
 
 def start(*arguments, **settings):
@@ -62,62 +63,70 @@ def test_a_killed_job_leaves_nothing_half_done_and_is_resumed(form, signal_numbe
     assert not unfinished.exists()
 
 
-def test_parts_that_a_power_failure_has_spoilt_are_computed_again(tmp_path):
+@pytest.fixture
+def interrupt(monkeypatch):
+    """Return a way to interrupt the next job after some batches."""
+
+    genuine = Job.add
+
+    def after(batches):
+        done = []
+
+        def add(job, batch):
+            if len(done) == batches:
+                raise KeyboardInterrupt
+            done.append(batch)
+            genuine(job, batch)
+
+        monkeypatch.setattr(Job, "add", add)
+
+    return after
+
+
+def test_parts_that_a_power_failure_has_spoilt_are_computed_again(tmp_path, interrupt, monkeypatch):
     _, lists = make_rows(users=30, seed=5)
-    scores = lists["score"].to_pylist()
-    pq.write_table(
-        lists.set_column(2, "score", pa.array([*scores[:-1], [float("nan")] * len(scores[-1])])),
-        tmp_path / "t.parquet",
-    )
-    command = [
-        "select",
-        str(tmp_path / "t.parquet"),
-        *SETTINGS,
-        "-o",
-        str(tmp_path / "p.csv"),
-        "--batch-candidates",
-        "9",
-    ]
-    command += ["--on-bad-unit", "raise", "--json"]
-    assert main(command) == 3
+    pq.write_table(lists, tmp_path / "t.parquet")
+    output = tmp_path / "p.csv"
+    command = ["select", str(tmp_path / "t.parquet"), *SETTINGS, "-o", str(output), "--batch-candidates", "9"]
+    interrupt(6)
+    assert main(command) == 130
     unfinished = tmp_path / ".p.csv.unfinished"
     parts = sorted(unfinished.glob("part-*.arrow"))
     key = (unfinished / "key").read_bytes()
-    assert len(parts) > 4
+    assert len(parts) == 6
     content = bytearray(parts[2].read_bytes())
     content[len(content) // 2] ^= 1
     parts[2].write_bytes(content)
-    assert main(command) == 3
+    interrupt(4)
+    assert main(command) == 130
     again = sorted(unfinished.glob("part-*.arrow"))
     assert [path.name for path in again] == [path.name for path in parts]
-    found = pa.concat_tables([pa.feather.read_table(path) for path in again]).to_pydict()
-    whole = expected(lists, key)
-    assert dict(zip(*found.values(), strict=True)) == {user: whole[user] for user in found["user"]}
+    monkeypatch.undo()
+    assert main(command) == 0
+    assert read(output) == expected(lists, key)
 
 
-def test_a_job_with_skipped_users_is_resumed_and_still_finds_who_has_two_rows(tmp_path, capsys):
+def test_a_resumed_job_with_skipped_users_still_finds_who_has_two_rows(tmp_path, capsys, interrupt, monkeypatch):
     users = [*LISTS["user"].to_pylist()[:-1], "000"]
     users[3] = None
     pq.write_table(LISTS.set_column(0, "user", pa.array(users)), tmp_path / "t.parquet", row_group_size=10)
-    command = [
-        "select",
-        str(tmp_path / "t.parquet"),
-        *SETTINGS,
-        "--on-bad-unit",
-        "skip",
-        "-o",
-        str(tmp_path / "p.csv"),
-    ]
-    for _ in range(2):
-        assert main(command) == 3
-        assert "'user' must name each unit once" in capsys.readouterr().err
-        assert len(list((tmp_path / ".p.csv.unfinished").glob("part-*"))) == 4
+    command = ["select", str(tmp_path / "t.parquet"), *SETTINGS, "--on-bad-unit", "skip"]
+    command += ["-o", str(tmp_path / "p.csv")]
+    interrupt(3)
+    assert main(command) == 130
+    assert len(list((tmp_path / ".p.csv.unfinished").glob("part-*"))) == 3
+    monkeypatch.undo()
+    assert main(command) == 3
+    assert "'user' must name each unit once" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.parquet"]
 
 
-def test_an_unfinished_job_is_not_mixed_with_another(tmp_path, capsys):
-    (tmp_path / "t.csv").write_text(GOOD_CSV + "bob,x,nan,1\n")
+def test_an_unfinished_job_is_not_mixed_with_another(tmp_path, capsys, interrupt, monkeypatch):
+    (tmp_path / "t.csv").write_text(GOOD_CSV + "bob,x,1,1\n")
     command = ["select", str(tmp_path / "t.csv"), "-o", str(tmp_path / "p.csv"), "--batch-candidates", "1"]
-    assert main([*command, "--epsilon", "1"]) == 3
+    interrupt(1)
+    assert main([*command, "--epsilon", "1"]) == 130
+    monkeypatch.undo()
     assert main([*command, "--epsilon", "2"]) == 3
     assert "had other inputs or options" in capsys.readouterr().err
     (tmp_path / "t.csv").write_text(GOOD_CSV)
@@ -125,6 +134,35 @@ def test_an_unfinished_job_is_not_mixed_with_another(tmp_path, capsys):
     assert "had other inputs or options" in capsys.readouterr().err
     assert main([*command, "--epsilon", "1", "--restart"]) == 0
     assert list(read(tmp_path / "p.csv")) == ["ann"]
+
+
+@pytest.mark.parametrize("options", [[], ["--key-file", "key"], ["--one", "--unit", "nobody"]])
+def test_a_job_refused_for_bad_input_leaves_nothing_behind(options, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, output = run_csv(tmp_path, GOOD_CSV + "bob,x,nan,1\n", *options)
+    assert code == 3
+    assert "not a number" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "key") == ["scores.csv"]
+    assert run_csv(tmp_path, GOOD_CSV, *options)[0] == 0
+    assert output.exists()
+
+
+def test_a_system_error_leaves_the_job_to_be_resumed(tmp_path):
+    def fail(error):
+        with Job(tmp_path / "picks.csv", {}) as job:
+            job.key()
+            raise error
+
+    kept = tmp_path / ".picks.csv.unfinished" / "key"
+    with pytest.raises(OSError, match="disk"):
+        fail(OSError("disk"))
+    assert kept.exists()
+    with pytest.raises(DatabaseError, match="locked"):
+        fail(DatabaseError("locked"))
+    assert kept.exists()
+    with pytest.raises(ValueError, match="bad"):
+        fail(ValueError("bad"))
+    assert not kept.parent.exists()
 
 
 def test_an_unfinished_directory_that_others_could_have_prepared_is_refused(tmp_path, capsys):
@@ -213,5 +251,5 @@ def test_an_old_output_stays_until_the_new_one_is_complete(tmp_path):
     output.write_text("old")
     assert run_csv(tmp_path, GOOD_CSV + "bob,x,nan,1\n")[0] == 3
     assert output.read_text() == "old"
-    assert run_csv(tmp_path, GOOD_CSV, "--restart")[0] == 0
+    assert run_csv(tmp_path, GOOD_CSV)[0] == 0
     assert list(read(output)) == ["ann"]

@@ -1,16 +1,16 @@
-"""Writing results in the formats that people want them in."""
+"""Record batches as files: Parquet, CSV, JSON, JSON lines, Arrow IPC."""
 
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-__all__ = ["OUTPUT_FORMATS", "copy_to_stdout", "output_format", "write_rows"]
+__all__ = ["OUTPUT_FORMATS", "output_format", "write_batches"]
 
 OUTPUT_FORMATS = {
     ".parquet": "parquet",
@@ -21,9 +21,8 @@ OUTPUT_FORMATS = {
     ".feather": "arrow",
 }
 
-
 ROW_GROUP_BYTES = 1 << 25
-"""How much is held in memory for a row group of Parquet."""
+"""How much of a Parquet row group is held in memory."""
 
 
 def output_format(path: Path) -> str:
@@ -34,10 +33,10 @@ def output_format(path: Path) -> str:
         raise ValueError(f"output must end in one of {', '.join(OUTPUT_FORMATS)}, not {path.name!r}") from None
 
 
-def write_rows(batches: Iterable[Any], schema: Any, kind: str, file: IO[bytes]) -> None:  # noqa: ANN401 - Arrow
-    """Write record batches in a format; lists become text in CSV."""
+def write_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema, kind: str, file: IO[bytes]) -> None:
+    """Write record batches in a format. In CSV, each entry of a list gets a row."""
     if kind == "parquet":
-        # Units are all distinct, so a dictionary of them would be for nothing, and takes longer than all else.
+        # Units are all distinct, so a dictionary of them would save nothing, and takes longer than all else.
         nested = any(pa.types.is_nested(field.type) for field in schema)
         repeating = True if nested else schema.names[1:]
         with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=repeating) as parquet:
@@ -48,14 +47,34 @@ def write_rows(batches: Iterable[Any], schema: Any, kind: str, file: IO[bytes]) 
             for batch in batches:
                 arrow.write_batch(batch)
     elif kind == "csv":
-        with pa.csv.CSVWriter(file, schema, write_options=pa.csv.WriteOptions(quoting_style="needed")) as table:
+        options = pa.csv.WriteOptions(quoting_style="needed")
+        with pa.csv.CSVWriter(file, _flat(schema), write_options=options) as table:
             for batch in batches:
-                table.write_batch(batch)
+                table.write_batch(_flatten(batch))
     else:
         _write_json(batches, kind, file)
 
 
-def _row_groups(batches: Iterable[Any], schema: Any) -> Iterator[Any]:  # noqa: ANN401 - Arrow
+def _flat(schema: pa.Schema) -> pa.Schema:
+    """Return a schema with lists replaced by their entries."""
+    kinds = [f.type.value_type if pa.types.is_large_list(f.type) else f.type for f in schema]
+    return pa.schema([pa.field(f.name, kind) for f, kind in zip(schema, kinds, strict=True)])
+
+
+def _flatten(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a row for each entry of the lists of a batch, if it has any."""
+    lists = [field.name for field in batch.schema if pa.types.is_large_list(field.type)]
+    if not lists:
+        return batch
+    parents = pc.list_parent_indices(batch.column(lists[0]))
+    columns = [
+        column.flatten() if name in lists else column.take(parents)
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_flat(batch.schema))
+
+
+def _row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
     """Yield tables of several batches each: many small row groups are slow to write, and to read."""
     held, size = [], 0
     for batch in batches:
@@ -68,7 +87,7 @@ def _row_groups(batches: Iterable[Any], schema: Any) -> Iterator[Any]:  # noqa: 
         yield pa.Table.from_batches(held, schema)
 
 
-def _write_json(batches: Iterable[Any], kind: str, file: IO[bytes]) -> None:
+def _write_json(batches: Iterable[pa.RecordBatch], kind: str, file: IO[bytes]) -> None:
     first = True
     if kind == "json":
         file.write(b"[")
@@ -86,11 +105,3 @@ def _write_json(batches: Iterable[Any], kind: str, file: IO[bytes]) -> None:
 
 def _as_text(value: object) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
-
-
-def copy_to_stdout(path: Path) -> None:
-    """Copy a finished file to the standard output."""
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            sys.stdout.buffer.write(chunk)
-    sys.stdout.buffer.flush()

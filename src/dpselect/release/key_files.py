@@ -1,4 +1,4 @@
-"""``--key-file``: the key of one release, and a record of what that release was."""
+"""Key files: the key of one release, and a record of what that release was."""
 
 import hashlib
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 from dpselect.files import create_once
 from dpselect.randomness import STREAM_FORMAT
 
-__all__ = ["KeyFile", "KeyReuseError"]
+__all__ = ["BoundKey", "KeyReuseError"]
 
 KEY_BYTES = 32
 
@@ -19,15 +19,15 @@ class KeyReuseError(ValueError):
     exit_code = 4
 
 
-class KeyFile:
-    """A key in a file that only its owner can read, and beside it, in ``FILE.used``, what it was used for.
+class BoundKey:
+    """A key in a file that only its owner can read. ``FILE.used`` beside it records what the key was used for.
 
-    Two releases with one key share their noise, and who sees both may learn what neither would tell. So a release
-    leaves a record before anything of it is published: a hash of its inputs and options under the key, which tells
-    nothing to those who do not have the key. With other inputs or options the key is then refused; with the same
-    ones it gives the same picks.
+    Two releases with one key share their noise, and anyone who sees both may learn more than both were paid for. So
+    a release leaves a record before it is published: a hash of its inputs and options under the key, which says
+    nothing without the key. After that the key is refused with other inputs or options; with the same ones it gives
+    the same picks.
 
-    What this cannot catch: a key that was copied, a record that was removed, and uses of the key from Python.
+    This cannot detect a key that was copied, a record that was removed, or the use of the key elsewhere.
     """
 
     def __init__(self, path: Path, fingerprint: str) -> None:
@@ -39,7 +39,7 @@ class KeyFile:
         self._check()
 
     def bind(self) -> None:
-        """Record what the key is used for, safely on the disk; of two processes at once one is refused."""
+        """Record on the disk what the key is used for. If two processes try at once, one of them is refused."""
         create_once(self._record, f"{self._use} {STREAM_FORMAT}\n".encode("ascii"))
         self._check()
 
@@ -47,7 +47,7 @@ class KeyFile:
         if not self._path.exists():
             if self._record.exists():
                 raise KeyReuseError(
-                    f"the key file {self._path.name!r} is gone, but {self._record.name!r} says that it was used: "
+                    f"the key file {self._path.name!r} is gone, but {self._record.name!r} says that it was used; "
                     "restore it, or name another file for a new release"
                 )
             create_once(self._path, f"{secrets.token_hex(KEY_BYTES)}\n".encode("ascii"))

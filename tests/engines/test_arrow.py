@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpselect as dps
-from dpselect.engines.arrow import BadUnitsError, Layout, Selector, Weigher
+from dpselect.engines.arrow import BadUnitsError, Layout, PickTransform, PmfTransform
 from dpselect.engines.distinct import DistinctUnits
+from dpselect.tables.units import read_units
 
 KEY = bytes(range(32))
 MECHANISM = dps.GEM(epsilon=2.0)
@@ -50,15 +51,15 @@ def as_dict(picks):
 @pytest.mark.parametrize("mechanism", [MECHANISM, dps.NoisyMax(epsilon=3.0), dps.CombinedGEM(epsilon=3.0)])
 def test_picks_are_those_of_the_mechanism_row_by_row(kind, mechanism):
     batch = table([3, 1, 20, 7] * 10, kind=kind)
-    selector = Selector(mechanism, KEY, layout=Layout())
-    assert as_dict(selector.select(batch)) == one_by_one(batch, mechanism)
+    selector = PickTransform(mechanism, KEY, layout=Layout())
+    assert as_dict(selector.transform(batch)) == one_by_one(batch, mechanism)
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=12), st.randoms(use_true_random=False), st.integers(1, 5))
 @settings(max_examples=30)
 def test_neither_order_nor_batches_change_a_pick(sizes, random, pieces):
     batch = table(sizes)
-    selector = pickle.loads(pickle.dumps(Selector(MECHANISM, KEY, layout=Layout())))  # noqa: S301 - our own
+    selector = pickle.loads(pickle.dumps(PickTransform(MECHANISM, KEY, layout=Layout())))  # noqa: S301 - our own
     expected = one_by_one(batch)
     order = list(range(len(sizes)))
     random.shuffle(order)
@@ -77,16 +78,16 @@ def test_lists_of_fixed_size_narrow_numbers_and_integers_are_read():
     narrow = batch.set_column(2, "score", batch.column("score").cast(pa.list_(pa.float32())))
     expected = one_by_one(batch)
     for other in (fixed, narrow):
-        assert as_dict(Selector(MECHANISM, KEY, layout=Layout()).select(other)) == expected
+        assert as_dict(PickTransform(MECHANISM, KEY, layout=Layout()).transform(other)) == expected
     whole = batch.set_column(2, "score", pa.array([[1, 2, 3, 4]] * 8))
     floats = batch.set_column(2, "score", pa.array([[1.0, 2.0, 3.0, 4.0]] * 8))
-    selector = Selector(MECHANISM, KEY, layout=Layout())
-    assert selector.select(whole) == selector.select(floats)
+    selector = PickTransform(MECHANISM, KEY, layout=Layout())
+    assert selector.transform(whole) == selector.transform(floats)
 
 
 def test_list_columns_are_not_copied():
     batch = table([5] * 4).slice(1, 2)
-    rows = Layout().read(batch)
+    rows = read_units(batch, Layout())
     address = batch.column("score").values.buffers()[1].address
     assert rows.scores[0].__array_interface__["data"][0] == address + 5 * 8
     assert rows.sensitivities[0].__array_interface__["data"][0] > 0
@@ -98,10 +99,12 @@ def test_sensitivities_come_from_the_table_a_second_table_or_a_constant():
     joined = pa.table({"candidate": list(public), "width": list(public.values())})
     own = [[public[name] for name in row] for row in batch.column("candidate").to_pylist()]
     inside = batch.set_column(3, "sensitivity", pa.array(own))
-    by_table = Selector(MECHANISM, KEY, layout=Layout(sensitivity="width", candidates=joined))
-    assert as_dict(pickle.loads(pickle.dumps(by_table)).select(batch)) == one_by_one(inside)  # noqa: S301
+    by_table = PickTransform(MECHANISM, KEY, layout=Layout(sensitivity="width", candidates=joined))
+    assert as_dict(pickle.loads(pickle.dumps(by_table)).transform(batch)) == one_by_one(inside)  # noqa: S301
     constant = batch.set_column(3, "sensitivity", pa.array([[0.5] * 6] * 20))
-    assert as_dict(Selector(MECHANISM, KEY, layout=Layout(sensitivity=0.5)).select(batch)) == one_by_one(constant)
+    assert as_dict(PickTransform(MECHANISM, KEY, layout=Layout(sensitivity=0.5)).transform(batch)) == one_by_one(
+        constant
+    )
 
 
 def test_candidates_known_by_position_are_named_by_the_second_table():
@@ -110,8 +113,8 @@ def test_candidates_known_by_position_are_named_by_the_second_table():
     widths = pa.array([candidates["width"].to_pylist()] * 20)
     full = batch.append_column("candidate", pa.array([list("abcdef")] * 20)).append_column("sensitivity", widths)
     layout = Layout(candidate=None, sensitivity="width", candidates=candidates)
-    assert as_dict(Selector(MECHANISM, KEY, layout=layout).select(batch)) == one_by_one(full)
-    positions = Selector(MECHANISM, KEY, layout=Layout(candidate=None)).select(full)
+    assert as_dict(PickTransform(MECHANISM, KEY, layout=layout).transform(batch)) == one_by_one(full)
+    positions = PickTransform(MECHANISM, KEY, layout=Layout(candidate=None)).transform(full)
     names = {unit: "abcdef"[place] for unit, place in as_dict(positions).items()}
     assert names == one_by_one(full)
 
@@ -119,30 +122,32 @@ def test_candidates_known_by_position_are_named_by_the_second_table():
 def test_offsets_and_anchors_reach_the_mechanism():
     batch = table([6] * 40)
     numbers = pa.array([[0.0, 99.0, 0.0, 0.0, 0.0, 0.0]] * 40)
-    picks = Selector(dps.NoisyMax(epsilon=9.0), KEY, layout=Layout(offset="offset")).select(
+    picks = PickTransform(dps.NoisyMax(epsilon=9.0), KEY, layout=Layout(offset="offset")).transform(
         batch.append_column("offset", numbers)
     )
     assert list(as_dict(picks).values()) == [row[1] for row in batch.column("candidate").to_pylist()]
     anchored = dps.StandardizedNoisyMax(epsilon=9.0)
-    picks = Selector(anchored, KEY, layout=Layout(anchor="anchor")).select(batch.append_column("anchor", numbers))
+    picks = PickTransform(anchored, KEY, layout=Layout(anchor="anchor")).transform(
+        batch.append_column("anchor", numbers)
+    )
     assert all(pick != row[1] for pick, row in zip(picks["candidate"], batch["candidate"], strict=True))
 
 
 def test_units_may_be_integers_and_address_their_own_streams():
     batch = table([5] * 30)
     numbers = batch.set_column(0, "user", pa.array(range(-10, 20), pa.int32()))
-    picks = Selector(MECHANISM, KEY, layout=Layout()).select(numbers)
+    picks = PickTransform(MECHANISM, KEY, layout=Layout()).transform(numbers)
     wide = numbers.set_column(0, "user", numbers.column("user").cast(pa.int64()))
     assert picks["candidate"].to_pylist() == list(one_by_one(wide).values())
     encoded = batch.set_column(0, "user", batch.column("user").dictionary_encode())
-    assert Selector(MECHANISM, KEY, layout=Layout()).select(encoded)["candidate"].to_pylist() == list(
+    assert PickTransform(MECHANISM, KEY, layout=Layout()).transform(encoded)["candidate"].to_pylist() == list(
         one_by_one(batch).values()
     )
 
 
 def test_probabilities_are_those_of_the_mechanism():
     batch = table([3, 1, 7])
-    weights = Weigher(MECHANISM, layout=Layout()).weigh(batch).to_pylist()
+    weights = PmfTransform(MECHANISM, layout=Layout()).transform(batch).to_pylist()
     for found, row in zip(weights, batch.to_pylist(), strict=True):
         assert found["candidate"] == row["candidate"]
         assert found["probability"] == MECHANISM.pmf(row["score"], row["sensitivity"]).tolist()
@@ -154,17 +159,17 @@ GOOD = {"user": "u", "candidate": ["a", "b"], "score": [SECRET, 2.0], "sensitivi
 BAD = {
     "no unit": ({"user": None}, "'user' is missing"),
     "no scores": ({"score": None}, "'score' is missing"),
-    "empty group": ({"candidate": [], "score": [], "sensitivity": []}, "'score' has no candidates"),
+    "empty group": ({"candidate": [], "score": [], "sensitivity": []}, "'score' must hold at least one candidate"),
     "lengths": ({"sensitivity": [1.0]}, "'sensitivity' must have as many entries as 'score'"),
     "names": ({"candidate": ["a"]}, "'candidate' must have as many entries as 'score'"),
-    "duplicates": ({"candidate": ["a", "a"]}, "'candidate' names a candidate twice"),
+    "duplicates": ({"candidate": ["a", "a"]}, "'candidate' must name each candidate once"),
     "nameless": ({"candidate": ["a", None]}, "'candidate' has a candidate without an identifier"),
     "NaN score": ({"score": [SECRET, float("nan")]}, "'score' is missing or not a number"),
     "null score": ({"score": [SECRET, None]}, "'score' is missing or not a number"),
     "infinite score": ({"score": [SECRET, float("inf")]}, "'score' must be finite"),
     "huge score": ({"score": [SECRET, 1e200]}, "'score' must be finite"),
     "missing sensitivity": ({"sensitivity": [1.0, None]}, "'sensitivity' is missing or not a number"),
-    "negative sensitivity": ({"sensitivity": [1.0, -1.0]}, "'sensitivity' must not be negative"),
+    "negative sensitivity": ({"sensitivity": [1.0, -1.0]}, "'sensitivity' must be ≥ 0"),
     "tiny sensitivity": ({"sensitivity": [1.0, 1e-200]}, "'sensitivity' must be zero or at least 2^-300"),
     "infinite sensitivity": ({"sensitivity": [1.0, float("inf")]}, "'sensitivity' must be finite"),
 }
@@ -182,31 +187,31 @@ def mixed(change):
 @pytest.mark.parametrize(("change", "message"), BAD.values(), ids=BAD)
 def test_a_bad_unit_is_refused_by_column_rule_and_row_and_no_score_is_shown(change, message):
     with pytest.raises(BadUnitsError, match=r"row 1: column ") as caught:
-        Selector(MECHANISM, KEY, layout=Layout()).select(mixed(change))
+        PickTransform(MECHANISM, KEY, layout=Layout()).transform(mixed(change))
     assert message in str(caught.value)
     assert "0.12" not in str(caught.value)
     assert caught.value.row == 1
     with pytest.raises(BadUnitsError, match="row 1: column "):
-        Weigher(MECHANISM, layout=Layout()).weigh(mixed(change))
+        PmfTransform(MECHANISM, layout=Layout()).transform(mixed(change))
 
 
 @pytest.mark.parametrize(("change", "message"), BAD.values(), ids=BAD)
 def test_a_bad_unit_can_be_skipped_without_changing_other_picks(change, message):
     layout = Layout(on_bad_unit="skip")
-    picks = Selector(MECHANISM, KEY, layout=layout).select(mixed(change)).to_pylist()
+    picks = PickTransform(MECHANISM, KEY, layout=layout).transform(mixed(change)).to_pylist()
     expected = one_by_one(mixed({}).filter(pa.array([True, False, True, True])))
     assert picks[1]["candidate"] is None
     assert message in picks[1]["problem"]
     assert {row["user"]: row["candidate"] for row in picks if row["problem"] is None} == expected
-    weights = Weigher(MECHANISM, layout=layout).weigh(mixed(change)).to_pylist()
+    weights = PmfTransform(MECHANISM, layout=layout).transform(mixed(change)).to_pylist()
     assert [row["probability"] is None for row in weights] == [False, True, False, False]
 
 
 def test_a_batch_of_bad_units_only_gives_no_picks():
     batch = mixed({"score": None}).slice(1, 1)
-    picks = Selector(MECHANISM, KEY, layout=Layout(on_bad_unit="skip")).select(batch).to_pylist()
+    picks = PickTransform(MECHANISM, KEY, layout=Layout(on_bad_unit="skip")).transform(batch).to_pylist()
     assert picks == [{"user": "u", "candidate": None, "problem": "column 'score' is missing"}]
-    empty = Selector(MECHANISM, KEY, layout=Layout()).select(batch.slice(0, 0))
+    empty = PickTransform(MECHANISM, KEY, layout=Layout()).transform(batch.slice(0, 0))
     assert empty.num_rows == 0
     assert empty.schema == pa.schema([("user", pa.string()), ("candidate", pa.string())])
 
@@ -215,20 +220,23 @@ def test_a_candidate_that_the_second_table_lacks_has_no_sensitivity():
     candidates = pa.table({"candidate": ["a"], "width": [1.0]})
     layout = Layout(sensitivity="width", candidates=candidates)
     with pytest.raises(BadUnitsError, match=r"'width' is missing or not a number.*4 bad units"):
-        Selector(MECHANISM, KEY, layout=layout).select(mixed({}))
+        PickTransform(MECHANISM, KEY, layout=layout).transform(mixed({}))
     positions = Layout(candidate=None, sensitivity="width", candidates=candidates)
     with pytest.raises(BadUnitsError, match="'score' must have an entry for each candidate"):
-        Selector(MECHANISM, KEY, layout=positions).select(mixed({}))
+        PickTransform(MECHANISM, KEY, layout=positions).transform(mixed({}))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"on_bad_unit": "drop"}, "on_bad_unit must be 'raise' or 'skip'"),
-        ({"sensitivity": -1.0}, "sensitivity must not be negative"),
+        ({"sensitivity": -1.0}, "sensitivity must be ≥ 0"),
         ({"sensitivity": float("nan")}, "sensitivity must be finite"),
         ({"candidates": {"candidate": [1]}}, "candidates must be an Arrow table"),
-        ({"candidates": pa.table({"item": [1]})}, "candidates must have a column 'candidate'"),
+        (
+            {"candidates": pa.table({"item": [1]})},
+            "unknown column 'candidate': candidates has 'item'; name it with candidate=",
+        ),
         ({"candidates": pa.table({"candidate": [1, 1]})}, "candidates must have distinct identifiers"),
         ({"candidates": pa.table({"candidate": [1, None]})}, "candidates must have distinct identifiers"),
     ],
@@ -252,14 +260,14 @@ def test_columns_of_the_wrong_name_or_type_are_refused(column, values, message):
     place = {"rating": 2, "score": 2, "user": 0, "candidate": 1}[column]
     batch = mixed({}).set_column(place, column, pa.array(values))
     with pytest.raises(ValueError, match=message):
-        Selector(MECHANISM, KEY, layout=Layout()).select(batch)
+        PickTransform(MECHANISM, KEY, layout=Layout()).transform(batch)
 
 
 def test_identifiers_of_two_types_cannot_be_joined():
     layout = Layout(sensitivity="width", candidates=pa.table({"candidate": ["one"], "width": [1.0]}))
     batch = mixed({}).set_column(1, "candidate", pa.array([[1, 2]] * 4))
     with pytest.raises(ValueError, match="'candidate' must have one type in both tables"):
-        Selector(MECHANISM, KEY, layout=layout).select(batch)
+        PickTransform(MECHANISM, KEY, layout=layout).transform(batch)
 
 
 @pytest.mark.parametrize("skip", ["raise", "skip"])
@@ -268,33 +276,35 @@ def test_identifiers_that_differ_only_before_they_get_the_type_of_the_others_are
     candidates = pa.table({"candidate": names, "width": [1.0, 2.0, 3.0]})
     layout = Layout(sensitivity="width", candidates=candidates, on_bad_unit=skip)
     batch = mixed({}).set_column(1, "candidate", pa.array([[1, 2]] * 4))
-    with pytest.raises(ValueError, match="distinct identifiers in column 'candidate': some differ as string only"):
-        Selector(MECHANISM, KEY, layout=layout).select(batch)
+    with pytest.raises(
+        ValueError, match="distinct identifiers in column 'candidate': some differ as string but are the same int64"
+    ):
+        PickTransform(MECHANISM, KEY, layout=layout).transform(batch)
     as_text = mixed({}).set_column(1, "candidate", pa.array([names[:2]] * 4))  # as text they are two
-    assert Selector(MECHANISM, KEY, layout=layout).select(as_text).num_rows == 4
+    assert PickTransform(MECHANISM, KEY, layout=layout).transform(as_text).num_rows == 4
 
 
 def test_integers_that_floats_cannot_hold_are_refused_without_being_shown():
     batch = mixed({}).set_column(2, "score", pa.array([[2**53 + 1, 1]] * 4))
     with pytest.raises(ValueError, match=r"'score' must not hold integers beyond 2\^53"):
-        Selector(MECHANISM, KEY, layout=Layout()).select(batch)
+        PickTransform(MECHANISM, KEY, layout=Layout()).transform(batch)
 
 
 def test_a_unit_with_two_rows_is_refused_within_a_batch_and_across_batches():
     batch = table([3] * 6)
-    selector = Selector(MECHANISM, KEY, layout=Layout())
+    selector = PickTransform(MECHANISM, KEY, layout=Layout())
     repeated = batch.column("user")[1].as_py()
     with pytest.raises(ValueError, match=f"'user' must name each unit once: {repeated!r} has two rows"):
-        selector.select(batch.take(pa.array([0, 1, 2, 1])))
+        selector.transform(batch.take(pa.array([0, 1, 2, 1])))
     with pytest.raises(ValueError, match="'user' must name each unit once"):
         list(selector([batch.slice(0, 4), batch.slice(3, 3)]))
 
 
 def test_a_key_of_another_length_is_refused():
     with pytest.raises(ValueError, match="key must be 32 bytes"):
-        Selector(MECHANISM, b"short", layout=Layout())
-    assert "00010203" not in repr(Selector(MECHANISM, KEY, layout=Layout()))
-    assert repr(KEY) not in repr(Selector(MECHANISM, KEY, layout=Layout()))
+        PickTransform(MECHANISM, b"short", layout=Layout())
+    assert "00010203" not in repr(PickTransform(MECHANISM, KEY, layout=Layout()))
+    assert repr(KEY) not in repr(PickTransform(MECHANISM, KEY, layout=Layout()))
 
 
 # --- Distinct units -----------------------------------------------------------------------------------------
@@ -320,6 +330,6 @@ def test_rows_that_name_a_candidate_twice_are_found(rows):
             "score": [[1.0] * len(row) for row in rows],
         }
     )
-    picks = Selector(dps.Uniform(), KEY, layout=Layout(sensitivity=1.0, on_bad_unit="skip")).select(batch)
+    picks = PickTransform(dps.Uniform(), KEY, layout=Layout(sensitivity=1.0, on_bad_unit="skip")).transform(batch)
     found = [problem is not None for problem in picks["problem"].to_pylist()]
     assert found == [len(set(row)) < len(row) for row in rows]

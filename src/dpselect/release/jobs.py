@@ -1,8 +1,9 @@
 """Jobs that can be interrupted: finished parts are kept beside the output, and the next run goes on from there.
 
-A job has a directory, readable by its owner only, with what it is (inputs, mechanism, columns), its key unless that
-is kept elsewhere, and one file of results for each batch. Streams are addressed by unit, so the parts of two runs
-fit together. The output appears under its name when everything is there, and then the directory goes.
+A job has a directory that only its owner can read. It holds a description of the job (inputs, mechanism, columns),
+the key unless that is kept elsewhere, and one file of results for each batch. Streams are addressed by unit, so the
+parts of two runs fit together. The output appears under its name when everything is there; then the directory is
+removed. It is also removed if the job is refused, for bad input or by the budget: nothing could go on from there.
 """
 
 import errno
@@ -20,16 +21,22 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from dpselect.engines.outputs import output_format, write_rows
+from dpselect.budget.databases import DatabaseError
 from dpselect.files import write_atomically
+from dpselect.tables.writing import output_format, write_batches
 
-__all__ = ["Job", "JobConflictError"]
+__all__ = ["Job", "JobConflictError", "gives_up"]
 
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
 
 class JobConflictError(ValueError):
     """Another job is unfinished, or running, under the same output."""
+
+
+def gives_up(error: BaseException | None) -> bool:
+    """Tell whether a job that ends with an error cannot go on later: it was refused, not interrupted."""
+    return isinstance(error, ValueError) and not isinstance(error, DatabaseError | JobConflictError)
 
 
 class Job:
@@ -49,7 +56,7 @@ class Job:
         _refuse_foreign(self.directory, os.lstat(self.directory))
         self._lock = os.open(self.directory / "lock", os.O_CREAT | os.O_RDWR | NO_LINKS, 0o600)
         if not _lock(self._lock):
-            os.close(self._lock)
+            self._unlock()
             raise JobConflictError(f"another process is writing {self.output.name!r}")
         stored = self.directory / "job.json"
         if self._restart:
@@ -64,31 +71,35 @@ class Job:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if gives_up(error):
+            shutil.rmtree(self.directory)
+        self._unlock()
+
+    def _unlock(self) -> None:
         if self._lock is not None:
             os.close(self._lock)
+            self._lock = None
 
     def _check_description(self, begun: dict[str, Any]) -> None:
-        """Refuse to go on with a job that is another one."""
+        """Raise if the unfinished job is another one."""
         name = "stream_format"
         if begun == self.description:
             return
         if begun.get(name) != self.description.get(name):
             message = (
                 f"an unfinished job for {self.output.name!r} was begun by a version of dpselect that gives other "
-                "picks for the same key: finish it with that version, or give it up with --restart"
+                "picks for the same key; finish it with that version, or give it up with --restart"
             )
         else:
             message = (
-                f"an unfinished job for {self.output.name!r} had other inputs or options: run it with the same "
+                f"an unfinished job for {self.output.name!r} had other inputs or options; run it with the same "
                 "ones, or give it up with --restart"
             )
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._unlock()
         raise JobConflictError(message)
 
     def key(self) -> bytes:
-        """Return the job's own key: a fresh one, kept until the job is done so that it can be resumed."""
+        """Return the job's own key, kept until the job is done so that it can be resumed."""
         path = self.directory / "key"
         if not path.exists():
             with write_atomically(path, private=True) as file:
@@ -123,8 +134,8 @@ class Job:
     def _find_parts(self) -> list[Path]:
         """Return the parts that an earlier run has finished, up to the first that is missing or damaged.
 
-        Parts are not forced to the disk, which would take longer than computing them. So a part's name ends in a
-        checksum, and what a power failure has spoilt is computed again.
+        Parts are not forced to the disk: that would take longer than computing them. So a part's name ends in a
+        checksum, and parts that a power failure has spoilt are computed again.
         """
         found = sorted(self.directory.glob("part-*.arrow"))
         sound = 0
@@ -134,17 +145,17 @@ class Job:
             path.unlink()
         return found[:sound]
 
-    def results(self) -> Iterator[Any]:
+    def results(self) -> Iterator[pa.RecordBatch]:
         """Yield the finished batches of results, in order."""
         for path in self._parts:
             with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
                 for number in range(reader.num_record_batches):
                     yield reader.get_batch(number)
 
-    def add(self, batch: Any) -> None:  # noqa: ANN401 - an Arrow record batch
+    def add(self, batch: pa.RecordBatch) -> None:
         """Keep the results of the next batch."""
         content = io.BytesIO()
-        write_rows([batch], batch.schema, "arrow", content)
+        write_batches([batch], batch.schema, "arrow", content)
         path = self.directory / _part_name(len(self._parts), content.getvalue())
         with write_atomically(path, durable=False, private=True) as file:
             file.write(content.getbuffer())
@@ -163,21 +174,21 @@ class Job:
             path.unlink()
         self._parts = []
 
-    def publish(self, schema: Any, shape: Callable[[Any], Any] = lambda batch: batch) -> None:  # noqa: ANN401 - Arrow
+    def publish(self, schema: pa.Schema, shape: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
         """Write the output from the parts, each shaped by a function, and remove the directory."""
         with write_atomically(self.output) as file:
-            write_rows(map(shape, self.results()), schema, output_format(self.output), file)
+            write_batches(map(shape, self.results()), schema, output_format(self.output), file)
         shutil.rmtree(self.directory)
 
 
 def _refuse_foreign(path: Path, state: os.stat_result) -> None:
-    """Refuse what others have put there, with a key of theirs, or could read."""
+    """Raise if others have put this there, with a key of theirs, or can read it."""
     if os.name != "posix":
         return
     if stat.S_ISLNK(state.st_mode) or state.st_uid != os.geteuid() or state.st_mode & 0o077:
         raise JobConflictError(
-            f"{path.name!r} is there, and not yours alone: it must belong to you, be no link, and be readable by "
-            "its owner only. Remove it"
+            f"{path.name!r} exists and is not yours alone: it must belong to you, be no link, and be readable by "
+            "its owner only; remove it"
         )
 
 
@@ -186,7 +197,7 @@ def _part_name(number: int, content: bytes) -> str:
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock a file until it is closed or the process ends; tell whether nobody else has."""
+    """Lock a file until it is closed or the process ends; return False if another process has locked it."""
     try:
         import fcntl  # noqa: PLC0415 - not on every system, and there is no other way
     except ModuleNotFoundError:

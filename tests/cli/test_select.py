@@ -13,12 +13,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from tables import FORMS, KEY, LISTS, LONG, MECHANISM, SETTINGS, expected, read, write
+from score_tables import FORMS, KEY, LISTS, LONG, MECHANISM, SETTINGS, expected, read, write
 
 import dpselect as dps
 from dpselect.cli import main
-from dpselect.engines.arrow import Layout, Selector
-from dpselect.engines.grouping import LongSource
+from dpselect.engines.arrow import PickTransform
+from dpselect.tables.layout import Layout
+from dpselect.tables.sorting import SortedUnits
+from dpselect.tables.stored import open_table
 
 
 @pytest.mark.parametrize(("form", "name"), FORMS.items(), ids=FORMS)
@@ -49,7 +51,7 @@ def test_a_long_table_is_read_from_its_own_file_whatever_that_is_called(name, tm
 def test_what_stops_the_reading_of_a_long_table_is_told(tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.Table.from_pylist(LONG), path)
-    source = LongSource([path], "parquet", unit="user", candidate="candidate", numbers=["score"])
+    source = SortedUnits(open_table(path), Layout())
     path.unlink()
     with pytest.raises(FileNotFoundError):
         list(source.batches(["user"]))
@@ -144,7 +146,7 @@ def test_parameters_reach_the_mechanism(tmp_path, key_file):
     path, output = write(tmp_path / "t.parquet", "lists parquet"), tmp_path / "p.csv"
     options = ["--parameter", "tilt=-3", "--parameter", "noise=gumbel", "--key-file", key_file, "-o", str(output)]
     assert main(["select", path, *SETTINGS, *options]) == 0
-    selector = Selector(dps.GEM(epsilon=2.0, tilt=-3, noise="gumbel"), KEY, layout=Layout())
+    selector = PickTransform(dps.GEM(epsilon=2.0, tilt=-3, noise="gumbel"), KEY, layout=Layout())
     picks = pa.Table.from_batches(selector(LISTS.to_batches()))
     assert read(output) == dict(zip(*picks.to_pydict().values(), strict=True))
 
@@ -210,7 +212,7 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path, monkeypat
     assert process.wait() == 0
     assert b"users/s" in shown
     assert b"%|" in shown
-    monkeypatch.setattr("dpselect.cli.progress.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("dpselect.progress.SECONDS_BETWEEN_LINES", 0.0)
     assert main(command) == 0
     lines = capsys.readouterr().err.splitlines()
     assert any("users, " in line and "a second, 100%, about 0 seconds left" in line for line in lines)

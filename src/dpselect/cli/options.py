@@ -1,0 +1,133 @@
+"""From options to the library's arguments."""
+
+import argparse
+import dataclasses
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dpselect.budget import Ledger
+from dpselect.mechanisms import Mechanism, Uniform
+from dpselect.registry import MECHANISMS
+from dpselect.release import Charge, KeyFile, Payment
+from dpselect.tables.layout import Layout, UnknownColumnError
+from dpselect.tables.writing import output_format
+
+__all__ = [
+    "UsageError",
+    "as_options",
+    "check_output",
+    "make_layout",
+    "make_mechanism",
+    "named_options",
+    "open_payment",
+    "read_list",
+    "table_arguments",
+]
+
+FAMILIES: dict[Any, str] = {record.constructor: name for name, record in MECHANISMS.items()} | {Uniform: "uniform"}
+"""The name whose constructor takes all fields of a family."""
+
+
+class UsageError(ValueError):
+    """Options that do not fit together."""
+
+    exit_code = 2
+
+
+@contextmanager
+def named_options() -> Iterator[None]:
+    """Name the option to give where the library would name an argument."""
+    try:
+        yield
+    except UnknownColumnError as error:
+        hint = ", or give --sensitivity a number" if error.role == "sensitivity" else ""
+        raise UsageError(f"{error.problem}; name it with --{error.role}{hint}") from None
+
+
+def check_output(options: argparse.Namespace) -> None:
+    """Raise if the output has a format that cannot be written."""
+    try:
+        if options.output is not None:
+            output_format(options.output)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from None
+
+
+def make_mechanism(options: argparse.Namespace) -> Mechanism:
+    """Return the mechanism that the options describe."""
+    if options.mechanism not in MECHANISMS:
+        raise UsageError(f"--mechanism must be one of {', '.join(MECHANISMS)}, not {options.mechanism!r}")
+    make = MECHANISMS[options.mechanism].constructor
+    fields = dict(options.parameter)
+    # "em" stands for Gumbel noise, whatever else you give.
+    fixed = {"epsilon", *getattr(make, "keywords", {})} - {"tilt"}
+    known = [name for name in inspect.signature(make).parameters if name not in fixed]
+    for name in fields:
+        if name not in known:
+            hint = f"it has {', '.join(known)}" if known else "it has none"
+            raise UsageError(f"--parameter: {options.mechanism} has no field {name!r} to set; {hint}")
+    try:
+        return make(epsilon=options.epsilon, **fields)
+    except ValueError as error:
+        raise UsageError(f"--{'parameter ' if str(error).startswith(tuple(fields)) else ''}{error}") from None
+
+
+def as_options(mechanism: Mechanism) -> str:
+    """Return the options that describe a mechanism, without ``--epsilon``."""
+    name = FAMILIES[type(mechanism)]
+    fields = {f.name: (getattr(mechanism, f.name), f.default) for f in dataclasses.fields(mechanism)}  # type: ignore[arg-type]
+    changed = {key: value for key, (value, default) in fields.items() if key != "epsilon" and value != default}
+    return " ".join([f"--mechanism {name}", *(f"--parameter {key}={value}" for key, value in changed.items())])
+
+
+def read_list(option: str, text: str) -> list[float]:
+    """Return numbers with commas between them."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"{option} must be numbers with commas between them, such as 1,0.5,2") from None
+
+
+def make_layout(options: argparse.Namespace) -> Layout:
+    """Return the layout that the options describe, without the second table."""
+    try:
+        sensitivity: str | float = float(options.sensitivity)
+    except ValueError:
+        sensitivity = options.sensitivity
+    return Layout(
+        unit=options.unit,
+        candidate=None if options.by_position else options.candidate,
+        score=options.score,
+        sensitivity=sensitivity,
+        offset=options.offset,
+        anchor=options.anchor,
+        on_bad_unit=options.on_bad_unit,
+    )
+
+
+def table_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments about tables that all releases take."""
+    return {
+        "layout": make_layout(options),
+        "candidates": options.candidates,
+        "format": options.format,
+        "batch_candidates": options.batch_candidates,
+    }
+
+
+@contextmanager
+def open_payment(options: argparse.Namespace) -> Iterator[Payment | None]:
+    """Yield the payment that the options ask for, with the ledger open."""
+    if options.budget and not (options.population and options.release):
+        raise UsageError("--budget needs --population and --release")
+    if options.budget and options.key_file:
+        raise UsageError("--key-file does not go with --budget, which keeps a key for each release; leave one out")
+    if not options.budget and (options.population or options.release or options.keys):
+        raise UsageError("--population, --release and --keys need --budget")
+    if not options.budget:
+        yield None if options.key_file is None else KeyFile(options.key_file)
+        return
+    with Ledger.open(options.budget, keys=options.keys) as ledger:
+        yield Charge(ledger, options.population, options.release, options.units_per_person, options.what)

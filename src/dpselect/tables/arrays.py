@@ -1,0 +1,115 @@
+"""What tables need of Arrow arrays: kinds of columns, lists as flat numbers with bounds, text as numbers."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dpselect import kernels, rules
+from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.parallel import over_rows
+
+__all__ = [
+    "as_floats",
+    "decoded",
+    "flags",
+    "is_identifier",
+    "is_list",
+    "is_number",
+    "look_up",
+    "parse_numbers",
+    "rows_with_duplicates",
+    "split_lists",
+]
+
+NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Tell whether a type is one of Arrow's lists."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Tell whether a type holds numbers."""
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+
+
+def is_identifier(kind: pa.DataType) -> bool:
+    """Tell whether a type can identify units and candidates: integers, text, bytes, or a dictionary of them."""
+    if pa.types.is_dictionary(kind):
+        return is_identifier(kind.value_type)
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    data = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    return bool(pa.types.is_integer(kind) or text or data)
+
+
+def decoded(array: pa.Array) -> pa.Array:
+    """Return an array without its dictionary, if it has one."""
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def flags(array: pa.BooleanArray) -> NDArray[np.bool_]:
+    """Return Arrow's flags as NumPy's."""
+    return np.asarray(array.to_numpy(zero_copy_only=False))
+
+
+def split_lists(array: pa.Array) -> tuple[pa.Array, IndexArray]:
+    """Return (flat values, bounds) of a list array. Bounds start at 0; values are not copied."""
+    if array.null_count:
+        raise ValueError("a list is missing")
+    if pa.types.is_fixed_size_list(array.type):
+        return array.flatten(), np.arange(len(array) + 1, dtype=np.int64) * array.type.list_size
+    bounds = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    return array.flatten(), bounds - bounds[0]
+
+
+def as_floats(name: str, flat: pa.Array) -> FloatArray:
+    """Return a column as float64, with NaN for null and for text that is not a number; copy only what must be."""
+    flat = parse_numbers(flat)
+    if pa.types.is_integer(flat.type) and not pa.types.is_int32(flat.type) and len(flat):
+        ends = pc.min_max(flat)
+        if any(abs(ends[end].as_py() or 0) > 2**53 for end in ("min", "max")):
+            raise ValueError(f"column {name!r} {rules.EXACT_INTEGERS}")
+    return np.asarray(flat.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def parse_numbers(column: pa.Array) -> pa.Array:
+    """Return a column of text as numbers, null where the text is not a number; any other column as it is."""
+    if not pa.types.is_string(column.type):
+        return column
+    readable = pc.if_else(pc.match_substring_regex(column, NUMBER), column, None)
+    return pc.utf8_trim_whitespace(readable).cast(pa.float64())
+
+
+def look_up(values: FloatArray, places: pa.Array) -> FloatArray:
+    """Return the values at places, NaN where a place is null."""
+    if not places.null_count:
+        return np.asarray(values[places.to_numpy(zero_copy_only=False)])
+    found = flags(places.is_valid())
+    numbers = np.full(len(places), np.nan)
+    numbers[found] = values[places.drop_null().to_numpy(zero_copy_only=False)]
+    return numbers
+
+
+def rows_with_duplicates(identifiers: pa.Array, bounds: IndexArray) -> NDArray[np.bool_]:
+    """Tell for each row whether it names a candidate twice."""
+    found = np.zeros(len(bounds) - 1, dtype=np.bool_)
+    if not len(identifiers):
+        return found
+    if not pa.types.is_integer(identifiers.type):
+        encoded = identifiers if pa.types.is_dictionary(identifiers.type) else identifiers.dictionary_encode()
+        identifiers = encoded.indices
+    if identifiers.null_count:
+        identifiers = pc.fill_null(identifiers, 0)
+    numbers = identifiers.to_numpy(zero_copy_only=False)
+    if numbers.dtype == np.uint64:
+        numbers = numbers.view(np.int64)
+    numbers = np.ascontiguousarray(numbers, dtype=np.int64)
+    numbers.flags.writeable = False
+    over_rows(
+        bounds,
+        lambda first, last: kernels.duplicates.rows_with_duplicates(first, last, numbers, bounds, found),
+        seconds=2e-9,
+    )
+    return found

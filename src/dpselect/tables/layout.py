@@ -1,0 +1,246 @@
+"""Where a table keeps its units, candidates, scores and sensitivities.
+
+Each row is a unit (a user, say) with lists of candidates, scores and sensitivities, or each row is one candidate of
+a unit. Numbers that all units share come from a second table, joined by candidate, or are one constant.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, Self, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dpselect import parameters as check
+from dpselect import rules
+from dpselect.kernels.arrays import FloatArray
+from dpselect.tables.arrays import as_floats, is_identifier, is_list, is_number, look_up, parse_numbers
+from dpselect.tables.stored import StoredTable
+
+__all__ = ["Layout", "LayoutError", "UnknownColumnError"]
+
+OnBadUnit: TypeAlias = Literal["raise", "skip"]
+
+IDENTIFIERS = "integers, text or bytes"
+
+PUBLIC = ("sensitivity", "offset", "anchor")
+"""Roles of columns that a second table may hold."""
+
+
+class LayoutError(ValueError):
+    """A layout contradicts itself, or does not fit the table."""
+
+    exit_code = 2
+
+
+class UnknownColumnError(LayoutError):
+    """The table has no column of that name."""
+
+    def __init__(self, column: str, role: str, table: str, names: Sequence[str]) -> None:
+        self.role = role
+        self.problem = f"unknown column {column!r}: {table} has {', '.join(map(repr, names))}"
+        super().__init__(f"{self.problem}; name it with {role}=")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Names of columns, and where public numbers come from.
+
+    Attributes:
+        unit: The column of unit identifiers: integers, text or bytes.
+        candidate: The column of candidate identifiers. ``None`` if a candidate is known by its position in a list:
+            then every list has a score for each row of ``candidates``, in that order, or picks are positions.
+        score: The column of scores. Private.
+        sensitivity: A column of the table, a column of ``candidates``, or one number for all.
+        offset: The same for public offsets, for mechanisms that take them.
+        anchor: The same for public anchors, for mechanisms that take them.
+        candidates: A second table: a column of candidate identifiers, all distinct, and columns of public numbers.
+        on_bad_unit: ``"raise"``, or ``"skip"`` to give bad units no pick and say what is wrong with each.
+    """
+
+    unit: str = "user"
+    candidate: str | None = "candidate"
+    score: str = "score"
+    sensitivity: str | float = "sensitivity"
+    offset: str | None = None
+    anchor: str | None = None
+    candidates: pa.Table = field(default=None, repr=False)
+    on_bad_unit: OnBadUnit = "raise"
+
+    def __post_init__(self) -> None:
+        if self.on_bad_unit not in ("raise", "skip"):
+            raise LayoutError(f"on_bad_unit must be 'raise' or 'skip', not {self.on_bad_unit!r}")
+        if not isinstance(self.sensitivity, str):
+            number = check.real("sensitivity", self.sensitivity)
+            if number < 0:
+                raise LayoutError(f"sensitivity {rules.NOT_NEGATIVE.words}, got {number}")
+            object.__setattr__(self, "sensitivity", number)
+        if self.candidates is not None:
+            object.__setattr__(self, "candidates", self._checked_candidates())
+        for role in ("candidate", *PUBLIC):
+            if getattr(self, role) == self.score and not self.is_joined(self.score):
+                raise LayoutError(
+                    f"{role} and score must be two columns, not both {self.score!r}: scores are private"
+                )
+
+    def _checked_candidates(self) -> pa.Table:
+        """Return the second table with its public columns as numbers."""
+        table = self.candidates
+        if not isinstance(table, pa.Table):
+            raise ValueError(f"candidates must be an Arrow table, not {type(table).__name__}")
+        names = table.column_names
+        check_column(names, self.pick_name, "candidate", "candidates")
+        identifiers = table[self.pick_name]
+        if identifiers.null_count or pc.count_distinct(identifiers).as_py() != len(identifiers):
+            raise ValueError(
+                f"candidates must have distinct identifiers in column {self.pick_name!r}, and none missing"
+            )
+        for role in PUBLIC:
+            name = getattr(self, role)
+            if self.is_joined(name):
+                check_column(names, name, role, "candidates")
+                table = table.set_column(names.index(name), name, parse_numbers(table[name]))
+        return table
+
+    def with_candidates(self, table: StoredTable) -> Self:
+        """Return the same layout with what it needs of a second table."""
+        names, place = table.schema.names, table.label
+        wanted = {self.pick_name: "candidate"}
+        for role in PUBLIC:
+            if getattr(self, role) in names:
+                wanted.setdefault(getattr(self, role), role)
+        for name, role in wanted.items():
+            check_column(names, name, role, place)
+        return replace(self, candidates=table.read(list(wanted)))
+
+    @property
+    def pick_name(self) -> str:
+        """The name of the column of picks."""
+        return self.candidate or "candidate"
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read from a table of units, the unit first."""
+        return list(dict.fromkeys([self.unit, *self.columns_without_units]))
+
+    @property
+    def columns_without_units(self) -> list[str]:
+        """The columns that are read from a table without units, where a candidate may be called a user."""
+        own = [name for name in (self.candidate, self.score) if name is not None]
+        public = (name for name in self.public_columns.values() if isinstance(name, str))
+        return list(dict.fromkeys([*own, *(name for name in public if not self.is_joined(name))]))
+
+    @property
+    def public_columns(self) -> dict[str, str | float]:
+        """Where each argument of public numbers comes from: a column's name, or a constant."""
+        named = {"sensitivities": self.sensitivity, "offsets": self.offset, "anchors": self.anchor}
+        return {argument: name for argument, name in named.items() if name is not None}
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether every list has a score for each row of ``candidates``."""
+        return self.candidate is None and self.candidates is not None
+
+    def is_joined(self, name: object) -> bool:
+        """Tell whether a column of public numbers is one of ``candidates``."""
+        return self.candidates is not None and name != self.candidate and name in self.candidates.column_names
+
+    def check_schema(self, schema: pa.Schema, table: str = "the table") -> None:
+        """Raise if a table of lists lacks a column, or if a column is of a type that cannot be read."""
+        self.check_columns(schema.names, table)
+        kind = schema.field(self.unit).type
+        if not is_identifier(kind):
+            raise ValueError(f"column {self.unit!r} must hold {IDENTIFIERS}, not {kind}")
+        for name in self.columns[1:]:
+            kind = schema.field(name).type
+            if not is_list(kind):
+                raise ValueError(f"column {name!r} must hold a list for each unit, not {kind}")
+            self._check_kind(name, kind.value_type, "lists of ", "of ")
+
+    def check_long_schema(self, schema: pa.Schema, *, units: bool, are_text: bool, table: str) -> None:
+        """Raise if a table with a row for each candidate lacks a column, or if a column's type cannot be read.
+
+        Args:
+            schema: The table's.
+            units: Whether the table has units.
+            are_text: Whether all its columns are text, which may hold numbers.
+            table: What to call it.
+        """
+        self.check_columns(schema.names, table, units=units)
+        for name in self.columns if units else self.columns_without_units:
+            if not are_text:
+                self._check_kind(name, schema.field(name).type)
+
+    def _check_kind(self, name: str, kind: pa.DataType, lists: str = "", of: str = "") -> None:
+        named = name in {self.unit, self.candidate}
+        if not (is_identifier if named else is_number)(kind):
+            raise ValueError(
+                f"column {name!r} must hold {lists}{IDENTIFIERS if named else 'numbers'}, not {of}{kind}"
+            )
+
+    def check_columns(self, names: Sequence[str], table: str = "the table", *, units: bool = True) -> None:
+        """Raise if a column is missing or ambiguous, or if the unit has no column of its own."""
+        for role in ("candidate", "score") if units else ():
+            if getattr(self, role) == self.unit:
+                raise LayoutError(f"unit and {role} must be two columns, not both {self.unit!r}")
+        for role in ("unit", "candidate", "score", *PUBLIC) if units else ("candidate", "score", *PUBLIC):
+            name = getattr(self, role)
+            if isinstance(name, str) and not (role in PUBLIC and self.is_joined(name)):
+                check_column(names, name, role, table)
+
+    def places_of(self, identifiers: pa.Array) -> pa.Array:
+        """Return the rows of ``candidates`` that hold these identifiers, null for those it lacks."""
+        if identifiers.type not in self._casts:
+            self._casts[identifiers.type] = self._cast(identifiers.type)
+        return pc.index_in(identifiers, value_set=self._casts[identifiers.type])
+
+    @cached_property
+    def _casts(self) -> dict[pa.DataType, pa.ChunkedArray]:
+        """The identifiers of the second table, in the types that tables of units have had so far."""
+        return {}
+
+    def _cast(self, kind: pa.DataType) -> pa.ChunkedArray:
+        known = self.candidates[self.pick_name]
+        if known.type == kind:
+            return known
+        try:
+            cast = known.cast(kind)
+        except pa.ArrowInvalid:
+            raise ValueError(
+                f"column {self.pick_name!r} must have one type in both tables: "
+                f"it is {kind} for units and {known.type} for candidates"
+            ) from None
+        if len(cast.unique()) != len(cast):
+            raise ValueError(
+                f"candidates must have distinct identifiers in column {self.pick_name!r}: some differ as "
+                f"{known.type} but are the same {kind}, as in the other table; write 1 and not also 01"
+            )
+        return cast
+
+    @cached_property
+    def joined(self) -> dict[str, FloatArray]:
+        """The public numbers of the second table by column, NaN where missing."""
+        names = [name for name in self.public_columns.values() if isinstance(name, str) and self.is_joined(name)]
+        return {name: as_floats(name, self.candidates[name].combine_chunks()) for name in names}
+
+    def join(self, name: str, identifiers: pa.Array) -> FloatArray:
+        """Return the public numbers of these candidates, NaN for those that the second table lacks."""
+        return look_up(self.joined[name], self.places_of(identifiers))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in {"joined", "_casts"}}
+
+    def pick_type(self, schema: pa.Schema) -> pa.DataType:
+        """Return the type of picks for a table of units with a schema."""
+        if self.candidate is not None:
+            return schema.field(self.candidate).type.value_type
+        return pa.int64() if self.candidates is None else self.candidates.schema.field(self.pick_name).type
+
+
+def check_column(names: Sequence[str], name: str, role: str, table: str = "the table") -> None:
+    """Raise if a table has no column of a name, or two."""
+    if name not in names:
+        raise UnknownColumnError(name, role, table, names)
+    if list(names).count(name) > 1:
+        raise ValueError(f"ambiguous column {name!r}: {table} has {', '.join(map(repr, names))}")

@@ -1,0 +1,169 @@
+"""The units of a record batch: their numbers, ready for a mechanism, and what is wrong with them.
+
+Scores are private: a problem is reported by column and rule, never by value.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dpselect import rules
+from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.tables.arrays import as_floats, flags, rows_with_duplicates, split_lists
+from dpselect.tables.layout import Layout
+
+__all__ = ["BadUnitsError", "UnitBatch", "find_problems", "read_units"]
+
+
+class BadUnitsError(ValueError):
+    """Units of a batch break a rule: which column, which rule, how many units, and the row of the first."""
+
+    def __init__(self, problems: pa.Array) -> None:
+        self.row = int(np.flatnonzero(flags(problems.is_valid()))[0])
+        self.count = len(problems) - problems.null_count
+        others = "" if self.count == 1 else f" ({self.count} bad units in this batch)"
+        self.problem = f"{problems[self.row].as_py()}{others}"
+        super().__init__(f"row {self.row}: {self.problem}")
+
+
+class UnitBatch(NamedTuple):
+    """The units of a batch, ready for a mechanism."""
+
+    identifiers: pa.Array | None
+    """Candidate identifiers, flat; ``None`` if candidates are known by their position."""
+    bounds: IndexArray
+    scores: Any
+    sensitivities: Any
+    public: dict[str, Any]
+
+    def __repr__(self) -> str:
+        # Scores are private.
+        return f"UnitBatch({self.bounds.size - 1} units, {self.bounds[-1] - self.bounds[0]} candidates)"
+
+    def name_picks(self, layout: Layout, picks: IndexArray) -> pa.Array:
+        """Return the identifiers of picks, which are positions."""
+        if self.identifiers is not None:
+            return self.identifiers.take(pa.array(self.bounds[:-1] + picks))
+        if layout.candidates is not None:
+            return layout.candidates[layout.pick_name].combine_chunks().take(pa.array(picks))
+        return pa.array(picks)
+
+
+def read_units(batch: pa.RecordBatch, layout: Layout) -> UnitBatch:
+    """Return the units of a batch, without copying list columns.
+
+    Raises:
+        ValueError: If anything is wrong with a unit. :func:`find_problems` then says what and where. The mechanism
+            checks the values of numbers.
+    """
+    if batch.column(layout.unit).null_count:
+        raise ValueError("a unit is missing")
+    flat, bounds = split_lists(batch.column(layout.score))
+    scores = as_floats(layout.score, flat)
+    identifiers = None
+    if layout.candidate is not None:
+        identifiers, own_bounds = split_lists(batch.column(layout.candidate))
+        if identifiers.null_count or not np.array_equal(own_bounds, bounds):
+            raise ValueError("candidates do not fit scores")
+        if rows_with_duplicates(identifiers, bounds).any():
+            raise ValueError("candidates are not distinct")
+    elif layout.candidates is not None and (np.diff(bounds) != len(layout.candidates)).any():
+        raise ValueError("rows do not fit the table of candidates")
+    public = {
+        argument: _read_public(batch, layout, name, identifiers, bounds)
+        for argument, name in layout.public_columns.items()
+    }
+    return UnitBatch(identifiers, bounds, _shaped(scores, bounds, layout), public.pop("sensitivities"), public)
+
+
+def _read_public(
+    batch: pa.RecordBatch, layout: Layout, name: str | float, identifiers: pa.Array | None, bounds: IndexArray
+) -> Any:  # noqa: ANN401 - numbers in any form that a mechanism takes
+    if not isinstance(name, str):
+        return name
+    if layout.is_joined(name):
+        return layout.joined[name] if identifiers is None else layout.join(name, identifiers)
+    flat, own_bounds = split_lists(batch.column(name))
+    if not np.array_equal(own_bounds, bounds):
+        raise ValueError(f"{name} does not fit scores")
+    return _shaped(as_floats(name, flat), bounds, layout)
+
+
+def _shaped(values: FloatArray, bounds: IndexArray, layout: Layout) -> Any:  # noqa: ANN401 - dense or ragged
+    if layout.is_shared and len(bounds) > 1:
+        return values.reshape(-1, len(layout.candidates))
+    return values, bounds
+
+
+def find_problems(batch: pa.RecordBatch, layout: Layout) -> pa.Array:
+    """Return what is wrong with each unit, the column and the rule it breaks; null where nothing is wrong."""
+    found = _Problems(batch.num_rows)
+    lists = layout.columns[1:]
+    for name in layout.columns:
+        if batch.column(name).null_count:
+            found.add(flags(batch.column(name).is_null()), name, "is missing")
+    sizes = {name: _sizes(batch.column(name)) for name in lists}
+    expected = sizes[layout.score]
+    found.add(expected == 0, layout.score, rules.HAS_CANDIDATES)
+    for name in lists:
+        found.add(sizes[name] != expected, name, f"must have as many entries as {layout.score!r}")
+    if layout.is_shared:
+        found.add(expected != len(layout.candidates), layout.score, "must have an entry for each candidate")
+    good = found.good()
+    if good.size:
+        found.rows = good
+        _find_bad_values(batch.take(pa.array(good)), layout, found)
+    return pa.array(found.problems, pa.string())
+
+
+class _Problems:
+    """The first problem of each unit, as it is found."""
+
+    def __init__(self, units: int) -> None:
+        self.problems: NDArray[Any] = np.full(units, None, dtype=object)
+        self.rows: NDArray[Any] = np.arange(units)
+        """The units that the flags of :meth:`add` are about."""
+
+    def good(self) -> NDArray[Any]:
+        return np.flatnonzero(self.problems == None)  # noqa: E711 - element by element
+
+    def add(self, bad: NDArray[np.bool_], column: str, rule: str) -> None:
+        rows = self.rows[bad]
+        self.problems[rows[self.problems[rows] == None]] = f"column {column!r} {rule}"  # noqa: E711
+
+
+def _find_bad_values(batch: pa.RecordBatch, layout: Layout, found: _Problems) -> None:
+    """Find units whose lists fit together but hold something that is not allowed."""
+    flat, bounds = split_lists(batch.column(layout.score))
+    identifiers = None
+    if layout.candidate is not None:
+        identifiers = split_lists(batch.column(layout.candidate))[0]
+        found.add(
+            _any(flags(identifiers.is_null()), bounds), layout.candidate, "has a candidate without an identifier"
+        )
+        found.add(rows_with_duplicates(identifiers, bounds), layout.candidate, rules.DISTINCT_CANDIDATES)
+    columns = {"scores": (layout.score, as_floats(layout.score, flat))}
+    for argument, name in layout.public_columns.items():
+        numbers = _read_public(batch, layout, name, identifiers, bounds)
+        values = numbers[0] if isinstance(numbers, tuple) else np.asarray(numbers).reshape(-1)
+        if values.size != bounds[-1]:
+            values = np.tile(values, bounds[-1] // max(1, values.size))
+        columns[argument] = str(name), values
+    for argument in (*layout.public_columns, "scores"):
+        name, values = columns[argument]
+        for rule in (rules.PRESENT, *rules.NUMBERS[argument]):
+            found.add(_any(rule.is_broken(values), bounds), name, rule.words)
+
+
+def _sizes(array: pa.Array) -> IndexArray:
+    return np.asarray(pc.fill_null(pc.list_value_length(array), 0)).astype(np.int64)
+
+
+def _any(entries: NDArray[np.bool_], bounds: IndexArray) -> NDArray[np.bool_]:
+    """Tell for each row, none of them empty, whether any of its entries is flagged."""
+    if not entries.any():
+        return np.zeros(len(bounds) - 1, dtype=bool)
+    return np.logical_or.reduceat(entries, bounds[:-1])

@@ -1,0 +1,52 @@
+"""Rules for numbers: arrays and tables refuse the same numbers in the same words."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dpselect as dps
+from dpselect import rules
+from dpselect.engines.arrow import BadUnitsError, Layout, PickTransform
+
+BAD = {
+    "scores": [np.inf, -np.inf, 2.0**301],
+    "sensitivities": [np.inf, 2.0**301, -1.0, -(2.0**-301), 2.0**-301],
+    "anchors": [np.inf, -(2.0**-301), 2.0**-301],
+}
+GOOD = {
+    "scores": [0.0, -1.0, 2.0**300, -(2.0**300), 2.0**-301],
+    "sensitivities": [0.0, 2.0**-300, 2.0**300],
+    "anchors": [0.0, -1.0, 2.0**-300],
+}
+MECHANISM = dps.StandardizedNoisyMax(epsilon=1.0)
+
+
+def from_arrays(argument, number):
+    numbers = {"scores": [0.0, 0.0], "sensitivities": [1.0, 1.0], "anchors": [0.0, 0.0]}
+    numbers[argument] = [number, numbers[argument][1]]
+    MECHANISM.select(**numbers)
+
+
+def from_a_table(argument, number):
+    numbers = {"scores": [0.0, 0.0], "sensitivities": [1.0, 1.0], "anchors": [0.0, 0.0]}
+    numbers[argument] = [number, numbers[argument][1]]
+    columns = {name: [values] for name, values in numbers.items()} | {"user": [1], "candidate": [["a", "b"]]}
+    layout = Layout(score="scores", sensitivity="sensitivities", anchor="anchors")
+    PickTransform(MECHANISM, bytes(32), layout=layout).transform(pa.RecordBatch.from_pydict(columns))
+
+
+@pytest.mark.parametrize(("argument", "number"), [(a, n) for a, numbers in BAD.items() for n in numbers])
+def test_arrays_and_tables_refuse_a_number_in_the_same_words(argument, number):
+    [rule] = [rule for rule in rules.NUMBERS[argument] if rule.is_broken(np.array([number]))[0]][:1]
+    with pytest.raises(ValueError, match="must be") as array:
+        from_arrays(argument, number)
+    assert str(array.value) == f"{argument} {rule.words}"
+    with pytest.raises(BadUnitsError) as table:
+        from_a_table(argument, number)
+    assert table.value.problem == f"column {argument!r} {rule.words}"
+
+
+@pytest.mark.parametrize(("argument", "number"), [(a, n) for a, numbers in GOOD.items() for n in numbers])
+def test_arrays_and_tables_accept_the_numbers_at_the_limits(argument, number):
+    from_arrays(argument, number)
+    from_a_table(argument, number)
