@@ -18,6 +18,8 @@ REACH = 60
 """Noise is followed for this many scales, plus what a random number of draws adds: e^−60 < 1e-26."""
 FARTHEST = 900
 """What a random number of draws adds at most: even 1e90 draws times e^−900 are less than 1e-300."""
+STEEPEST = 60
+"""The η of random stopping up to which the tails are followed."""
 LEFT_REACH = {"exponential": 0, "laplace": REACH, "gumbel": 6}
 """The same to the left: exponential noise is positive, and Gumbel noise falls below −6 with chance e^−e⁶."""
 
@@ -247,9 +249,10 @@ class _Stopping:
         self.size = sum(self.counts)
         self.gamma, self.eta = mp.mpf(gamma), mp.mpf(eta)
         self.norm = self._power(self.gamma)
-        growth = mp.log(self._slope(mp.one) / self._slope(mp.zero))  # how much likelier a high score is picked
-        self.reach = REACH + min(growth, FARTHEST)
-        self.step = 3 / max(mp.one, (1 + self.eta) / 8)
+        # How much likelier a high score is picked; for a large η only what the largest probabilities need.
+        lowest = self._slope(mp.zero) if self.eta <= STEEPEST else 1
+        self.reach = REACH + max(0, min(mp.log(self._slope(mp.one) / lowest), FARTHEST))
+        self.step = 3 / max(1, (1 + self.eta) / 8) if self.eta <= STEEPEST else 3
 
     def _power(self, w):
         """Return w^−η − 1, and its limit for η → 0 per η: −log w."""

@@ -188,7 +188,10 @@ def view(setting: Setting) -> dict[str, Any]:
         "curves": _curves(_without(setting, epsilon=1.0, neighbour=setting.scores)),
         "tilts": _tilts(_without(setting, tilt=0.0, neighbour=setting.scores)),
         "correlations": _correlations(scores, sensitivities),
-        "losses": {name: _finite(max(map(np.max, certain_losses(laws[name], there[name], 0.0)))) for name in laws},
+        "losses": {
+            name: _finite(max(map(np.max, certain_losses(laws[name], there[name], 0.0, setting.epsilon))))
+            for name in laws
+        },
         "snippets": {name: snippet(name, setting) for name in MECHANISMS},
     }
 
