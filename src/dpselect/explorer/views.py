@@ -132,7 +132,10 @@ def view(setting: Setting) -> dict[str, Any]:
         "curves": {name: _curve(name, _relevant(record, setting)) for name, record in RECORDS.items()},
         "tilts": _tilts(replace(setting, tilt=0.0, neighbour=setting.scores)),
         "correlations": _correlations(scores, sensitivities),
-        "losses": {name: _finite(max(map(np.max, certain_losses(laws[name], there[name], 0.0)))) for name in laws},
+        "losses": {
+            name: _finite(max(map(np.max, certain_losses(laws[name], there[name], 0.0, setting.epsilon))))
+            for name in laws
+        },
         "snippets": {name: snippet(name, setting) for name in RECORDS},
     }
 

@@ -35,7 +35,7 @@ class StandardizedNoisyMax(Mechanism):
         the largest of these levels (0 for all candidates of positive sensitivity) can be picked.
 
     Cost:
-        O(k). (Laplace noise: O(k log k) and a larger constant.)
+        O(k). (Laplace noise: ``pmf`` is a quadrature of up to O(k²), and ``select`` has a larger constant.)
 
     Args:
         epsilon: The privacy budget of one pick.
