@@ -1,4 +1,4 @@
-"""The explorer's scenarios: the first score set of each of the paper's. ``python -m experiments.examples FILE``."""
+"""The explorer's scenarios: the first score set of each scenario. ``python -m experiments.examples FILE``."""
 
 import json
 import sys
