@@ -2,20 +2,17 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from experiments.arrays import BoolArray, FloatArray
 from experiments.experiment import Numbers
 from experiments.mechanisms import STYLES
 from experiments.tables import Tables, unique, where
 
 __all__ = ["SHOWN_EPSILONS", "Curves", "error_numbers", "number", "span"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 NEGLIGIBLE = 1e-6
 """Errors below this, relative to the scenario's largest error, count as equal."""

@@ -1,7 +1,7 @@
 """The look of all figures, and the panels that figures share. Draws from tables and computes nothing."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 from numpy.typing import NDArray
 
+from experiments.arrays import FloatArray
 from experiments.mechanisms import STYLES, Style
 from experiments.tables import Tables, unique, where
 
@@ -33,7 +34,6 @@ __all__ = [
     "scenario_columns",
 ]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 
 SMALLEST_ERROR = 1e-3
 """The lower end of error axes, relative to the largest error."""

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+
+from experiments.arrays import FloatArray
 
 __all__ = [
     "CANDIDATES",
@@ -33,7 +33,6 @@ __all__ = [
     "weakly_polarised",
 ]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 
 CANDIDATES = 100
 TRIALS = 5000

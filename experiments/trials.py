@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 import dpselect as dps
+from experiments.arrays import FloatArray
 from experiments.experiment import Effort, Task
 from experiments.mechanisms import COMPARED, build
-from experiments.scenarios import FloatArray, Scenario
+from experiments.scenarios import Scenario
 
 __all__ = ["Errors", "candidate_table", "epsilon_grid", "error_tasks", "exact_errors", "scenario_tasks", "summary"]
 

@@ -3,18 +3,15 @@
 Many runs go side by side. A *row* is one run, and *place* 2 · row + arm is one arm of one run.
 """
 
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.arrays import FloatArray, IndexArray
 from experiments.bandit.quantiles import private_quantiles
 from experiments.bandit.sums import hybrid_noise
 
 __all__ = ["LEVELS", "RunningMeans", "Windows"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IndexArray: TypeAlias = NDArray[np.int64]
 
 LEVELS = (0.1, 0.9)
 

@@ -13,17 +13,14 @@ docs/theory/bandit.md has the proof.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from experiments.arrays import FloatArray
 from experiments.bandit.policies import Budget
 from experiments.bandit.sums import Block, hybrid_blocks
 
 __all__ = ["Account", "account", "block_losses", "window_losses"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

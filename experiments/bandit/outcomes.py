@@ -1,13 +1,13 @@
 """The table of runs as arrays, and means and medians with confidence intervals."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from scipy.special import bdtr, stdtrit
 
+from experiments.arrays import FloatArray, IndexArray
 from experiments.bandit.problem import Problem
 from experiments.bandit.runs import POINTS
 from experiments.bandit.styles import POLICY_STYLES
@@ -15,7 +15,6 @@ from experiments.tables import unique, where
 
 __all__ = ["Estimate", "Median", "Outcomes", "estimate", "median"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 CONFIDENCE = 0.95
 
 
@@ -80,7 +79,7 @@ class Outcomes:
         return [name for name in POLICY_STYLES if name in present]
 
     @property
-    def times(self) -> NDArray[np.int64]:
+    def times(self) -> IndexArray:
         """The recorded times."""
         return np.asarray(self.table["time"].to_numpy()[:POINTS])
 

@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 import dpselect as dps
+from experiments.arrays import FloatArray, IndexArray
 from experiments.bandit.estimates import RunningMeans, Windows
 from experiments.bandit.problem import Clip, Problem
 from experiments.bandit.sums import hybrid_deviations
@@ -27,9 +27,6 @@ __all__ = [
     "Team",
     "private_team",
 ]
-
-FloatArray: TypeAlias = NDArray[np.float64]
-IndexArray: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

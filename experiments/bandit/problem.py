@@ -5,11 +5,11 @@ from statistics import NormalDist
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+
+from experiments.arrays import FloatArray
 
 __all__ = ["Clip", "Problem"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 Clip: TypeAlias = tuple[float, float]
 
 

@@ -1,13 +1,10 @@
 """Private quantiles by the exponential mechanism on the real line."""
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
+
+from experiments.arrays import FloatArray
 
 __all__ = ["interval_log_weights", "private_quantiles"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 def interval_log_weights(

@@ -1,13 +1,11 @@
 """The sensitivity check: other reward ranges, other windows, and scores clipped to the quantiles."""
 
-from typing import TypeAlias
-
 import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from experiments import drawing
+from experiments.arrays import FloatArray
 from experiments.bandit.outcomes import estimate
 from experiments.bandit.runs import SETTINGS, plan_settings
 from experiments.bandit.styles import POLICY_STYLES
@@ -16,7 +14,6 @@ from experiments.tables import Tables, where
 
 __all__ = ["BANDIT_ROBUSTNESS"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 
 POLICIES = ("rnm", "rs", "gem", "mgem")
 

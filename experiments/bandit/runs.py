@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from functools import cache, partial
 from types import MappingProxyType
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from experiments.arrays import FloatArray, IndexArray
 from experiments.bandit.policies import TEAMS, Setting
 from experiments.bandit.problem import Problem
 from experiments.bandit.simulation import Run, Trace, simulate_all
@@ -17,7 +16,6 @@ from experiments.scenarios import SEED
 
 __all__ = ["POINTS", "SETTINGS", "VARIED", "plan", "plan_settings", "problem_of", "times_of"]
 
-IndexArray: TypeAlias = NDArray[np.int64]
 
 POINTS = 125
 """The number of recorded times; the shift is the 75th."""
@@ -92,7 +90,7 @@ def _trace_table(policy: str, trace: Trace) -> pa.Table:
     """Return a row for each run and time."""
     points, worlds = trace.times.size, len(trace.runs)
 
-    def column(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def column(values: FloatArray) -> FloatArray:
         return values.T.reshape(-1)
 
     return pa.table(

@@ -10,19 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
-from typing import TypeAlias
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
+from experiments.arrays import FloatArray, IndexArray
 from experiments.bandit.policies import Learner, PrivateLearner, Setting, Team
 from experiments.bandit.problem import Problem
 
 __all__ = ["Run", "Trace", "simulate", "simulate_all"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IndexArray: TypeAlias = NDArray[np.int64]
 
 ARMS = 2
 BLOCK = 1000

@@ -10,10 +10,11 @@ its error.
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from experiments.arrays import FloatArray
 
 __all__ = [
     "Block",
@@ -25,8 +26,6 @@ __all__ = [
     "hybrid_noise",
     "scales_at",
 ]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class Block(NamedTuple):

@@ -4,16 +4,13 @@ They are not real data, and every figure says so. They have the property that ma
 of popular items vary more between users than those of rare items, so scores and sensitivities correlate.
 """
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
+from experiments.arrays import FloatArray
 from experiments.recommender.interactions import Counts, Interactions
 
 __all__ = ["generate"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 
 TASTES = 12
 ZIPF = 0.8

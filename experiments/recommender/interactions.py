@@ -7,10 +7,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.arrays import BoolArray
+
 __all__ = ["Batch", "Counts", "Interactions", "collect"]
 
 Ids: TypeAlias = NDArray[np.int32]
-Flags: TypeAlias = NDArray[np.bool_]
+Flags: TypeAlias = BoolArray
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from experiments.arrays import IndexArray
 from experiments.recommender.interactions import Interactions
 
 __all__ = ["Split", "hold_out_users", "like_matrix", "own_split"]
@@ -122,11 +123,11 @@ def _by_popularity(split: Split) -> Split:
     )
 
 
-def _rows(matrix: Likes, rows: NDArray[np.int64]) -> Likes:
+def _rows(matrix: Likes, rows: IndexArray) -> Likes:
     return sparse.csr_array(matrix[rows])
 
 
-def _columns(matrix: Likes, order: NDArray[np.int64]) -> Likes:
+def _columns(matrix: Likes, order: IndexArray) -> Likes:
     new = np.empty(order.size, dtype=np.int32)
     new[order] = np.arange(order.size, dtype=np.int32)
     renamed = sparse.csr_array((matrix.data, new[matrix.indices], matrix.indptr), shape=matrix.shape)

@@ -15,12 +15,12 @@ Percentiles of private scores would cost budget: 1,000 quantiles at a total of Î
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 import dpselect as dps
+from experiments.arrays import BoolArray, FloatArray
 from experiments.mechanisms import BETA, build
 from experiments.recommender.models import Model
 from experiments.recommender.preprocessing import Likes, Split
@@ -29,7 +29,6 @@ from experiments.recommender.scoring import Step, find_candidates, find_ranges, 
 
 __all__ = ["FAST", "STRONGLY_TILTED", "Sides", "fast_mechanisms", "prepare_sides", "side_rows"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 
 FAST = ("rnm", "gem", "mgem", "krr", "uniform")
 """Compared mechanisms with a fast exact pmf."""
@@ -44,7 +43,7 @@ class Side:
     users: Lists
     worth: FloatArray
     """The unclipped predicted score of each candidate. A seen item has the lower end of its range."""
-    seen: NDArray[np.bool_]
+    seen: BoolArray
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 import dpselect as dps
+from experiments.arrays import FloatArray, IndexArray
 from experiments.mechanisms import BETA, COMPARED, build
 from experiments.recommender.scoring import Candidates, Ranges
 
@@ -31,7 +31,6 @@ __all__ = [
     "tilt_rows",
 ]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = dict[str, float | int | str]
 
 EPSILONS = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -177,7 +176,7 @@ def _ratios(users: Lists, seed: int) -> Iterator[tuple[FloatArray, FloatArray, F
         yield dps.correlation.spearman(batch.scores, batch.sensitivities), _log_ratio(*exact), _log_ratio(*drawn)
 
 
-def _trials(chances: FloatArray, random: np.random.Generator) -> NDArray[np.int64]:
+def _trials(chances: FloatArray, random: np.random.Generator) -> IndexArray:
     """Draw from exact probabilities: the same law as ``select``, at a hundredth of its cost."""
     steps = np.cumsum(chances, axis=1)
     places = random.random((len(chances), RATIO_TRIALS)) * steps[:, -1:]

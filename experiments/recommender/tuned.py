@@ -1,9 +1,7 @@
 """The tuned mechanism: one private choice for all users, from three normalisations and many tilts."""
 
-import numpy as np
-from numpy.typing import NDArray
-
 import dpselect as dps
+from experiments.arrays import FloatArray
 from experiments.mechanisms import BETA, TILTED, build
 from experiments.recommender.protocol import Lists, Row
 
@@ -25,7 +23,7 @@ def pool(epsilon: float) -> list[dps.Mechanism]:
     ]
 
 
-def tuned_row(users: Lists, anchors: NDArray[np.float64], epsilon: float, *, seed: int) -> Row:
+def tuned_row(users: Lists, anchors: FloatArray, epsilon: float, *, seed: int) -> Row:
     """Tune on the users, and return the choice and its error next to mGEM's and noisy max's.
 
     The anchors are the midpoints of the items' ranges. They are public if the ranges are.

@@ -8,10 +8,11 @@ from matplotlib.figure import Figure
 
 import dpselect as dps
 from experiments import drawing
+from experiments.arrays import FloatArray
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import BETA, STYLES, build
-from experiments.scenarios import SCENARIOS, SEED, FloatArray, Scenario, titled
+from experiments.scenarios import SCENARIOS, SEED, Scenario, titled
 from experiments.tables import Tables, from_rows, unique, where
 from experiments.trials import epsilon_grid, scenario_tasks
 

@@ -7,9 +7,9 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from experiments import drawing
+from experiments.arrays import FloatArray
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
-from experiments.scenarios import FloatArray
 from experiments.tables import Tables, where
 
 __all__ = ["LAPLACE_MAXIMUM"]

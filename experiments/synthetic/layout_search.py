@@ -11,18 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 import dpselect as dps
 from experiments import tables
+from experiments.arrays import FloatArray
 
 __all__ = ["LAYOUTS", "Layout", "correlations", "file", "search"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 
 SEED = 2
 STARTS, STEPS = 12, 1000

@@ -9,11 +9,12 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from experiments import drawing, tables
+from experiments.arrays import FloatArray
 from experiments.curves import SHOWN_EPSILONS, Curves, error_numbers, number
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import BETA, COMPARED, GAMMA, STYLES, build
-from experiments.scenarios import FloatArray, Scenario
+from experiments.scenarios import Scenario
 from experiments.synthetic.layout_search import LAYOUTS, correlations, file
 from experiments.tables import Tables, where
 from experiments.trials import error_tasks, scenario_tasks

@@ -5,11 +5,12 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from experiments import drawing
+from experiments.arrays import FloatArray
 from experiments.curves import Curves, error_numbers, number, span
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import BETA, COMPARED, GAMMA
-from experiments.scenarios import TRIALS, FloatArray, Scenario, titled
+from experiments.scenarios import TRIALS, Scenario, titled
 from experiments.tables import Tables, unique, where
 from experiments.trials import error_tasks, scenario_tasks
 

@@ -8,10 +8,11 @@ from matplotlib.figure import Figure
 
 import dpselect as dps
 from experiments import drawing
+from experiments.arrays import FloatArray
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import BETA, COMPARED, GAMMA, STYLES, build
-from experiments.scenarios import CANDIDATES, FloatArray, Scenario, titled
+from experiments.scenarios import CANDIDATES, Scenario, titled
 from experiments.tables import Tables, where
 from experiments.trials import error_tasks
 

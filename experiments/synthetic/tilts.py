@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 
 import dpselect as dps
 from experiments import drawing
+from experiments.arrays import FloatArray
 from experiments.curves import number
 from experiments.experiment import Effort, Experiment, Listing, Task
 from experiments.mechanisms import BETA, TILTED, tilted_style
-from experiments.scenarios import SCENARIOS, TITLES, FloatArray, Scenario
+from experiments.scenarios import SCENARIOS, TITLES, Scenario
 from experiments.tables import Tables, unique, where
 from experiments.trials import summary
 

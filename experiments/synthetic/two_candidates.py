@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 
 import dpselect as dps
 from experiments import drawing
+from experiments.arrays import FloatArray
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import BETA, COMPARED, build
-from experiments.scenarios import FloatArray
 from experiments.tables import Tables, unique, where
 
 __all__ = ["GAMMA_ABLATION", "HETEROGENEITY_GAIN", "RNMH_PANELS", "STOPPING_PANELS"]

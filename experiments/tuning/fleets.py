@@ -4,12 +4,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.arrays import FloatArray
 from experiments.recommender.datasets import load
 from experiments.recommender.models import fit_ease
 from experiments.recommender.preprocessing import hold_out_users
 from experiments.recommender.protocol import lists
 from experiments.recommender.scoring import find_candidates, find_ranges
-from experiments.scenarios import SCENARIOS, FloatArray, Scenario
+from experiments.scenarios import SCENARIOS, Scenario
 
 __all__ = ["MOVIELENS", "Fleet", "data_folder", "movielens", "scenario_fleet"]
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import dpselect as dps
 from dpselect.pools import default_pool
 from dpselect.tuning import choice_pmf, fleet_errors
+from experiments.arrays import FloatArray
 from experiments.mechanisms import build
-from experiments.scenarios import FloatArray
 from experiments.tuning.fleets import USERS, Fleet
 
 __all__ = ["PAPER", "WITHIN", "measure", "tuning_epsilon"]

@@ -12,10 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from experiments import drawing, tables
+from experiments.arrays import FloatArray
 from experiments.curves import SHOWN_EPSILONS
 from experiments.experiment import Effort, Experiment, Listing, Task
 from experiments.mechanisms import STYLES
-from experiments.scenarios import SCENARIOS, FloatArray
+from experiments.scenarios import SCENARIOS
 from experiments.tables import Tables, unique, where
 from experiments.trials import epsilon_grid
 from experiments.tuning.fleets import data_folder, movielens, scenario_fleet
