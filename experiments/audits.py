@@ -58,7 +58,7 @@ def _audited() -> dict[str, Audited]:
 
 
 AUDITED = _audited()
-"""What is not private claims nothing; its loss is compared with the ε it is given."""
+"""Mechanisms that are not private claim nothing; their losses are compared with the ε they are given."""
 
 LARGEST_SHOWN = 4.0
 """The end of the axis of losses."""

@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """What the report shows of one experiment."""
+    """One experiment in the report."""
 
     experiment: Experiment
     image: bytes

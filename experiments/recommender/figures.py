@@ -26,7 +26,7 @@ Dashes: TypeAlias = tuple[float, Sequence[float]]
 
 TUNED: dict[str, Any] = {"color": "#e69f00", "linestyle": (0, (1, 1))}
 SHOWN_FAST = {name: (STYLES[name].label, STYLES[name].color) for name in FAST if name != "krr"} | {
-    name: (f"{dps.MECHANISMS[record].label}, tilt −8", dps.MECHANISMS[record].color)
+    name: (dps.MECHANISMS[record](epsilon=1.0, tilt=-8.0).label, dps.MECHANISMS[record].color)
     for name, record in STRONGLY_TILTED.items()
 }
 """Labels and colours of the mechanisms shown under both protocols."""

@@ -41,6 +41,12 @@ def test_a_claim_holds_in_part_if_some_of_it_does_and_what_does_not_is_named(par
     assert finding.comment.endswith("why")
 
 
+def test_a_failing_part_is_replaced_by_what_is_true_instead():
+    finding = judge({"grows": False, "is positive": False}, "numbers", instead={"grows": "it stays bounded"})
+    assert finding.comment == "Fails: it stays bounded; “is positive”."
+    assert judge({"grows": True}, "numbers", instead={"grows": "it stays bounded"}).comment == ""
+
+
 def test_the_ledger_is_in_the_order_of_the_paper():
     ids = [
         line.claim.id
