@@ -1,4 +1,4 @@
-"""What the documentation site needs beyond Markdown: roles of docstrings as links, and pages from outside docs/."""
+"""Hooks of the documentation site: they turn docstring roles into links and add pages from outside docs/."""
 
 import re
 from pathlib import Path
@@ -10,8 +10,8 @@ ROLE = re.compile(r":(?:attr|class|data|func|meth|mod):<code>(~?)([\w.]+)</code>
 OUTSIDE = {"security.md": "SECURITY.md", "changelog.md": "CHANGELOG.md"}
 
 
-def on_files(files: Files, *, config: Any) -> Files:  # noqa: ANN401 - MkDocs' own
-    """Add pages that stand at the top of the repository, where people look for them there."""
+def on_files(files: Files, *, config: Any) -> Files:  # noqa: ANN401 - the type is MkDocs' own
+    """Add the pages that are at the top of the repository, where people expect them."""
     root = Path(config.config_file_path).parent
     for page, source in OUTSIDE.items():
         text = (root / source).read_text("utf-8").replace("](docs/", "](")
@@ -20,12 +20,12 @@ def on_files(files: Files, *, config: Any) -> Files:  # noqa: ANN401 - MkDocs' o
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:  # noqa: ANN401
-    """Write an escaped < as HTML does: GitHub knows that escape, Python-Markdown does not."""
+    """Replace the escape for <, which GitHub understands and Python-Markdown does not, by HTML."""
     return markdown.replace("\\<", "&lt;")
 
 
 def on_page_content(html: str, **_: Any) -> str:  # noqa: ANN401
-    """Turn the roles of docstrings into links to what the same page documents."""
+    """Turn docstring roles into links to the objects that the same page documents."""
     places = re.findall(r'id="(dpselect[\w.]*)"', html)
 
     def link(found: re.Match[str]) -> str:

@@ -1,11 +1,12 @@
-"""Choose a hyper-parameter: where to clip values before they are summed privately.
+"""Choose a hyper-parameter: the threshold at which values are clipped before a private sum.
 
-A low threshold loses what lies above it, a high one needs more noise. The noise is public; the loss is not:
+A low threshold T loses everything above it. A high threshold needs more noise. The loss is private, the noise
+is public:
 
     score(T) = −Σ_i max(0, x_i − T)  −  T · n_noise
 
-Values lie in [0, B], so one person moves the private sum by at most B − T: high thresholds are *less* sensitive.
-The second term is public and goes in as an offset, at no cost.
+Values lie in [0, B], so one person changes the private sum by at most B − T: high thresholds are *less*
+sensitive. The second term is public, so it is passed as an offset at no cost.
 """
 
 import numpy as np
@@ -17,10 +18,10 @@ LARGEST = 1000.0
 
 
 def main() -> None:
-    """Print the threshold picked, and how likely each was."""
+    """Print the selected threshold and the probability of each threshold."""
     incomes = np.minimum(np.random.default_rng(11).lognormal(3.5, 0.8, size=3000), LARGEST)  # private
     thresholds = np.array([20.0, 50, 100, 200, 400, 700, 1000])
-    noise_per_unit = 25.0  # public: what a unit of T costs in noise of the sum
+    noise_per_unit = 25.0  # public: how much noise in the sum one unit of T costs
 
     lost = -np.maximum(0, incomes[:, np.newaxis] - thresholds).sum(axis=0)
     sensitivities = LARGEST - thresholds
@@ -30,10 +31,10 @@ def main() -> None:
     pick = mechanism.select(lost, sensitivities, offsets=offsets)
     print(f"clip at {thresholds[pick]:g} (ε = {mechanism.guarantee.epsilon:g})")
 
-    chances = mechanism.pmf(lost, sensitivities, offsets=offsets)  # not private; the data are made up
+    probabilities = mechanism.pmf(lost, sensitivities, offsets=offsets)  # not private; the data are made up
     best = thresholds[np.argmax(lost + offsets)]
-    shown = ", ".join(f"{threshold:g}: {chance:.3f}" for threshold, chance in zip(thresholds, chances, strict=True))
-    print(f"the best threshold is {best:g}; the chance of each: {shown}")
+    shown = ", ".join(f"{threshold:g}: {p:.3f}" for threshold, p in zip(thresholds, probabilities, strict=True))
+    print(f"the best threshold is {best:g}; probability of each threshold: {shown}")
 
 
 if __name__ == "__main__":

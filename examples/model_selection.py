@@ -1,7 +1,8 @@
-"""Pick the best of several models on private test data, one of them evaluated on few people.
+"""Select the best of several models on private test data, when one model can be evaluated on only a few people.
 
-A model's score is minus its mean loss over the people it can be evaluated on. One person moves the mean of n losses
-in [0, 1] by at most 1/n, so the score of a model for few people is more sensitive than that of one for all.
+A model's score is minus its mean loss over the people on whom it can be evaluated. One person changes the mean
+of n losses in [0, 1] by at most 1/n. A model that is evaluated on fewer people therefore has a more sensitive
+score.
 """
 
 import numpy as np
@@ -12,7 +13,7 @@ EPSILON = 1.0
 
 
 def main() -> None:
-    """Print the pick, its guarantee, and, since the data are made up, what it was worth."""
+    """Print the pick and its guarantee. The data are made up, so also print the probability of each model."""
     rng = np.random.default_rng(5)
     people = {"baseline": 4000, "small forest": 4000, "large forest": 4000, "linear": 1500, "needs a scan": 120}
     mean_loss = {"baseline": 0.50, "small forest": 0.31, "large forest": 0.28, "linear": 0.35, "needs a scan": 0.26}
@@ -25,10 +26,10 @@ def main() -> None:
     pick = list(people)[mechanism.select(scores, sensitivities)]
     print(f"picked: {pick} (ε = {mechanism.guarantee.epsilon:g})")
 
-    print("chance of each model, if the data were public:")
+    print("probability of each model (not private; the data are made up):")
     for label, rival in (("GEM", mechanism), ("noisy max", dps.NoisyMax(epsilon=EPSILON))):
-        chances = rival.pmf(scores, sensitivities)
-        shown = ", ".join(f"{name} {chance:.2f}" for name, chance in zip(people, chances, strict=True))
+        probabilities = rival.pmf(scores, sensitivities)
+        shown = ", ".join(f"{name} {p:.2f}" for name, p in zip(people, probabilities, strict=True))
         print(f"  {label}: {shown}")
 
 

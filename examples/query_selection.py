@@ -1,10 +1,10 @@
-"""Pick the next query to measure in a synthetic-data generator that adapts to the workload, as AIM does.
+"""Select the next query to measure in a synthetic-data generator that adapts to the workload, as AIM does.
 
-Such a generator keeps a model of the data and repeats: pick the query whose answer the model gets most wrong,
-measure it with noise, fit the model again. A query's score is its weight times its error; the model comes
-from earlier releases, so replacing one person moves the error by at most 1 and the score by the weight.
-Weights differ: a query counts for more the more of the workload it covers. Noisy max adds noise for the
-heaviest query to all of them.
+Such a generator keeps a model of the data. It repeats three steps: select the query that the model answers
+worst, measure it with noise, and fit the model again. A query's score is its weight times its error. The model
+comes from earlier releases, so replacing one person changes the error by at most 1 and the score by at most the
+weight. The weights differ: a query that covers more of the workload has a larger weight. Noisy max adds the
+noise for the largest weight to every query.
 """
 
 from itertools import combinations
@@ -18,13 +18,17 @@ SIZES = (2, 3, 4, 5, 6, 8)
 
 
 def main() -> None:
-    """Print the query picked and what each mechanism would have achieved."""
+    """Print the selected query and the expected error of each mechanism."""
     rng = np.random.default_rng(8)
     people = 1000
     columns = [rng.integers(0, size, people) for size in SIZES]
-    columns[3] = (columns[1] + (rng.random(people) < 0.8)) % SIZES[3]  # depends on column 1: worth measuring
+    columns[3] = (columns[1] + (rng.random(people) < 0.8)) % SIZES[
+        3
+    ]  # depends on column 1, so it is worth measuring
     columns[5] = (columns[4] + 2 * rng.integers(0, 4, people)) % SIZES[5]
-    model = [_measured(column, size, rng) for column, size in zip(columns, SIZES, strict=True)]  # released before
+    model = [
+        _measured(column, size, rng) for column, size in zip(columns, SIZES, strict=True)
+    ]  # from earlier releases
 
     queries = [*combinations(range(len(SIZES)), 2), *combinations(range(len(SIZES)), 3)]
     weights = [sum(len(set(query) & set(other)) for other in queries) / len(queries) for query in queries]
@@ -39,7 +43,7 @@ def main() -> None:
         "measure next:", queries[mechanism.select(scores, sensitivities)], f"(ε = {mechanism.guarantee.epsilon:g})"
     )
 
-    print("expected shortfall from the best query, exactly:")
+    print("exact expected difference from the best score:")
     rivals = {
         "exponential mechanism": dps.NoisyMax(epsilon=EPSILON, noise="gumbel"),
         "noisy max": dps.NoisyMax(epsilon=EPSILON),
@@ -52,13 +56,13 @@ def main() -> None:
 
 
 def _measured(column: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the shares of a column's values, as an earlier round measured them with noise."""
+    """Return the fractions of a column's values, as an earlier round measured them with noise."""
     noisy = np.maximum(1.0, np.bincount(column, minlength=size) + rng.laplace(scale=10.0, size=size))
     return noisy / noisy.sum()
 
 
 def _error(query: tuple[int, ...], columns: list[np.ndarray], shares: list[np.ndarray]) -> float:
-    """Return half the L1 distance between the query's true table and the model's, which has independent columns."""
+    """Return half the L1 distance between the true table and the model's table, whose columns are independent."""
     sizes = [SIZES[column] for column in query]
     truth = np.zeros(sizes)
     np.add.at(truth, tuple(columns[column] for column in query), 1.0)

@@ -13,9 +13,9 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from promises import APPROXIMATE, GUMBEL, MONOTONE, PURE
 from scipy.special import gammaln
-from test_contract import PRIVATE, UNSAFE, every_private_mechanism, neighbours
-from test_guarantees import APPROXIMATE, GUMBEL, MONOTONE, PURE, laws
+from variants import PRIVATE, UNSAFE, every_private_mechanism, laws, neighbours
 
 import dpselect as dps
 from dpselect import accounting
@@ -159,7 +159,7 @@ def test_a_laplace_event_would_understate_what_randomized_response_loses():
 def test_concentrated_events_have_the_concentrated_loss():
     event = accounting.to_event(gumbel(0.5), "zcdp")
     assert event.rho == pytest.approx(0.5**2 / 8)
-    assert accounting.to_event(pure(0.5), "zcdp").rho == pytest.approx(0.5**2 / 2)
+    assert accounting.to_event(pure(0.5), "zcdp").rho == pytest.approx(0.5 * math.tanh(0.25))
     epsilon = RdpAccountant().compose(event, 100).get_epsilon(DELTA)
     rho = 100 * 0.5**2 / 8
     assert epsilon <= rho + 2 * math.sqrt(rho * math.log(1 / DELTA))  # the textbook's conversion
@@ -225,7 +225,7 @@ def test_totals_of_pure_guarantees_are_tight(times, epsilon):
     total = accounting.total_guarantee([pure(epsilon)] * times, delta=DELTA)
     exact = exact_epsilon_of_randomized_response(epsilon, times)
     assert exact * (1 - 1e-9) <= total.epsilon <= exact * (1.001 if total.delta == 0 else 1 + 1e-6)
-    assert total.rho == pytest.approx(times * epsilon**2 / 2)
+    assert total.rho == pytest.approx(times * epsilon * math.tanh(epsilon / 2))
     assert total.delta in (0, DELTA)
 
 
@@ -256,7 +256,7 @@ def test_different_guarantees_are_composed_together():
     total = accounting.total_guarantee(parts, delta=DELTA)
     alone = [accounting.total_guarantee(each, delta=DELTA) for each in (parts[:40], parts[40:80])]
     assert max(each.epsilon for each in alone) < total.epsilon < sum(each.epsilon for each in alone)
-    assert total.rho == pytest.approx(40 * 0.01 / 2 + 40 * 0.04 / 8)
+    assert total.rho == pytest.approx(40 * 0.1 * math.tanh(0.05) + 40 * 0.04 / 8)
     shuffled = [parts[index] for index in np.random.default_rng(0).permutation(len(parts))]
     assert accounting.total_guarantee(shuffled, delta=DELTA).epsilon == pytest.approx(total.epsilon)
 

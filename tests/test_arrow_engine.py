@@ -262,6 +262,18 @@ def test_identifiers_of_two_types_cannot_be_joined():
         Selector(MECHANISM, KEY, layout=layout).select(batch)
 
 
+@pytest.mark.parametrize("skip", ["raise", "skip"])
+@pytest.mark.parametrize("names", [["1", "01", "2"], ["2", "0", "-0"]])
+def test_identifiers_that_differ_only_before_they_get_the_type_of_the_others_are_refused(names, skip):
+    candidates = pa.table({"candidate": names, "width": [1.0, 2.0, 3.0]})
+    layout = Layout(sensitivity="width", candidates=candidates, on_bad_unit=skip)
+    batch = mixed({}).set_column(1, "candidate", pa.array([[1, 2]] * 4))
+    with pytest.raises(ValueError, match="distinct identifiers in column 'candidate': some differ as string only"):
+        Selector(MECHANISM, KEY, layout=layout).select(batch)
+    as_text = mixed({}).set_column(1, "candidate", pa.array([names[:2]] * 4))  # as text they are two
+    assert Selector(MECHANISM, KEY, layout=layout).select(as_text).num_rows == 4
+
+
 def test_integers_that_floats_cannot_hold_are_refused_without_being_shown():
     batch = mixed({}).set_column(2, "score", pa.array([[2**53 + 1, 1]] * 4))
     with pytest.raises(ValueError, match=r"'score' must not hold integers beyond 2\^53"):

@@ -28,7 +28,7 @@ def calls(mechanism):
     return {"pmf": mechanism.pmf, "select": mechanism.select}
 
 
-def start_no_work(*_):
+def start_no_work(*_, **__):
     raise AssertionError("work began before the input was checked")
 
 
@@ -50,10 +50,10 @@ def assert_refused(call, *arguments, names, picking=False, **keywords):
     It must be refused before any work; if ``picking``, with the work, but without a pick being settled or returned.
     """
     with ExitStack() as stack:
-        for module in ("mechanisms.rows", "mechanisms.combined", "mechanisms.gem"):
+        for module in ("laws.base", "laws.combined", "mechanisms.gem"):
             if not picking:
                 stack.enter_context(patch(f"dpselect.{module}.over_rows", start_no_work))
-        stack.enter_context(patch("dpselect.mechanisms.rows.ExactStream", start_no_work))
+        stack.enter_context(patch("dpselect.laws.base.ExactStream", start_no_work))
         caught = stack.enter_context(pytest.raises(ValueError))  # noqa: PT011 - the message is checked below
         call(*arguments, **keywords)
     message = str(caught.value)
@@ -328,7 +328,9 @@ def test_more_draws_than_a_stream_has_bits_for_are_refused_before_any_work(gamma
 def test_the_mean_number_of_draws_is_that_of_the_law(eta):
     mechanism = dps.RandomStopping(epsilon=1.0, gamma=0.3, eta=eta)
     weights = np.cumprod([1.0, *((1 - 0.3) * (n + eta) / (n + 1) for n in range(1, 400))])
-    assert mechanism._mean_draws == pytest.approx(weights @ np.arange(1, 401) / weights.sum(), rel=1e-9)
+    assert mechanism.law(np.array([2])).mean_draws == pytest.approx(
+        weights @ np.arange(1, 401) / weights.sum(), rel=1e-9
+    )
 
 
 # --- Randomness -------------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from dpselect import evaluation, tuning
 from dpselect.advice import PrivateSample
 from dpselect.candidates import read_batch
 from dpselect.engines.layout import Layout
-from dpselect.exact import reals
-from dpselect.exact.contenders import Contender
+from dpselect.exact.noisy_scores import NoisyScore
+from dpselect.exact.partial_uniform import PartialUniform
 from dpselect.mechanisms.partitioned import PartitionedSelection
 
 KEY = bytes(range(1, 33))
@@ -249,7 +249,7 @@ def holders():
     selection = PartitionedSelection(GEM, KEY)
     summary = selection.summarize(scores[0], 1.0)
     yield from (summary, selection._standard(summary))
-    yield Contender(0, 1, reals.UniformReal(123456789, 32, iter(())), Fraction(1), Fraction(SECRET))
+    yield NoisyScore(0, 1, PartialUniform(123456789, 32, iter(())), Fraction(1), Fraction(SECRET))
 
 
 def test_what_holds_scores_does_not_show_them():

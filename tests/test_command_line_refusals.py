@@ -71,6 +71,23 @@ def test_columns_of_one_name_are_bad_input_in_other_tables_too(tmp_path, capsys)
     assert "ambiguous column 'width': 'items.csv' has" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("one", [[], ["--one"]], ids=["units", "one"])
+def test_candidates_that_are_the_same_number_written_in_two_ways_are_bad_input(one, tmp_path, capsys):
+    whole = pa.table({"user": ["ann"], "candidate": [[1, 2]], "score": [[0.5, 0.25]]})
+    flat = pa.table({"candidate": [1, 2], "score": [0.5, 0.25]})
+    pq.write_table(flat if one else whole, tmp_path / "t.parquet")
+    (tmp_path / "items.csv").write_text("candidate,width\n1,1\n01,2\n2,1\n")
+    joined = ["--candidates", str(tmp_path / "items.csv"), "--sensitivity", "width", "--epsilon", "1", "-q"]
+    output = ["-o", str(tmp_path / "p.csv")]
+    assert main(["select", str(tmp_path / "t.parquet"), *joined, *one, *output]) == 3
+    assert "distinct identifiers in column 'candidate'" in capsys.readouterr().err
+    assert not (tmp_path / "p.csv").exists()
+    (tmp_path / "items.csv").write_text("candidate,width\n1,1\n02,2\n")
+    assert (
+        main(["select", str(tmp_path / "t.parquet"), *joined, *one, *output, *([] if one else ["--restart"])]) == 0
+    )
+
+
 def test_a_mistake_of_the_program_is_told_without_the_words_of_the_error(tmp_path, capsys, monkeypatch):
     def fail(_options):
         raise KeyError(SECRET)

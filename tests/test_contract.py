@@ -8,57 +8,21 @@ import numpy as np
 import pytest
 import reference
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import chisquare
+from variants import (
+    EVERY,
+    UNSAFE,
+    at_budget,
+    candidates,
+    every_mechanism,
+    every_private_mechanism,
+    needed,
+    neighbours,
+    public_name,
+)
 
 import dpselect as dps
 from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
-
-REGISTERED = {name: make(epsilon=1.5) for name, make in dps.MECHANISMS.items()}
-VARIANTS = {
-    "rnm-laplace": dps.NoisyMax(epsilon=0.7, noise="laplace"),
-    "rnm-monotone": dps.NoisyMax(epsilon=1.0, monotone=True),
-    "rnm-monotone-gumbel": dps.NoisyMax(epsilon=1.0, monotone=True, noise="gumbel", tilt=-1.0),
-    "rnm-monotone-laplace": dps.NoisyMax(epsilon=1.0, monotone=True, noise="laplace"),
-    "rnm-tilted-down": dps.NoisyMax(epsilon=1.0, tilt=-0.4, beta=0.3, noise="laplace"),
-    "gem-laplace": dps.GEM(epsilon=2.0, noise="laplace"),
-    "gem-gumbel": dps.GEM(epsilon=2.0, noise="gumbel", tilt=0.0),
-    "gem-steep": dps.GEM(epsilon=0.5, tilt=-3.0, beta=0.5),
-    "standardized-laplace": dps.StandardizedNoisyMax(epsilon=1.0, noise="laplace", tilt=0.5),
-    "standardized-gumbel": dps.StandardizedNoisyMax(epsilon=1.0, noise="gumbel", tilt=-0.5),
-    "rs-negative": dps.RandomStopping(epsilon=1.0, eta=-0.5),
-    "rs-steep": dps.RandomStopping(epsilon=1.0, gamma=0.2, eta=4.0),
-    "rs-once": dps.RandomStopping(epsilon=1.0, gamma=1.0),
-    "rs-rarely": dps.RandomStopping(epsilon=1.0, gamma=0.001, eta=0.0),
-    "rnm-fixed-work": dps.NoisyMax(epsilon=1.0, fixed_work=True),
-    "rnm-anchored": dps.Anchored(mechanism=dps.NoisyMax(epsilon=1.0), weight=0.5),
-    "gem-anchored": dps.Anchored(mechanism=dps.GEM(epsilon=1.0, tilt=0.0), weight=-1.0),
-    "combined-gem-curious": dps.CombinedGEM(epsilon=4.0, correlation_share=0.9, beta=0.2),
-}
-PRIVATE = REGISTERED | VARIANTS
-UNSAFE = {
-    **{f"rnmh-{noise}": HeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in reference.NOISES},
-    "rs-exponential": ExponentialRandomStopping(epsilon=1.0, gamma=0.05),
-}
-EVERY = PRIVATE | UNSAFE
-
-every_mechanism = pytest.mark.parametrize("mechanism", EVERY.values(), ids=EVERY)
-every_private_mechanism = pytest.mark.parametrize("mechanism", PRIVATE.values(), ids=PRIVATE)
-
-
-def public_name(mechanism):
-    """Return the name of the public numbers a mechanism takes with a call, if any."""
-    return next(iter(mechanism.takes), None)
-
-
-def candidates(mechanism, shape, seed=0):
-    """Return dyadic scores and sensitivities, some zero, and public numbers if the mechanism takes them."""
-    rng = np.random.default_rng(seed)
-    scores = rng.integers(-64, 64, shape) / 32
-    sensitivities = np.maximum(0, rng.integers(-6, 48, shape)) / 16
-    name = public_name(mechanism)
-    return scores, sensitivities, {} if name is None else {name: rng.integers(-32, 32, shape) / 32}
-
 
 # --- Probabilities ----------------------------------------------------------------------------------------
 
@@ -155,8 +119,8 @@ def test_picks_are_as_frequent_as_their_probabilities(mechanism, seed):
 def test_tied_and_certain_candidates_are_picked_as_often_as_their_probabilities(mechanism):
     scores = np.array([1.0, 1.0, 1.0, 0.5, 1.0])
     sensitivities = np.array([0.0, 0.0, 1.0, 1.0, 1.0])
-    assert_frequencies(mechanism, scores, sensitivities, {}, 40_000, 3)
-    assert_frequencies(mechanism, scores, np.zeros(5), {}, 10_000, 4)
+    assert_frequencies(mechanism, scores, sensitivities, needed(mechanism), 40_000, 3)
+    assert_frequencies(mechanism, scores, np.zeros(5), needed(mechanism), 10_000, 4)
 
 
 @pytest.mark.parametrize("eta", [0.5, 20.0, 300.0])
@@ -178,19 +142,6 @@ def test_a_pick_without_randomness_is_an_index_of_the_row(mechanism):
 
 
 # --- Privacy ----------------------------------------------------------------------------------------------
-
-
-@st.composite
-def neighbours(draw, *, one_direction=False):
-    """Draw dyadic scores, neighbours and sensitivities, so that |q − q'| ≤ Δ holds exactly."""
-    size = draw(st.integers(2, 5))
-    widths = draw(st.lists(st.integers(0, 32), min_size=size, max_size=size))
-    levels = draw(st.lists(st.integers(-32, 32), min_size=size, max_size=size))
-    least = 0 if one_direction else -1
-    moves = [draw(st.one_of(st.just(w), st.just(least * w), st.integers(least * w, w))) for w in widths]
-    seed = draw(st.integers(0, 99))
-    levels, widths, moves = (np.array(numbers) / 16 for numbers in (levels, widths, moves))
-    return np.stack([levels, levels + moves]), widths, seed
 
 
 def loss(mechanism, pair, sensitivities, seed=0):
@@ -248,17 +199,19 @@ def test_unsafe_mechanisms_promise_nothing_and_are_not_registered(mechanism):
 def test_concentrated_losses_are_claimed_only_where_they_are_proven(mechanism):
     epsilon = mechanism.guarantee.epsilon
     bounded_range = getattr(mechanism, "noise", "") == "gumbel"
-    assert mechanism.guarantee.rho == pytest.approx(epsilon**2 / (8 if bounded_range else 2))
-    assert epsilon == getattr(mechanism, "epsilon", 0.0)
+    expected = epsilon**2 / 8 if bounded_range else epsilon * np.tanh(epsilon / 2)
+    assert mechanism.guarantee.rho == pytest.approx(expected)
+    assert at_budget(mechanism, epsilon) == mechanism if dataclasses.fields(mechanism) else epsilon == 0
 
 
 # --- Values -----------------------------------------------------------------------------------------------
 
 FIELDS = {
-    dps.NoisyMax: "epsilon, noise='exponential', monotone=False, tilt=0.0, beta=0.05",
+    dps.NoisyMax: "epsilon, noise='exponential', monotone=False, tilt=0.0, beta=0.05, fixed_work=False",
     dps.GEM: "epsilon, beta=0.05, tilt=1.0, noise='exponential'",
     dps.StandardizedNoisyMax: "epsilon, noise='exponential', tilt=0.0, anchor_weight=0.0, beta=0.05",
-    dps.ModifiedGEM: "epsilon, beta=0.05",
+    dps.ModifiedGEM: "epsilon, beta=0.05, noise='exponential'",
+    dps.Anchored: "mechanism, weight",
     dps.RandomStopping: "epsilon, gamma=0.05, eta=1.0",
     dps.CombinedGEM: "epsilon, beta=0.05, correlation_share=0.6",
     dps.RandomizedResponse: "epsilon",
@@ -294,9 +247,8 @@ def test_a_mechanism_is_a_value(mechanism):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(mechanism, name, value)
     if fields:
-        other = {**fields, "epsilon": 3.25}
-        assert family(**other) != mechanism
-        assert family(**other) == dataclasses.replace(mechanism, epsilon=3.25)
+        assert at_budget(mechanism, 3.25) != mechanism
+        assert at_budget(mechanism, 3.25) == at_budget(twin, 3.25)
 
 
 def test_whole_numbers_are_as_good_as_floats():

@@ -4,29 +4,16 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from test_contract import PRIVATE, UNSAFE, every_private_mechanism, neighbours, public_name
+from promises import ANYWAY, APPROXIMATE, GUMBEL, MONOTONE, PURE
+from variants import PRIVATE, UNSAFE, every_private_mechanism, laws, neighbours
 
 import dpselect as dps
 from dpselect.guarantees import ANY_SCORES, SAME_DIRECTION, WITHIN_SENSITIVITIES
-
-PURE = dps.GEM(epsilon=0.3).guarantee
-GUMBEL = dps.NoisyMax(epsilon=0.5, noise="gumbel").guarantee
-ANYWAY = dps.RandomizedResponse(epsilon=0.7).guarantee
-MONOTONE = dps.NoisyMax(epsilon=0.2, monotone=True).guarantee
-APPROXIMATE = dps.Guarantee(epsilon=1.0, delta=1e-6, theorem="given", reference="none")
-
-
-def laws(mechanism, pair, sensitivities, seed):
-    name = public_name(mechanism)
-    public = {} if name is None else {name: np.random.default_rng(seed).integers(-9, 9, pair.shape[1]) / 8}
-    first, second = mechanism.pmf(pair, sensitivities, **public)
-    possible = (first > 0) | (second > 0)
-    return first[possible], second[possible]
-
 
 # --- Exact probabilities ----------------------------------------------------------------------------------
 
@@ -63,6 +50,42 @@ def test_renyi_divergences_stay_within_the_concentrated_loss(mechanism):
         assert divergence <= order * promise.rho + 1e-9
 
     holds()
+
+
+EVERY_SIZE = st.one_of(st.floats(-323, 90).map(lambda power: 10.0**power), st.floats(1e-4, 50))
+
+
+def concentrated(epsilon):
+    """Return ε·tanh(ε/2) to 50 digits."""
+    with mpmath.workdps(50):
+        return mpmath.mpf(epsilon) * mpmath.tanh(mpmath.mpf(epsilon) / 2)
+
+
+@settings(max_examples=300)
+@given(st.floats(1e-3, 1e3), st.floats(-9, 9))
+def test_randomized_response_needs_epsilon_tanh_of_half_epsilon_and_no_more(epsilon, power):
+    # Its Rényi divergences are the largest of all ε-DP mechanisms, and nowhere above α·ρ; the limit at α = 1 is ρ.
+    with mpmath.workdps(50):
+        order, likely = 1 + mpmath.mpf(10) ** power, 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
+        rare = mpmath.exp(-mpmath.mpf(epsilon)) * likely
+        total = likely**order * rare ** (1 - order) + rare**order * likely ** (1 - order)
+        divergence = mpmath.log(total) / (order - 1)
+        limit = (likely - rare) * mpmath.mpf(epsilon)
+        rho = replace(PURE, epsilon=epsilon, flat_epsilon=0.0, rho=None).rho
+        assert divergence <= order * rho
+        assert limit == pytest.approx(concentrated(epsilon), rel=1e-40)
+        assert limit <= rho <= limit * (1 + mpmath.mpf(2) ** -49)
+
+
+@settings(max_examples=300)
+@given(EVERY_SIZE)
+@example(5e-324)
+@example(1e-310)
+@example(2.0**300)
+def test_the_concentrated_loss_is_never_rounded_down(epsilon):
+    rho = replace(PURE, epsilon=epsilon, flat_epsilon=0.0, rho=None).rho
+    assert concentrated(epsilon) <= rho <= concentrated(epsilon) * (1 + mpmath.mpf(2) ** -49) + 5e-324
+    assert rho <= epsilon
 
 
 WITH_BOUNDED_RANGE = {name: m for name, m in PRIVATE.items() if m.guarantee.bounded_range is not None}
@@ -137,7 +160,6 @@ def test_a_sum_that_floats_round_down_is_rounded_up():
     assert 1 / 3 + 1 / 3 + 1 / 3 == 1.0
     assert Fraction(whole.epsilon) >= 3 * Fraction(1 / 3)
     tenth = replace(PURE, epsilon=0.1, rho=None)
-    assert Fraction(tenth.rho) >= Fraction(0.1) ** 2 / 2
     assert Fraction(dps.Guarantee.compose(*[tenth] * 10).epsilon) >= 10 * Fraction(0.1)
 
 
@@ -209,7 +231,7 @@ def test_losses_at_other_distances(mechanism, at_half, at_two):
     for distance, epsilon in [(0, 0.0), (0.5, at_half), (1, promise.epsilon), (2, at_two)]:
         scaled = promise.at_distance(distance)
         assert scaled.epsilon == pytest.approx(epsilon)
-        assert scaled.rho == pytest.approx(epsilon**2 / 2)
+        assert scaled.rho == pytest.approx(epsilon * math.tanh(epsilon / 2))
     assert promise.at_distance(1) is promise
     composed = dps.Guarantee.compose(promise, PURE).at_distance(2)
     assert composed.epsilon == pytest.approx(at_two + 0.6)

@@ -6,9 +6,9 @@ import numpy as np
 import opendp.prelude as dp
 import pytest
 from opendp.mod import OpenDPException
+from promises import APPROXIMATE
 from scipy.stats import chisquare
-from test_contract import PRIVATE, UNSAFE, every_private_mechanism
-from test_guarantees import APPROXIMATE
+from variants import PRIVATE, UNSAFE, every_private_mechanism
 
 import dpselect as dps
 from dpselect import accounting

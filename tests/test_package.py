@@ -11,7 +11,7 @@ import dpselect as dps
 
 PUBLIC = {
     *("NoisyMax", "GEM", "ModifiedGEM", "StandardizedNoisyMax", "RandomStopping", "CombinedGEM"),
-    *("RandomizedResponse", "Uniform", "unsafe", "MECHANISMS", "Mechanism", "Guarantee", "Randomness"),
+    *("RandomizedResponse", "Uniform", "Anchored", "unsafe", "MECHANISMS", "Mechanism", "Guarantee", "Randomness"),
     *("expected_error", "expected_regret", "error_quantile", "probability_of_best"),
     *("gem_scores", "accounting", "auditing", "bounds", "correlation", "__version__"),
     *("advice", "pools", "tuning"),

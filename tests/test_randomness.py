@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import chisquare
 
 import dpselect as dps
-from dpselect.kernels import chacha, draws
+from dpselect.kernels import chacha, coins
 
 KEY = bytes(range(100, 132))
 MECHANISMS = {name: make(epsilon=0.5) for name, make in dps.MECHANISMS.items()}
@@ -63,23 +63,23 @@ def words(data):
     return np.frombuffer(data, dtype="<u4").astype(np.uint32)
 
 
-def tape_at(nonce=bytes(12), key=None):
-    tape = chacha.new_stream(words(KEY if key is None else key))
-    chacha.seek(tape, words(nonce).reshape(1, 3), 0)
-    return tape
+def state_at(nonce=bytes(12), key=None):
+    stream = chacha.new_stream(words(KEY if key is None else key))
+    chacha.seek(stream, words(nonce).reshape(1, 3), 0)
+    return stream
 
 
 def group_of(key, nonce, block):
     """Return the blocks of a group, in order."""
-    tape = tape_at(nonce, key)
-    chacha.fill_group(tape, block, chacha.SEQUENCE)
-    group = tape[chacha.SEQUENCE : chacha.SEQUENCE + chacha.GROUP_WORDS]
-    lanes = group.view(np.uint32).reshape(16, chacha.LANES)
-    return [lanes[:, lane].astype("<u4").tobytes() for lane in range(chacha.LANES)]
+    stream = state_at(nonce, key)
+    chacha.fill_group(stream, block, chacha.SEQUENCE)
+    group = stream[chacha.SEQUENCE : chacha.SEQUENCE + chacha.GROUP_WORDS]
+    substreams = group.view(np.uint32).reshape(16, chacha.LANES)
+    return [substreams[:, lane].astype("<u4").tobytes() for lane in range(chacha.LANES)]
 
 
 def memory_order(key, nonce, block):
-    """Return the bytes of a group as the tape holds them: word by word, all its blocks side by side."""
+    """Return the bytes of a group as the stream holds them: word by word, all its blocks side by side."""
     blocks = [plain_block(key, nonce, block + lane) for lane in range(chacha.LANES)]
     return b"".join(block[4 * i : 4 * i + 4] for i in range(16) for block in blocks)
 
@@ -124,39 +124,39 @@ def test_blocks_of_any_key_are_those_of_a_plain_implementation(counter):
 
 def test_a_stream_reads_the_groups_of_its_nonce_from_block_zero_on():
     nonce = bytes(range(12))
-    tape = tape_at(nonce)
+    stream = state_at(nonce)
     for _ in range(2):
-        chacha.seek(tape, words(nonce).reshape(1, 3), 0)
-        drawn = b"".join(int(chacha.next_word(tape)).to_bytes(8, "little") for _ in range(150))
+        chacha.seek(stream, words(nonce).reshape(1, 3), 0)
+        drawn = b"".join(int(chacha.next_word(stream)).to_bytes(8, "little") for _ in range(150))
         expected = b"".join(memory_order(KEY, nonce, chacha.LANES * group) for group in range(3))
         assert drawn == expected[:1200]
 
 
 def test_candidates_have_bytes_and_words_of_their_own():
     nonce = bytes(range(12))
-    tape = tape_at(nonce)
-    before = chacha.next_word(tape)
-    chacha.load_bytes(tape, 1)
-    loaded = tape[chacha.BYTES : chacha.BYTES + chacha.GROUP_WORDS].astype("<u8").tobytes()
+    stream = state_at(nonce)
+    before = chacha.next_word(stream)
+    chacha.load_bytes(stream, 1)
+    loaded = stream[chacha.BYTES : chacha.BYTES + chacha.GROUP_WORDS].astype("<u8").tobytes()
     assert loaded == memory_order(KEY, nonce, 2**30 + chacha.LANES)
-    assert [int(chacha.candidate_byte(tape, chacha.GROUP_BYTES + a)) for a in range(len(loaded))] == list(loaded)
+    assert [int(chacha.candidate_byte(stream, chacha.GROUP_BYTES + a)) for a in range(len(loaded))] == list(loaded)
     for number in (0, 63, 64, 1000, 5):
         group, place = divmod(number, chacha.GROUP_WORDS)
         expected = memory_order(KEY, nonce, 2**30 + chacha.LANES * group)[8 * place : 8 * place + 8]
-        assert int(chacha.packed_word(tape, number)) == int.from_bytes(expected, "little")
+        assert int(chacha.packed_word(stream, number)) == int.from_bytes(expected, "little")
     for candidate in (0, 63, 64, 1000, 5):
         group, place = divmod(candidate, chacha.GROUP_WORDS)
         expected = memory_order(KEY, nonce, 2**31 + chacha.LANES * group)[8 * place : 8 * place + 8]
-        assert int(chacha.candidate_word(tape, candidate)) == int.from_bytes(expected, "little")
-    chacha.seek(tape, words(nonce).reshape(1, 3), 0)
-    assert chacha.next_word(tape) == before
+        assert int(chacha.candidate_word(stream, candidate)) == int.from_bytes(expected, "little")
+    chacha.seek(stream, words(nonce).reshape(1, 3), 0)
+    assert chacha.next_word(stream) == before
 
 
 def test_a_stream_ends_before_it_runs_into_the_next_region():
-    tape = tape_at()
-    tape[chacha.READ] = chacha.BYTE_REGION // chacha.LANES
+    stream = state_at()
+    stream[chacha.READ] = chacha.BYTE_REGION // chacha.LANES
     with pytest.raises(OverflowError, match="exhausted"):
-        chacha.next_word(tape)
+        chacha.next_word(stream)
 
 
 # --- Draws ------------------------------------------------------------------------------------------------
@@ -165,16 +165,16 @@ def test_a_stream_ends_before_it_runs_into_the_next_region():
 @pytest.mark.parametrize("bound", [1, 2, 3, 5, 7, 8, 100])
 def test_integers_below_a_bound_are_uniform(bound):
     """The chi-square test has a false-alarm rate of 1e-6 and a fixed stream."""
-    tape = tape_at()
-    counts = np.bincount([draws.draw_below(tape, bound) for _ in range(20_000)], minlength=bound)
+    stream = state_at()
+    counts = np.bincount([coins.draw_below(stream, bound) for _ in range(20_000)], minlength=bound)
     assert counts.size == bound
     assert bound == 1 or chisquare(counts).pvalue > 1e-6
 
 
 def test_integers_below_a_huge_bound_reach_its_top_half():
-    tape = tape_at()
+    stream = state_at()
     bound = 2**31 + 1
-    drawn = [draws.draw_below(tape, bound) for _ in range(200)]
+    drawn = [coins.draw_below(stream, bound) for _ in range(200)]
     assert all(0 <= value < bound for value in drawn)
     assert max(drawn) > bound // 2
 
@@ -214,12 +214,17 @@ def test_rows_draw_from_different_streams():
     assert len(set(picks.tolist())) > 800
 
 
-def test_lanes_are_distinct_from_each_other_and_from_their_source():
+def test_substreams_are_distinct_from_each_other_and_from_their_source():
     source = keyed(range(60))
-    lanes = [source, source.lane("pick"), source.lane("correlation"), source.lane("pick").lane("pick")]
-    picks = [MECHANISMS["uniform"].select(SCORES, 1.0, randomness=lane).tolist() for lane in lanes]
-    assert len(set(map(tuple, picks))) == len(lanes)
-    again = MECHANISMS["uniform"].select(SCORES, 1.0, randomness=source.lane("pick"))
+    substreams = [
+        source,
+        source.substream("pick"),
+        source.substream("correlation"),
+        source.substream("pick").substream("pick"),
+    ]
+    picks = [MECHANISMS["uniform"].select(SCORES, 1.0, randomness=lane).tolist() for lane in substreams]
+    assert len(set(map(tuple, picks))) == len(substreams)
+    again = MECHANISMS["uniform"].select(SCORES, 1.0, randomness=source.substream("pick"))
     assert again.tolist() == picks[1]
 
 
@@ -239,7 +244,7 @@ def test_randomness_is_equal_only_if_its_picks_are():
 def test_a_key_never_shows():
     for source in (
         keyed(["ann"]),
-        keyed([1, 2]).lane("pick"),
+        keyed([1, 2]).substream("pick"),
         dps.Randomness.seeded(5),
         dps.Randomness.fresh(),
     ):

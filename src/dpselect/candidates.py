@@ -70,7 +70,7 @@ class Batch:
     @property
     def sizes(self) -> IndexArray:
         """The number of candidates of each row."""
-        return np.diff(self.table.bounds)
+        return np.diff(self.table.bounds) if self.shape is None else np.full(self.rows, self.width)
 
     def check_scores(self) -> None:
         """Refuse scores that are not finite, or too large."""
@@ -244,7 +244,7 @@ def _largest_magnitude(values: FloatArray) -> float:
         if values.ndim == 0:
             return abs(float(values))
         return max(float(values.max()), -float(values.min())) if values.size else 0.0
-    return kernels.rows.largest_magnitude(_read_only(values.reshape(-1)))
+    return kernels.blocks.largest_magnitude(_read_only(values.reshape(-1)))
 
 
 def _check_public(name: str, values: FloatArray) -> None:

@@ -107,7 +107,7 @@ def error_quantile(
     if law.batch.rows:
         over_rows(
             bounds,
-            lambda first, last: kernels.rows.tail_quantiles(
+            lambda first, last: kernels.quantiles.tail_quantiles(
                 first, last, bounds, law.errors, law.probabilities, excess, quantiles
             ),
             seconds=2e-8,

@@ -21,6 +21,9 @@ SAME_DIRECTION: Final = (
 NESTED = (ANY_SCORES, WITHIN_SENSITIVITIES, SAME_DIRECTION)
 """Each relation holds all pairs of the next, so that what is promised for one is promised for those after it."""
 
+TANH_ERROR = 4
+"""In units of the last place: twice what C libraries state for their tanh, since no standard bounds it."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Guarantee:
@@ -34,8 +37,9 @@ class Guarantee:
     Attributes:
         epsilon: The pure-DP loss. 0 if the pick ignores the scores, infinite if there is no guarantee.
         delta: The probability of exceeding it; 0 for every single pick of this library.
-        rho: The zero-concentrated DP loss. Absent, it is what follows from the other numbers by theorem: ε²/2 for
-            every ε-DP mechanism, r²/8 for one of bounded range r, and nothing (``None``) if δ > 0 or ε is infinite.
+        rho: The zero-concentrated DP loss. Absent, it is what follows from the other numbers by theorem:
+            ε·tanh(ε/2) for every ε-DP mechanism, r²/8 for one of bounded range r (the smaller of the two), and
+            nothing (``None``) if δ > 0 or ε is infinite.
         bounded_range: A number r such that, for any two neighbours, all privacy losses log(Pr[a]/Pr'[a]) lie in one
             interval of length r. ε for Gumbel noise; ``None`` where no better than 2ε is proven.
         flat_epsilon: The part of ε that is lost as soon as scores differ at all. The rest is in proportion to how
@@ -47,13 +51,14 @@ class Guarantee:
     Example:
         >>> import dpselect as dps
         >>> promise = dps.GEM(epsilon=1.0).guarantee
-        >>> promise.epsilon, promise.delta, promise.rho, promise.is_private
-        (1.0, 0.0, 0.5, True)
+        >>> promise.epsilon, promise.delta, round(promise.rho, 4), promise.is_private
+        (1.0, 0.0, 0.4621, True)
         >>> dps.Guarantee.compose(promise, promise, dps.NoisyMax(epsilon=0.5).guarantee).epsilon
         2.5
 
     References:
-        M. Bun, T. Steinke, Concentrated differential privacy, 2016, propositions 1.4 and 1.9 (ρ, groups).
+        docs/theory/accounting.md (ρ from ε). M. Bun, T. Steinke, Concentrated differential privacy, 2016,
+        proposition 1.9 (groups).
         M. Cesar, R. Rogers, Bounding, concentrating, and truncating, 2021 (ρ from bounded range).
     """
 
@@ -96,7 +101,7 @@ class Guarantee:
     def _implied_rho(self) -> float | None:
         if not self.is_private or self.delta > 0:
             return None
-        pure = Fraction(self.epsilon) ** 2 / 2
+        pure = _concentrated(self.epsilon)
         if self.bounded_range is None:
             return rounded_up(pure)
         return rounded_up(min(pure, Fraction(self.bounded_range) ** 2 / 8))
@@ -196,6 +201,14 @@ class Guarantee:
             return epsilon * math.ceil(distance)
         flat = Fraction(self.flat_epsilon)
         return flat + (epsilon - flat) * distance
+
+
+def _concentrated(epsilon: float) -> Fraction:
+    """Return ε·tanh(ε/2), rounded up: the smallest ρ that every ε-DP mechanism keeps."""
+    tanh = math.tanh(epsilon / 2)
+    for _ in range(TANH_ERROR):
+        tanh = math.nextafter(tanh, math.inf)
+    return Fraction(epsilon) * min(Fraction(tanh), Fraction(epsilon) / 2, Fraction(1))  # tanh(x) ≤ x, and ≤ 1
 
 
 def rounded_up(number: Fraction) -> float:

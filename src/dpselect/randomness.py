@@ -9,7 +9,7 @@ import hashlib
 import operator
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -127,22 +127,27 @@ class Randomness:
         """Return randomness for one law alone: the streams of two laws, or of two formats, are independent."""
         purpose = f"{STREAM_FORMAT} {law}".encode()
         key = hashlib.blake2b(purpose, key=self._key, digest_size=KEY_BYTES, person=b"dpselect law").digest()
-        return replace(self, _key=key)
+        return Randomness(self.kind, key, self._nonces)
 
     def substream(self, name: str) -> "Randomness":
         """Return randomness for another part of the same call, independent of this one."""
         person = hashlib.blake2b(name.encode(), digest_size=16).digest()
         key = hashlib.blake2b(key=self._key, digest_size=KEY_BYTES, person=person).digest()
-        return replace(self, _key=key)
+        return Randomness(self.kind, key, self._nonces)
+
+    def check_rows(self, rows: int) -> None:
+        """Refuse a number of rows that is not that of the units."""
+        if self._nonces is not None and len(self._nonces) != NONCE_BYTES * rows:
+            units = len(self._nonces) // NONCE_BYTES
+            raise ValueError(f"units must name each row once: there are {rows} rows and {units} units")
 
     def units(self, rows: int) -> Units:
         """Return the key and one address for each row, for the kernels."""
+        self.check_rows(rows)
         if self._nonces is not None:
             nonces = np.frombuffer(self._nonces, dtype=np.uint32).reshape(-1, 3).copy()
         else:
             nonces = FIRST_NONCE if rows == 1 else _integer_nonces(np.arange(rows))
-        if len(nonces) != rows:
-            raise ValueError(f"units must name each row once: there are {rows} rows and {len(nonces)} units")
         return Units(np.frombuffer(self._key, dtype="<u4").astype(np.uint32), nonces)
 
 

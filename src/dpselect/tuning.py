@@ -51,8 +51,9 @@ Small caps let small differences stand out from the noise, but cut off users wit
 times the mean is let through, and a cap that is far too large is a quarter of the users away from being right.
 """
 
-ONE_USER_CHANGED = "fleets that differ in one user's scores, in any way"
-ONE_USER_MOVED = "fleets that differ in one user's scores, by at most Δ_a for every candidate a"
+SAME_USERS = "fleets of the same public number of users that differ in one user's scores"
+ONE_USER_CHANGED = f"{SAME_USERS}, in any way"
+ONE_USER_MOVED = f"{SAME_USERS}, by at most Δ_a for every candidate a"
 
 BLOCK = 2**20
 """Candidates that are looked at together; bounds the memory."""
@@ -62,10 +63,16 @@ BLOCK = 2**20
 class Tuned:
     """The mechanism that a fleet was tuned to, and what the whole costs. All its fields are public.
 
+    Privacy:
+        Both guarantees are for one user's scores *replaced*: they take the number of users as public, and ``users``
+        is that number, exactly. If you must also hide whether somebody is a user at all, publish ``mechanism`` and
+        ``cap`` alone, and not ``users``, ``str(tuned)`` or a list of all picks: the choice is also
+        ``tuning.epsilon``-DP for one user added or removed, but these are not.
+
     Attributes:
         mechanism: The mechanism for every user's pick.
         cap: The cap that errors were divided by: the given one, or the one found in the given range.
-        users: How many users the choice rests on.
+        users: How many users the choice rests on; a public number, published as it is.
         tuning: The guarantee of the choice alone, which holds whatever happens to it afterwards.
         guarantee: The guarantee of the whole: the choice, and one pick for each user.
     """
@@ -125,7 +132,8 @@ def tune(
         The choice is ``tuning_epsilon``-DP for *users*: it protects against any change of one user's scores,
         whatever its size, and not only against changes within the sensitivities. The whole, the choice and one
         pick for each user, is (tuning_epsilon + epsilon)-DP for fleets that differ in one user's scores, by at most
-        ``sensitivities[a]`` for each candidate a. Both assume that
+        ``sensitivities[a]`` for each candidate a. Neither hides how many users there are (see :class:`Tuned`). Both
+        assume that
 
         - a row of scores depends on its own user's data and on public things alone, one row for each user
           (a user with m rows counts m times: m · tuning_epsilon);
@@ -332,7 +340,7 @@ def choice_guarantee(tuning_epsilon: float) -> Guarantee:
     Example:
         >>> import dpselect as dps
         >>> dps.tuning.choice_guarantee(0.5).neighbours
-        "fleets that differ in one user's scores, in any way"
+        "fleets of the same public number of users that differ in one user's scores, in any way"
     """
     return Guarantee(
         epsilon=check.positive("tuning_epsilon", tuning_epsilon),

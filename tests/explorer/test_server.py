@@ -2,13 +2,14 @@
 
 import http.client
 import json
+import socket
 import threading
 from contextlib import closing
 
 import pytest
 
 from dpselect.explorer import serve
-from dpselect.explorer.server import LARGEST_REQUEST, PAGES
+from dpselect.explorer.server import LARGEST_REQUEST, PAGES, _Handler
 
 
 @pytest.fixture(scope="module")
@@ -48,24 +49,180 @@ def test_numbers_are_sent_as_json(ask):
     assert sum(json.loads(body)["probabilities"]["gem"]) == pytest.approx(1)
 
 
+# --- Requests that are wrong ------------------------------------------------------------------------------
+
+PRIVATE = "0.123456789"
+"""A score that must be in no answer and in no log."""
+
+
+def with_setting(**change):
+    return json.dumps({"scores": [float(PRIVATE), 1.0], "sensitivities": [1.0, 1.0]} | change)
+
+
 @pytest.mark.parametrize(
-    ("method", "path", "body", "status", "word"),
+    ("body", "word"),
     [
-        ("GET", "/elsewhere", None, 404, "no such page"),
-        ("GET", "/../server.py", None, 404, "no such page"),
-        ("POST", "/elsewhere", GOOD, 404, "no such page"),
-        ("POST", "/view", "{", 400, "JSON"),
-        ("POST", "/view", "[]", 200, "object"),
-        ("POST", "/view", '{"scores": [1, 2], "sensitivities": [1, NaN]}', 200, "sensitivities must be finite"),
-        ("POST", "/view", "[" * 100_000, 400, "JSON"),
-        ("POST", "/view", f'{{"scores": [{"9" * 400}, 1], "sensitivities": [1, 1]}}', 200, "scores must be finite"),
-        ("POST", "/view", b"\xff", 400, "UTF-8"),
+        ("", "JSON"),
+        ("{", "JSON"),
+        (PRIVATE + "}", "JSON"),
+        ("[" * 100_000, "JSON"),
+        ('{"scores": ' * 20_000, "JSON"),
+        (b"\xff", "UTF-8"),
+        ("[]", "JSON object"),
+        ("null", "JSON object"),
+        (PRIVATE, "JSON object"),
+        (with_setting(scores=PRIVATE), "scores must be a list of numbers"),
+        (with_setting(scores={"a": 1.0}), "scores must be a list of numbers"),
+        (with_setting(scores=[PRIVATE, 1.0]), "scores must be a list of numbers"),
+        (with_setting(scores=[[0.5], True]), "scores must be a list of numbers"),
+        (with_setting(sensitivities=None), "sensitivities must be a list of numbers"),
+        (with_setting(neighbour=[None, 1.0]), "neighbour must be a list of numbers"),
+        (with_setting(names=[1, 2]), "names must be one text"),
+        (with_setting(names={"a": "b"}), "names must be one text"),
+        (with_setting(epsilon="1"), "epsilon must be a number"),
+        (with_setting(tilt=[1]), "tilt must be a number"),
+        (with_setting(beta=None), "beta must be a number"),
+        (with_setting(scores=[1.0, 10**400]), "scores must be finite"),
+        (with_setting(epsilon=10**400), "epsilon must be finite"),
+        ('{"scores": [1e999, 1], "sensitivities": [1, 1]}', "scores must be finite"),
+        ('{"scores": [1, 2], "sensitivities": [1, NaN]}', "sensitivities must be finite"),
+        (f'{{"scores": [{"9" * 9999}, 1], "sensitivities": [1, 1]}}', "numbers that float64 holds"),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_malformed_settings_are_bad_requests(ask, capfd, body, word):
+    status, answer, _ = ask("POST", "/view", body)
+    assert status == 400
+    assert word in json.loads(answer)["error"]
+    assert PRIVATE not in answer.decode()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"scores": [1.0]}, "at least 2"),
+        ({"sensitivities": [1.0, -1.0]}, "sensitivities must not be negative"),
+        ({"neighbour": [9.0, 1.0]}, "within the sensitivities"),
+        ({"scores": [1e300, 1.0]}, "at most 2^300 in magnitude"),
+        ({"epsilon": 0}, "epsilon must be between"),
     ],
 )
-def test_bad_requests_get_a_sentence(ask, method, path, body, status, word):
-    found, answer, _ = ask(method, path, body)
+def test_settings_that_break_a_rule_are_answered_by_the_rule(ask, capfd, change, word):
+    status, answer, _ = ask("POST", "/view", with_setting(**change))
+    assert status == 200  # a person may type them, and browsers write a log of all else
+    assert word in json.loads(answer)["error"]
+    assert PRIVATE not in answer.decode()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "word"),
+    [
+        ("GET", "/elsewhere", 404, "no such page"),
+        ("GET", "/../server.py", 404, "no such page"),
+        ("GET", "/%2e%2e/server.py", 404, "no such page"),
+        ("GET", "/view", 404, "no such page"),
+        ("GET", "//[", 404, "no such page"),
+        ("POST", "/elsewhere", 404, "no such page"),
+        ("POST", "/", 404, "no such page"),
+        ("PUT", "/view", 405, "GET or POST"),
+        ("DELETE", "/", 405, "GET or POST"),
+        ("OPTIONS", "/view", 405, "GET or POST"),
+        ("TRACE", "/", 405, "GET or POST"),
+        ("get", "/", 405, "GET or POST"),
+        ("GET", "/" + "a" * 70_000, 414, "shorter"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_unknown_pages_and_methods_are_refused(ask, capfd, method, path, status, word):
+    found, answer, headers = ask(method, path, GOOD if method in {"POST", "PUT"} else None)
     assert found == status
     assert word in json.loads(answer)["error"]
+    assert headers["Allow"] == ("GET, POST" if status == 405 else None)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_head_request_gets_no_body(ask):
+    status, answer, _ = ask("HEAD", "/")
+    assert (status, answer) == (405, b"")
+
+
+@pytest.fixture
+def say(server):
+    """Return a function that sends bytes as they are, and returns the status and sentence of the answer."""
+
+    def send(*parts, end=False):
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+            for part in parts:
+                connection.sendall(part.replace(b"HOST", b"Host: 127.0.0.1:%d" % server.server_port))
+            if end:
+                connection.shutdown(socket.SHUT_WR)
+            with connection.makefile("rb") as stream:
+                answer = stream.read()  # to the end: the server hangs up
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 "), head
+        return int(head.split()[1]), json.loads(body)["error"]
+
+    return send
+
+
+def post(*headers):
+    return b"\r\n".join([b"POST /view HTTP/1.1", b"HOST", *headers, b"", b""])
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "word"),
+    [
+        (post(), 411, "one Content-Length"),
+        (post(b"Transfer-Encoding: chunked") + b"1\r\n{\r\n0\r\n\r\n", 411, "one Content-Length"),
+        (post(b"Content-Length: 2", b"Transfer-Encoding: chunked") + b"{}", 411, "one Content-Length"),
+        (post(b"Content-Length: 2", b"Content-Length: 3") + b"{}", 411, "one Content-Length"),
+        (post(b"Content-Length: -1"), 400, "a number of bytes"),
+        (post(b"Content-Length: +2") + b"{}", 400, "a number of bytes"),
+        (post(b"Content-Length: 1e3"), 400, "a number of bytes"),
+        (post(b"Content-Length: two"), 400, "a number of bytes"),
+        (post(b"Content-Length:"), 400, "a number of bytes"),
+        (post(b"Content-Length: \xb2"), 400, "a number of bytes"),
+        (post(b"Content-Length: " + b"9" * 30), 413, "too much"),
+        (post(b"Content-Length: " + b"9" * 5000), 413, "too much"),  # more digits than Python reads
+        (b"POST /view HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n", 431, "headers must be fewer"),
+        (b"POST /view HTTP/1.1\r\nA: " + b"b" * 70_000 + b"\r\n\r\n", 431, "headers must be fewer"),
+        (b"what is this\r\n\r\n", 400, "must be HTTP"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400, "must be HTTP"),  # TLS
+        (b"GET http://attacker.example/ HTTP/1.1\r\nHOST\r\nConnection: close\r\n\r\n", 404, "no such page"),
+        (b"GET http://[ HTTP/1.1\r\nHOST\r\nConnection: close\r\n\r\n", 404, "no such page"),
+        (b"GET / HTTP/2.0\r\n\r\n", 400, "must be HTTP"),
+        (b"GET / HTTP/x\r\n\r\n", 400, "must be HTTP"),
+        (b"POST /view\r\n\r\n", 400, "must be HTTP"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_requests_that_are_no_proper_http_get_a_sentence(say, capfd, request_, status, word):
+    found, sentence = say(request_)
+    assert (found, word in sentence) == (status, True)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_body_that_ends_too_early_is_refused(say, capfd):
+    status, sentence = say(post(b"Content-Length: 500"), GOOD.encode(), end=True)
+    assert (status, "as long as its Content-Length" in sentence) == (400, True)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_body_that_does_not_come_is_not_waited_for_for_ever(say, monkeypatch, capfd):
+    monkeypatch.setattr(_Handler, "timeout", 0.2)
+    status, sentence = say(post(b"Content-Length: 500"), b'{"scores": [' + PRIVATE.encode())
+    assert (status, "without long pauses" in sentence) == (408, True)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_headers_that_do_not_come_are_not_waited_for_for_ever(server, monkeypatch, capfd):
+    monkeypatch.setattr(_Handler, "timeout", 0.2)
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+        connection.sendall(b"POST /view HTTP/1.1\r\nHos")
+        assert connection.recv(1) == b""
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_request_that_is_too_large_is_not_even_read(server):
@@ -78,19 +235,118 @@ def test_a_request_that_is_too_large_is_not_even_read(server):
         assert "too much" in json.loads(response.read())["error"]
 
 
+def test_whoever_sends_too_much_gets_to_read_why_not(ask):
+    status, answer, headers = ask("POST", "/view", b" " * (8 * LARGEST_REQUEST))
+    assert (status, headers["Connection"]) == (413, "close")
+    assert "256 KiB" in json.loads(answer)["error"]
+
+
+def test_a_body_where_none_belongs_does_not_pass_for_a_second_request(server):
+    second = f"GET /elsewhere HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n"
+    first = f"GET /icon.svg HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\nContent-Length: {len(second)}\r\n"
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+        connection.sendall(f"{first}\r\n{second}".encode())
+        with connection.makefile("rb") as stream:
+            answer = stream.read()
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_a_bug_is_admitted_without_its_message(ask, monkeypatch, capfd):
+    def broken(setting):
+        raise ArithmeticError(f"no logarithm of {setting.scores}")
+
+    monkeypatch.setattr("dpselect.explorer.server.view", broken)
+    status, answer, _ = ask("POST", "/view", with_setting())
+    assert (status, json.loads(answer)["error"]) == (500, "internal error (ArithmeticError)")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_bug_outside_an_answer_shows_its_kind_alone(ask, monkeypatch, capfd):
+    def broken(_):
+        raise ArithmeticError(PRIVATE)
+
+    monkeypatch.setattr(_Handler, "do_GET", broken)
+    with pytest.raises(http.client.RemoteDisconnected):
+        ask("GET", "/")
+    assert capfd.readouterr() == ("", "dpselect: internal error in the explorer (ArithmeticError)\n")
+
+
+@pytest.mark.parametrize("tilt", [-64, 64])
+@pytest.mark.parametrize("epsilon", [1e-3, 1e3])
+def test_numbers_at_the_ends_of_their_ranges_are_answered(ask, capfd, epsilon, tilt):
+    large = 2.0**300
+    setting = {"scores": [large, -large, 0.0, 2.0**-300], "sensitivities": [large, 2.0**-300, 0.0, 1.0]}
+    status, answer, _ = ask(
+        "POST", "/view", json.dumps(setting | {"epsilon": epsilon, "tilt": tilt, "gamma": 1e-9})
+    )
+    assert status == 200
+    assert "probabilities" in json.loads(answer)
+    assert capfd.readouterr() == ("", "")
+
+
+# --- Requests of other sites ------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     "headers",
     [
         {"Host": "attacker.example"},
-        {"Host": "attacker.example", "Origin": "http://attacker.example"},
+        {"Host": "attacker.example:PORT"},
+        {"Host": "attacker.example:PORT", "Origin": "http://attacker.example:PORT"},  # DNS rebinding
+        {"Host": "localhost.attacker.example:PORT"},
+        {"Host": "127.0.0.1.attacker.example:PORT"},
+        {"Host": "attacker.example@127.0.0.1:PORT"},
+        {"Host": "127.0.0.1"},
+        {"Host": "localhost"},
+        {"Host": "localhost:1"},
+        {"Host": "127.0.0.1:PORT:PORT"},
+        {"Host": "10.0.0.1:PORT"},
+        {"Host": "0.0.0.0:PORT"},
+        {"Host": "[::1"},
+        {"Host": ""},
         {"Origin": "http://attacker.example"},
         {"Origin": "null"},
+        {"Origin": ""},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "https://127.0.0.1:PORT"},
+        {"Origin": "http://localhost:PORT"},  # its page is another one's, if Host says 127.0.0.1
     ],
+    ids=str,
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_other_sites_are_not_answered(ask, method, headers):
-    status, _, _ = ask(method, "/view" if method == "POST" else "/", GOOD if method == "POST" else None, headers)
-    assert status == 403
+def test_other_sites_are_not_answered(ask, server, method, headers):
+    sent = {name: value.replace("PORT", str(server.server_port)) for name, value in headers.items()}
+    status, answer, _ = ask(method, "/view" if method == "POST" else "/", GOOD if method == "POST" else None, sent)
+    assert (status, json.loads(answer)["error"]) == (403, "the page only answers to itself")
+
+
+@pytest.mark.parametrize("lines", [b"", b"HOST\r\nHost: attacker.example\r\n", b"HOST\r\nHOST\r\n"])
+def test_a_request_must_name_its_host_once(say, lines):
+    assert say(b"GET / HTTP/1.1\r\n" + lines + b"\r\n")[0] == 403
+    assert say(b"GET / HTTP/1.0\r\n" + lines + b"\r\n")[0] == 403
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
+def test_this_machine_is_answered_by_each_of_its_names(ask, server, name):
+    host = f"{name}:{server.server_port}"
+    for headers in ({"Host": host}, {"Host": host, "Origin": f"http://{host}"}):
+        assert ask("GET", "/", headers=headers)[0] == 200
+        assert ask("POST", "/view", GOOD, headers)[0] == 200
+
+
+def test_a_server_for_others_answers_to_numbers_and_its_own_name_but_to_no_site():
+    with serve(host="0.0.0.0") as server:  # noqa: S104 - what is tested
+        port = server.server_port
+        for host in (
+            f"192.0.2.7:{port}",
+            "192.0.2.7",
+            f"[2001:db8::1]:{port}",
+            f"localhost:{port}",
+            socket.gethostname(),
+        ):
+            assert server.is_called(host.lower())
+        for host in (f"attacker.example:{port}", "192.0.2.7.attacker.example", "[::1", "", ":80", "["):
+            assert not server.is_called(host)
 
 
 def test_only_this_machine_is_listened_to(server):
@@ -99,5 +355,5 @@ def test_only_this_machine_is_listened_to(server):
 
 def test_nothing_is_logged(ask, capfd):
     ask("POST", "/view", GOOD)
-    ask("GET", "/elsewhere")
+    ask("GET", "/elsewhere?score=" + PRIVATE)
     assert capfd.readouterr() == ("", "")

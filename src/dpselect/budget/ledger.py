@@ -4,16 +4,17 @@ import dataclasses
 import getpass
 import hashlib
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 import dpselect.parameters as check
+from dpselect.budget.amounts import decimal_sum, float_from, read_decimal
 from dpselect.budget.databases import Database, DatabaseError, open_postgres, open_sqlite
 from dpselect.budget.keys import KeyStore
 from dpselect.guarantees import WITHIN_SENSITIVITIES, Guarantee, compose_counted, covers
@@ -30,9 +31,6 @@ __all__ = [
 ]
 
 FORMAT = "dpselect budget 1"
-
-SLACK = 1e-12
-"""How far, in proportion, a sum may exceed a cap: ten releases of the float 0.1 cost more than 1, by 10⁻¹⁶."""
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS ledger (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -105,13 +103,17 @@ class Statement:
     neighbours: str
     """Which scores count as neighbours: for those the cap is meant, and releases must promise no less."""
     spent: Guarantee | None
-    """All releases together; ``None`` if there are none."""
+    """All releases together, rounded up; ``None`` if there are none."""
     releases: tuple[Release, ...]
+    head: str = field(repr=False)
+    """The checksum of the last record, and so of all."""
 
     @property
     def epsilon_spent(self) -> float:
-        """The ε of all releases together."""
-        return 0.0 if self.spent is None else self.spent.epsilon
+        """The ε of all releases together, as the cap counts it: ten times 0.1 is 1."""
+        if self.spent is not None and self.spent.delta > 0:
+            return self.spent.epsilon
+        return float_from(_price(self.releases))
 
 
 class Ledger:
@@ -124,7 +126,9 @@ class Ledger:
 
     Privacy:
         At no time does the ledger hold a release that would exceed the cap, whatever crashes and whoever races;
-        nothing stops somebody who does not ask it.
+        nothing stops somebody who does not ask it. Every ε is read as the decimal that was typed and added up
+        without rounding: ten releases of 0.1 fill a cap of 1, and then the smallest is refused. The loss itself,
+        that of the floats, is at most 1 + 2⁻⁵² times the cap (docs/theory/accounting.md).
 
     Cost:
         A charge is one transaction; milliseconds. It reads all releases of the population and checks their chain
@@ -277,23 +281,33 @@ class Ledger:
             ReleaseConflictError: If the name belongs to a release of other inputs or another mechanism.
         """
         asked = self._ask(release, mechanism, fingerprint, units_per_person, who, what)
-        fresh = key_id is None
-        stored_id = self.keys.new() if key_id is None else key_id  # on the disk before it is relied on
-        try:
-            with self._database.transaction():
-                statement = self._read(population, self._database.lock_rows)
-                paid = _find(statement, asked)
-                if paid is None:
-                    _refuse_excess(statement, asked)
-                    paid = dataclasses.replace(asked, key_id=stored_id, charged=True)
-                    self._write(statement, paid)
-        except BudgetError:
-            if fresh:
-                self.keys.forget(stored_id)
-            raise
-        if fresh and paid.key_id != stored_id:
-            self.keys.forget(stored_id)
+        if key_id is not None:
+            self.keys.get(key_id)  # a release must not be paid for whose key is not there
+        with self._database.transaction():
+            statement = self._read(population, self._database.lock_rows)
+            paid = _find(statement, asked)
+            if paid is None:
+                _refuse_excess(statement, asked)
+                paid = self._pay(statement, asked, key_id)
         return dataclasses.replace(paid, key=self.keys.get(paid.key_id))
+
+    def _pay(self, statement: Statement, asked: Release, key_id: str | None) -> Release:
+        """Record a release. Fresh keys are made only here, so that of many who ask the one who pays makes one."""
+        stored = self.keys.new() if key_id is None else key_id  # on the disk before the transaction ends
+        paid = dataclasses.replace(asked, key_id=stored, charged=True)
+        try:
+            self._write(statement, paid)
+        except BaseException:  # it is undone, unlike perhaps a commit that fails: then the key must stay
+            if key_id is None:
+                self.keys.forget(stored)
+            raise
+        return paid
+
+    def forget_key(self, key_id: str) -> None:
+        """Delete a key that was stored for a release, unless a release has been paid for with it."""
+        with self._database.transaction():
+            if not self._database.execute("SELECT name FROM releases WHERE key_id = ?", key_id):
+                self.keys.forget(key_id)
 
     def check(
         self,
@@ -364,16 +378,13 @@ class Ledger:
             neighbours=neighbours,
             spent=_total(releases, delta),
             releases=tuple(releases),
+            head=head,
         )
 
     def _write(self, statement: Statement, release: Release) -> None:
         values = _values(release)
         number = len(statement.releases)
-        start = [statement.population, statement.epsilon_cap, statement.delta_cap, statement.neighbours]
-        before = _head("", start)
-        for earlier in statement.releases:
-            before = _head(before, _values(earlier))
-        head = _head(before, values)
+        head = _head(statement.head, values)
         marks = ", ".join("?" * (len(values) + 3))
         self._database.execute(
             f"INSERT INTO releases (population, number, {COLUMNS}, head) VALUES ({marks})",  # noqa: S608 - ours
@@ -411,21 +422,35 @@ def _refuse_excess(statement: Statement, asked: Release) -> None:
             f"{asked.name!r} is refused: the cap of {statement.population!r} is for {statement.neighbours}, and "
             f"{asked.mechanism} promises something else, for {asked.guarantee.neighbours}"
         )
-    total = _total([*statement.releases, asked], statement.delta_cap)
-    epsilon = math.inf if total is None else total.epsilon
-    if total is not None and total.delta > statement.delta_cap:
-        raise BudgetExhaustedError(
-            f"{asked.name!r} is refused: it has δ = {total.delta:.6g}, and the cap of {statement.population!r} is "
-            f"{statement.delta_cap:.6g}"
+    if asked.guarantee.delta > 0:
+        raise BudgetError(
+            f"{asked.name!r} is refused: it has δ = {asked.guarantee.delta:.6g}, and only releases with δ = 0 can "
+            "be charged; the δ of a cap is for what many of them cost together"
         )
-    if epsilon > statement.epsilon_cap * (1 + SLACK):
+    releases = (*statement.releases, asked)
+    cap = read_decimal(statement.epsilon_cap)
+    epsilon = _price(releases)
+    if epsilon > cap and statement.delta_cap > 0:
+        total = _total(releases, statement.delta_cap)
+        if total is not None and total.delta > 0:  # it comes from the sum of ρ
+            epsilon = Fraction(total.epsilon)
+    if epsilon > cap:
+        shown = f"ε = {float(epsilon):.6g}"
+        if float(f"{float(epsilon):.6g}") <= statement.epsilon_cap:
+            shown = "a little more than its cap"
         raise BudgetExhaustedError(
-            f"{asked.name!r} is refused: with it {statement.population!r} would have spent ε = {epsilon:.6g}, and "
+            f"{asked.name!r} is refused: with it {statement.population!r} would have spent {shown}, and "
             f"its cap is {statement.epsilon_cap:.6g} (spent so far: {statement.epsilon_spent:.6g})"
         )
 
 
+def _price(releases: Iterable[Release]) -> Fraction:
+    """Return the sum of all ε, as decimals, exactly."""
+    return decimal_sum((release.guarantee.epsilon, release.units_per_person) for release in releases)
+
+
 def _total(releases: Iterable[Release], delta: float) -> Guarantee | None:
+    """Return what releases cost together, rounded up: with a δ the sum of their ρ, where that gives less."""
     counts: Counter[Guarantee] = Counter()
     for release in releases:
         counts[release.guarantee] += release.units_per_person

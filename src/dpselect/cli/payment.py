@@ -110,17 +110,23 @@ class Account(Payment):
             except BudgetError:  # others have spent it meanwhile: nothing unpaid may stay
                 if job is not None:
                     job.discard()
-                if key_id != required:
-                    self._ledger.keys.forget(key_id)
+                self._ledger.forget_key(key_id)
                 raise
             if self._paid.key_id == key_id:
                 return result
             required = self._paid.key_id  # another process was first, and its key is the release's
+            self._ledger.forget_key(key_id)
 
     def _key_id(self, job: Job | None, required: str | None) -> str:
-        if job is not None:
-            return job.key_id(self._ledger.keys.new, required)
-        return required or self._ledger.keys.new()
+        if job is None:
+            return required or self._ledger.keys.new()
+        known = job.known_key_id()
+        key_id = job.key_id(self._ledger.keys.new, required)
+        if (
+            known is not None and known != key_id
+        ):  # others have paid since an earlier run of this job was interrupted
+            self._ledger.forget_key(known)
+        return key_id
 
     def facts(self) -> dict[str, Any]:
         """Return what the release cost, and what is spent."""

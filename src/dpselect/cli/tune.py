@@ -37,8 +37,9 @@ class Tuning:
     def guarantee(self) -> Guarantee:
         """What the choice promises, for a ledger.
 
-        A ledger speaks of one user's scores. The choice protects them against any change (docs/theory/tuning.md,
-        theorem 1), and so at least against those that a population's cap is for.
+        A ledger speaks of one user's scores, and takes who the users are as public. The choice protects scores
+        against any change (docs/theory/tuning.md, theorem 1), and so at least against those that a population's cap
+        is for.
         """
         return choice_guarantee(self.tuning_epsilon).restated(neighbours=ANY_SCORES)
 

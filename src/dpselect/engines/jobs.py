@@ -107,14 +107,18 @@ class Job:
 
         Parts computed with another key than the required one are forgotten.
         """
-        path = self.directory / "key-id"
-        known = path.read_text("ascii") if path.exists() else None
+        known = self.known_key_id()
         wanted = required or known or suggested()
         if wanted != known:
             self.forget_parts()
-            with write_atomically(path, private=True) as file:
+            with write_atomically(self.directory / "key-id", private=True) as file:
                 file.write(wanted.encode("ascii"))
         return wanted
+
+    def known_key_id(self) -> str | None:
+        """Return the identifier of the key that the job has used so far."""
+        path = self.directory / "key-id"
+        return path.read_text("ascii") if path.exists() else None
 
     def _find_parts(self) -> list[Path]:
         """Return the parts that an earlier run has finished, up to the first that is missing or damaged.

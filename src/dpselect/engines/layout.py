@@ -128,8 +128,13 @@ class Layout:
         names = [n for n in self._public_columns.values() if isinstance(n, str) and self.is_joined(n)]
         return {name: as_floats(name, self.candidates[name].combine_chunks()) for name in names}
 
+    @cached_property
+    def _casts(self) -> dict[Any, Any]:
+        """Identifiers of the second table in the types that tables of units have had so far."""
+        return {}
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_joined"}
+        return {name: value for name, value in self.__dict__.items() if name not in {"_joined", "_casts"}}
 
     def check_unit(self) -> None:
         """Raise if units have no column of their own. Where there are no units, they need none."""
@@ -208,16 +213,27 @@ class Layout:
         return as_floats(name, batch.column(name))
 
     def _places(self, identifiers: Any) -> Any:  # noqa: ANN401 - Arrow arrays
+        if identifiers.type not in self._casts:
+            self._casts[identifiers.type] = self._cast(identifiers.type)
+        return pc.index_in(identifiers, value_set=self._casts[identifiers.type])
+
+    def _cast(self, kind: Any) -> Any:  # noqa: ANN401 - an Arrow type and array
         known = self.candidates[self.pick_name]
-        if known.type != identifiers.type:
-            try:
-                known = known.cast(identifiers.type)
-            except pa.ArrowInvalid:
-                raise ValueError(
-                    f"column {self.pick_name!r} must have one type in both tables: "
-                    f"it is {identifiers.type} for units and {known.type} for candidates"
-                ) from None
-        return pc.index_in(identifiers, value_set=known)
+        if known.type == kind:
+            return known
+        try:
+            cast = known.cast(kind)
+        except pa.ArrowInvalid:
+            raise ValueError(
+                f"column {self.pick_name!r} must have one type in both tables: "
+                f"it is {kind} for units and {known.type} for candidates"
+            ) from None
+        if len(cast.unique()) != len(cast):
+            raise ValueError(
+                f"candidates must have distinct identifiers in column {self.pick_name!r}: some differ as "
+                f"{known.type} only and are the same {kind}, as in the other table; write 1 and not also 01"
+            )
+        return cast
 
     def name_picks(self, rows: Rows, picks: IndexArray) -> Any:  # noqa: ANN401 - an Arrow array
         """Return the identifiers of picks."""

@@ -6,23 +6,23 @@ from collections.abc import Iterator
 import numpy as np
 
 from dpselect import kernels
-from dpselect.exact.reals import UniformReal
+from dpselect.exact.partial_uniform import PartialUniform
 from dpselect.kernels.arrays import Units
 
 __all__ = ["ExactStream"]
 
 
 class ExactStream:
-    """The stream of one row: the same words in the same order, and beyond them as many bits as are asked for.
+    """The stream of one row: the same words in the same order, and beyond them as many bits as are needed.
 
     The kernels look at up to 96 bits of a random real number. Its further bits are a keyed hash of the
-    number's place in the stream: they belong to it whenever, and however often, anybody looks.
+    number's place in the stream: they belong to it however often it is read.
     """
 
     def __init__(self, units: Units, row: int) -> None:
         self._kernel = kernels.chacha
-        self._tape = self._kernel.new_stream(units.key)
-        self._kernel.seek(self._tape, units.nonces, row)
+        self._state = self._kernel.new_stream(units.key)
+        self._kernel.seek(self._state, units.nonces, row)
         self._secret = hashlib.blake2b(
             units.nonces[row].astype("<u4").tobytes(),
             key=units.key.astype("<u4").tobytes(),
@@ -34,51 +34,51 @@ class ExactStream:
     def word(self) -> int:
         """Return the next 64 bits."""
         self._read += 1
-        return int(self._kernel.next_word(self._tape))
+        return int(self._kernel.next_word(self._state))
 
     def below(self, bound: int) -> int:
-        """Return a uniform integer below a bound, as :func:`dpselect.kernels.draws.draw_below` does."""
+        """Return a uniform integer below a bound, as :func:`dpselect.kernels.coins.draw_below` does."""
         threshold = (2**32 - bound) % bound
         while True:
             high, low = divmod((self.word() >> 32) * bound, 2**32)
             if low >= threshold:
                 return high
 
-    def uniform(self) -> UniformReal:
+    def uniform(self) -> PartialUniform:
         """Return the random real number that starts with the next word."""
         word = self.word()
-        return UniformReal(word, 64, self._further(f"word {self._read}"))
+        return PartialUniform(word, 64, self._further(f"word {self._read}"))
 
-    def signed_uniform(self) -> tuple[int, UniformReal]:
+    def signed_uniform(self) -> tuple[int, PartialUniform]:
         """Return the sign and the random real number that the next word starts: 1 bit and 63 bits."""
         word = self.word()
-        return (1 if word & 1 else -1), UniformReal(word >> 1, 63, self._further(f"word {self._read}"))
+        return (1 if word & 1 else -1), PartialUniform(word >> 1, 63, self._further(f"word {self._read}"))
 
-    def candidate_uniform(self, candidate: int) -> UniformReal:
+    def candidate_uniform(self, candidate: int) -> PartialUniform:
         """Return the random real number that belongs to a candidate: its byte, 64 bits, and on.
 
         After a byte of zero the 64 bits are the next word of the sequence, else the candidate's own.
         """
-        self._kernel.load_bytes(self._tape, candidate // self._kernel.GROUP_BYTES)
-        byte = int(self._kernel.candidate_byte(self._tape, candidate))
-        word = int(self._kernel.candidate_word(self._tape, candidate)) if byte else self.word()
-        return UniformReal(byte << 64 | word, 72, self._further(f"candidate {candidate}"))
+        self._kernel.load_bytes(self._state, candidate // self._kernel.GROUP_BYTES)
+        byte = int(self._kernel.candidate_byte(self._state, candidate))
+        word = int(self._kernel.candidate_word(self._state, candidate)) if byte else self.word()
+        return PartialUniform(byte << 64 | word, 72, self._further(f"candidate {candidate}"))
 
-    def count_uniform(self) -> UniformReal:
+    def count_uniform(self) -> PartialUniform:
         """Return the random real number that decides how many draws there are."""
-        return UniformReal(self.paired_word(0), 64, self._further("count"))
+        return PartialUniform(self.paired_word(0), 64, self._further("count"))
 
     def paired_word(self, number: int) -> int:
         """Return 64 bits of the byte region: of its first group only what four of the eight blocks make."""
         half = self._kernel.PAIR_WORDS
         place = number + half if number >= half else number // 2 * 4 + number % 2
-        return int(self._kernel.packed_word(self._tape, place))
+        return int(self._kernel.packed_word(self._state, place))
 
-    def draw_uniform(self, words: int, draw: int) -> UniformReal:
+    def draw_uniform(self, words: int, draw: int) -> PartialUniform:
         """Return the random real number that belongs to a draw: half a packed word, its word, and on."""
         leading = self.paired_word(words + draw // 2) >> 32 * (draw % 2) & 0xFFFFFFFF
-        word = int(self._kernel.candidate_word(self._tape, draw))
-        return UniformReal(leading << 64 | word, 96, self._further(f"draw {draw}"))
+        word = int(self._kernel.candidate_word(self._state, draw))
+        return PartialUniform(leading << 64 | word, 96, self._further(f"draw {draw}"))
 
     def _further(self, place: str) -> Iterator[int]:
         count = 0

@@ -2,13 +2,17 @@
 
 It answers on the loopback address only, unless told otherwise, keeps nothing that it is sent, and writes no log.
 Requests whose ``Host`` or ``Origin`` is another site's are refused, so that no web page that happens to be open
-elsewhere can talk to it.
+elsewhere can talk to it. Whatever else is wrong with a request is answered by a 4xx status and a sentence. Messages
+quote nothing of the request, which may hold scores.
 """
 
+import ipaddress
 import json
+import socket
 import sys
 import webbrowser
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,14 +21,23 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
-from dpselect.explorer.views import MOST_CANDIDATES, read_setting, view
+from dpselect.explorer.views import MOST_CANDIDATES, MalformedError, read_setting, view
 
 __all__ = ["open_page", "serve"]
 
 LARGEST_REQUEST = 256 * 1024
 """In bytes: several times what the largest number of candidates needs."""
 
+MOST_DISCARDED = 64 * LARGEST_REQUEST
+"""In bytes: how much of a refused request is let pass, so that its sender gets to read the answer."""
+
+PATIENCE = 30.0
+"""In seconds: how long to wait for the next bytes of a request."""
+
 LOOPBACK = "127.0.0.1"
+
+LOCAL_NAMES = frozenset({LOOPBACK, "localhost", "[::1]"})
+"""What a browser on this machine may call it."""
 
 PAGES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -50,13 +63,43 @@ HEADERS: Mapping[str, str] = MappingProxyType(
 )
 
 
+REFUSALS: Mapping[int, tuple[HTTPStatus, str]] = MappingProxyType(
+    {
+        HTTPStatus.NOT_IMPLEMENTED: (HTTPStatus.METHOD_NOT_ALLOWED, "the method must be GET or POST"),
+        HTTPStatus.REQUEST_URI_TOO_LONG: (HTTPStatus.REQUEST_URI_TOO_LONG, "the address must be shorter"),
+        HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: (
+            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "the headers must be fewer, and shorter",
+        ),
+    }
+)
+"""What to answer where Python's server refuses a request by itself; all else is no HTTP."""
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - the base class's types
-        """Say nothing of a browser that hung up; anything else is a bug and is shown."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__((host, port), _Handler)
+        self.asked_for = host
+
+    def is_called(self, host: str) -> bool:
+        """Tell whether a ``Host`` means this server, and not a site whose name was made to point to it."""
+        bound, port = str(self.server_address[0]), self.server_address[1]
+        if ipaddress.ip_address(bound).is_loopback:
+            names = LOCAL_NAMES | {bound}
+            return host in {f"{name}:{port}" for name in names} or (port == 80 and host in names)
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return _is_address(name) or name in {"localhost", self.asked_for.lower(), socket.gethostname().lower()}
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401, ARG002 - the base class's
+        """Say nothing of a browser that hung up, and of a bug only its kind: its message may hold scores."""
+        error = sys.exception()
+        if not isinstance(error, ConnectionError):
+            print(f"dpselect: internal error in the explorer ({type(error).__name__})", file=sys.stderr)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -64,12 +107,15 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "dpselect"
     sys_version = ""
+    timeout = PATIENCE
 
     def do_GET(self) -> None:
         """Send one of the page's files."""
         if not self._is_ours():
             return
-        found = PAGES.get(urlsplit(self.path).path)
+        if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
+            self.close_connection = True  # a body is not read, and must not pass for the next request
+        found = PAGES.get(self._address)
         if found is None:
             self._fail(HTTPStatus.NOT_FOUND, "there is no such page")
             return
@@ -80,40 +126,93 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer with the numbers of a setting."""
         if not self._is_ours():
             return
-        length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > LARGEST_REQUEST:
-            self.close_connection = True  # its body is never read
-            rule = f"at most {MOST_CANDIDATES} candidates and {LARGEST_REQUEST // 1024} KiB"
-            self._fail(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"that is too much to look at: {rule}")
+        body = self._read_body()
+        if body is None:
             return
-        body = self.rfile.read(int(length))
-        if urlsplit(self.path).path != "/view":
+        if self._address != "/view":
             self._fail(HTTPStatus.NOT_FOUND, "there is no such page")
             return
         try:
-            answer = view(read_setting(json.loads(body)))
-        except (json.JSONDecodeError, RecursionError):
-            self._fail(HTTPStatus.BAD_REQUEST, "the request must be JSON")
+            request = json.loads(body)
         except UnicodeDecodeError:
             self._fail(HTTPStatus.BAD_REQUEST, "the request must be UTF-8")
+        except (ValueError, RecursionError):
+            self._fail(HTTPStatus.BAD_REQUEST, "the request must be JSON, with numbers that float64 holds")
+        else:
+            self._answer(request)
+
+    def _answer(self, request: Any) -> None:  # noqa: ANN401 - whatever was sent
+        try:
+            answer = json.dumps(view(read_setting(request)), allow_nan=False)
+        except MalformedError as error:  # nothing that the page sends
+            self._fail(HTTPStatus.BAD_REQUEST, str(error))
         except ValueError as error:  # an answer like any other: someone is still typing
             self._fail(HTTPStatus.OK, str(error))
+        except Exception as error:
+            self._fail(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal error ({type(error).__name__})")
         else:
-            self._send(HTTPStatus.OK, json.dumps(answer, allow_nan=False).encode(), "application/json")
+            self._send(HTTPStatus.OK, answer.encode(), "application/json")
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002, ANN401 - the base class's names
         """Keep no log: addresses may hold scores."""
 
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+        """Answer what the base class refuses, in a sentence that quotes nothing of it."""
+        if self.request_version == "HTTP/0.9":  # what it assumes of lines that it cannot read; it had no headers
+            self.request_version = "HTTP/1.0"
+        self._refuse(*REFUSALS.get(code, (HTTPStatus.BAD_REQUEST, "the request must be HTTP/1.0 or HTTP/1.1")))
+
+    @property
+    def _address(self) -> str:
+        return self.path.partition("?")[0]
+
     def _is_ours(self) -> bool:
         """Refuse requests that another site's page makes, also by a name that now points to this machine."""
-        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
-        bound, port = self.server.server_address[:2]
-        at_home = bound != LOOPBACK or host in {f"{name}:{port}" for name in (LOOPBACK, "localhost")}
-        if not at_home or (origin is not None and origin != f"http://{host}"):
-            self.close_connection = True
-            self._fail(HTTPStatus.FORBIDDEN, "the page only answers to itself")
-            return False
-        return True
+        hosts, origins = (
+            [value.strip().lower() for value in self.headers.get_all(name, [])] for name in ("Host", "Origin")
+        )
+        if len(hosts) == 1 and self.server.is_called(hosts[0]) and set(origins) <= {f"http://{hosts[0]}"}:
+            return True
+        self._refuse(HTTPStatus.FORBIDDEN, "the page only answers to itself")
+        return False
+
+    def _read_body(self) -> bytes | None:
+        """Return a request's body; ``None`` if it was refused."""
+        lengths = self.headers.get_all("Content-Length", [])
+        if len(lengths) != 1 or "Transfer-Encoding" in self.headers:
+            self._refuse(HTTPStatus.LENGTH_REQUIRED, "the request must have one Content-Length, and be sent whole")
+            return None
+        length = lengths[0].strip()
+        if not (length.isascii() and length.isdecimal()):
+            self._refuse(HTTPStatus.BAD_REQUEST, "Content-Length must be a number of bytes")
+            return None
+        if len(length) > 9 or int(length) > LARGEST_REQUEST:
+            rule = f"at most {MOST_CANDIDATES} candidates and {LARGEST_REQUEST // 1024} KiB"
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"that is too much to look at: {rule}")
+            return None
+        try:
+            body = self.rfile.read(int(length))
+        except TimeoutError:
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, "the request must be sent without long pauses")
+            return None
+        if len(body) < int(length):
+            self._refuse(HTTPStatus.BAD_REQUEST, "the request must be as long as its Content-Length")
+            return None
+        return body
+
+    def _refuse(self, status: HTTPStatus, message: str) -> None:
+        """Answer and hang up, since what follows may be a body that nobody has read.
+
+        It is read now and thrown away: to close a connection with bytes unread would reset it, and the sender might
+        never see the answer.
+        """
+        self.close_connection = True
+        self._fail(status, message)
+        discarded = 0
+        with suppress(OSError):  # the sender is gone, or silent
+            self.connection.shutdown(socket.SHUT_WR)
+            while discarded < MOST_DISCARDED and (block := self.connection.recv(LARGEST_REQUEST)):
+                discarded += len(block)
 
     def _fail(self, status: HTTPStatus, message: str) -> None:
         self._send(status, json.dumps({"error": message}).encode(), "application/json")
@@ -122,10 +221,24 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in HEADERS.items():
             self.send_header(name, value)
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            self.send_header("Allow", "GET, POST")
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+
+def _is_address(name: str) -> bool:
+    """Tell whether a host is a number: those cannot be made to point elsewhere."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 @cache
@@ -147,7 +260,7 @@ def serve(*, host: str = LOOPBACK, port: int = 0) -> ThreadingHTTPServer:
         ...     server.server_address[0]
         '127.0.0.1'
     """
-    return _Server((host, port), _Handler)
+    return _Server(host, port)
 
 
 def open_page(*, host: str = LOOPBACK, port: int = 0, browser: bool = True) -> None:

@@ -18,7 +18,7 @@ from dpselect.auditing.losses import certain_losses
 from dpselect.candidates import read_neighbours
 from dpselect.kernels.arrays import FloatArray
 
-__all__ = ["MOST_CANDIDATES", "MechanismView", "Setting", "read_setting", "view"]
+__all__ = ["MOST_CANDIDATES", "MalformedError", "MechanismView", "Setting", "read_setting", "view"]
 
 MOST_CANDIDATES = 400
 """More than anyone can look at; keeps every answer quick."""
@@ -125,16 +125,20 @@ TILTED: Mapping[str, str] = {
 """The families whose tilt can be chosen."""
 
 
+class MalformedError(ValueError):
+    """A request of another form than the page's: of wrong types, or with numbers that float64 does not hold."""
+
+
 def read_setting(request: Any) -> Setting:  # noqa: ANN401 - whatever the browser sent
     """Return the setting that a request describes; a ``ValueError`` says what is wrong with it, without scores."""
     if not isinstance(request, dict):
-        raise ValueError("the request must be a JSON object")
+        raise MalformedError("the request must be a JSON object")
     scores, sensitivities = (_numbers(request, name) for name in ("scores", "sensitivities"))
     if not 2 <= len(scores) <= MOST_CANDIDATES:
         raise ValueError(f"there must be at least 2 and at most {MOST_CANDIDATES} candidates")
     names = request.get("names") or [str(place) for place in range(1, len(scores) + 1)]
     if not isinstance(names, list) or len(names) != len(scores) or not all(isinstance(name, str) for name in names):
-        raise ValueError("names must be one text for each candidate")
+        raise MalformedError("names must be one text for each candidate")
     neighbour = _numbers(request, "neighbour") if request.get("neighbour") else scores
     read_neighbours(scores, neighbour, sensitivities)
     return Setting(
@@ -142,30 +146,38 @@ def read_setting(request: Any) -> Setting:  # noqa: ANN401 - whatever the browse
         scores=tuple(scores),
         sensitivities=tuple(sensitivities),
         neighbour=tuple(neighbour),
-        epsilon=_between("epsilon", request.get("epsilon", 1.0), 1e-3, 1e3),
-        beta=check.inside_unit_interval("beta", request.get("beta", 0.05)),
-        gamma=check.probability("gamma", request.get("gamma", 0.05)),
-        tilt=_between("tilt", request.get("tilt", -1.0), -64, 64),
+        epsilon=_between("epsilon", _number(request, "epsilon", 1.0), 1e-3, 1e3),
+        beta=check.inside_unit_interval("beta", _number(request, "beta", 0.05)),
+        gamma=check.probability("gamma", _number(request, "gamma", 0.05)),
+        tilt=_between("tilt", _number(request, "tilt", -1.0), -64, 64),
     )
 
 
 def _numbers(request: dict[str, Any], name: str) -> list[float]:
     values = request.get(name)
     if not isinstance(values, list) or not all(type(value) in {int, float} for value in values):
-        raise ValueError(f"{name} must be a list of numbers")
-    return [_float(value) for value in values]
+        raise MalformedError(f"{name} must be a list of numbers")
+    return [_finite_float(name, value) for value in values]
 
 
-def _float(value: float) -> float:
-    """Return a number as a float; whole numbers beyond all floats as infinity, which is refused like any other."""
+def _number(request: dict[str, Any], name: str, default: float) -> float:
+    value = request.get(name, default)
+    if type(value) not in {int, float}:
+        raise MalformedError(f"{name} must be a number")
+    return _finite_float(name, value)
+
+
+def _finite_float(name: str, value: float) -> float:
     try:
-        return float(value)
-    except OverflowError:
-        return math.inf
+        number = float(value)
+    except OverflowError:  # a whole number beyond all floats
+        number = math.inf
+    if not math.isfinite(number):
+        raise MalformedError(f"{name} must be finite, and within what float64 holds")
+    return number
 
 
-def _between(name: str, value: object, low: float, high: float) -> float:
-    number = check.real(name, value)
+def _between(name: str, number: float, low: float, high: float) -> float:
     if not low <= number <= high:
         raise ValueError(f"{name} must be between {low:g} and {high:g}, not {number:g}")
     return number

@@ -8,33 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpselect.kernels import (
+        blocks,
         chacha,
+        coins,
         correlations,
-        draws,
         duplicates,
-        gaps,
         levels,
-        parts,
-        picks,
-        quadrature,
-        rows,
+        normalisations,
+        partitioned,
+        quantiles,
     )
 
 __all__ = [
+    "blocks",
     "chacha",
+    "coins",
     "correlations",
-    "draws",
     "duplicates",
-    "gaps",
     "levels",
-    "parts",
-    "picks",
-    "quadrature",
-    "rows",
+    "normalisations",
+    "partitioned",
+    "quantiles",
 ]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module
-    if name in __all__:
+    if name in {*__all__, "pmf", "samplers"}:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.int64]
 WordArray: TypeAlias = NDArray[np.uint32]
+FlagArray: TypeAlias = NDArray[np.bool_]
 
 
 LARGEST = 2.0**300
@@ -28,6 +29,9 @@ MOST_DRAWS = 2**33
 
 UNRESOLVED = -1
 """In place of a pick: floats could not decide; pick the row again in exact arithmetic."""
+
+ALL_GAPS_NEEDED = -3
+"""In place of a pick: compute all gaps of the row, and pick again from its first random bit."""
 
 INVALID = -4
 """In place of a pick: a score is not finite, or too large; refuse the batch."""
@@ -50,19 +54,6 @@ class Table(NamedTuple):
     sensitivities: Column
     public: Column
     bounds: IndexArray
-
-
-class Normalisation(NamedTuple):
-    """How scores become gaps; kinds and parameters are those of :mod:`dpselect.kernels.gaps`."""
-
-    kind: int
-    plain: bool
-    """Whether there are no public offsets and, if normalisation is global, no tilt."""
-    budget: float
-    tilts: FloatArray
-    """One for each row."""
-    anchor_weights: FloatArray
-    """One for each row."""
 
 
 class Units(NamedTuple):

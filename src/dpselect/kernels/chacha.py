@@ -12,9 +12,8 @@ the LANES · 64 bytes this gives, in that order. A stream has three regions, tol
   reads the bytes as words, and has one of the other words for each draw. It seldom needs more than half a group, so
   the first halves of two streams are computed at once.
 
-A stream is one flat array, a *tape*: the block function's input (constants, key, block number, nonce), where
-reading has got to, a group of each region, and some counts. One array is what the compiler handles without
-bookkeeping.
+The state of a stream is one flat array: the block function's input (constants, key, block number, nonce), the place
+reached by reading, and a group of each region. The compiler handles one array without bookkeeping.
 """
 
 from typing import Any, TypeAlias
@@ -26,9 +25,9 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from dpselect.kernels.arrays import WordArray
-from dpselect.kernels.compilation import borrowing, compiled
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 
-Tape: TypeAlias = NDArray[np.uint64]
+StreamState: TypeAlias = NDArray[np.uint64]
 
 LANES = 8
 GROUP_BYTES = LANES * 64
@@ -39,18 +38,14 @@ WORD_REGION = 2**31
 """The numbers of their first blocks; the sequential region starts at 0."""
 
 STATE, USED, READ, LOADED_BYTES, LOADED_WORDS = 0, 8, 9, 10, 11
-"""Where the tape holds the input, the words used of the sequential group, the groups read, the groups loaded."""
+"""Where the state holds the input, the words used of the sequential group, the groups read, the groups loaded."""
 
 OTHER, SIDE = 12, 14
 """Where it holds the nonce of a pair's second stream (two words), and where in a pair this stream's words start."""
 
 SEQUENCE, BYTES, WORDS, PAIR = (16 + i * GROUP_WORDS for i in range(4))
 PAIR_WORDS = GROUP_WORDS // 2
-OCTAVES = 64
-COUNTS = 16 + 4 * GROUP_WORDS
-"""Where random stopping counts its draws by octaves of noise, and at most how many octaves there are."""
-
-TAPE_LENGTH = COUNTS + OCTAVES + 1
+STATE_LENGTH = 16 + 4 * GROUP_WORDS
 NO_GROUP = 2**63
 
 CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u8").astype(np.uint64)
@@ -74,15 +69,15 @@ def _splat(builder: Any, value: Any) -> Any:
     return builder.shuffle_vector(single, single, ir.Constant(VECTOR, [0] * LANES))
 
 
-def _input(context: Any, builder: Any, kind: Any, tape: Any, first: int, count: int) -> list[Any]:
-    """Return 32-bit words of the tape, each in all lanes."""
-    words = builder.bitcast(context.make_array(kind)(context, builder, tape).data, WORD.as_pointer())
+def _input(context: Any, builder: Any, kind: Any, stream: Any, first: int, count: int) -> list[Any]:
+    """Return 32-bit words of the state, each in all lanes."""
+    words = builder.bitcast(context.make_array(kind)(context, builder, stream).data, WORD.as_pointer())
     places = (builder.gep(words, [ir.Constant(INDEX, i)]) for i in range(first, first + count))
     return [_splat(builder, builder.load(place)) for place in places]
 
 
-def _store_blocks(context: Any, builder: Any, kind: Any, tape: Any, start: list[Any], target: Any) -> None:
-    """Write the blocks of an input to the tape."""
+def _store_blocks(context: Any, builder: Any, kind: Any, stream: Any, start: list[Any], target: Any) -> None:
+    """Write the blocks of an input to the state."""
 
     def rotate(value: Any, bits: int) -> Any:
         left = builder.shl(value, ir.Constant(VECTOR, [bits] * LANES))
@@ -94,7 +89,7 @@ def _store_blocks(context: Any, builder: Any, kind: Any, tape: Any, start: list[
             for total, addend, mixed, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
                 x[total] = builder.add(x[total], x[addend])
                 x[mixed] = rotate(builder.xor(x[mixed], x[total]), bits)
-    first = builder.gep(context.make_array(kind)(context, builder, tape).data, [target])
+    first = builder.gep(context.make_array(kind)(context, builder, stream).data, [target])
     groups = builder.bitcast(first, VECTOR.as_pointer())
     for i in range(16):
         place = builder.gep(groups, [ir.Constant(INDEX, i)])
@@ -102,8 +97,8 @@ def _store_blocks(context: Any, builder: Any, kind: Any, tape: Any, start: list[
 
 
 @intrinsic
-def compute_group(typing_context: Any, tape: Any, block: Any, target: Any) -> Any:
-    """Write the blocks numbered ``block``, ``block`` + 1, … to the tape, starting at ``target``."""
+def compute_group(typing_context: Any, stream: Any, block: Any, target: Any) -> Any:
+    """Write the blocks numbered ``block``, ``block`` + 1, … to the state, starting at ``target``."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind, place = signature.args[0], arguments[0]
@@ -113,12 +108,12 @@ def compute_group(typing_context: Any, tape: Any, block: Any, target: Any) -> An
         _store_blocks(context, builder, kind, place, start, arguments[2])
         return context.get_dummy_value()
 
-    return types.void(tape, types.int64, types.int64), generate
+    return types.void(stream, types.int64, types.int64), generate
 
 
 @intrinsic
-def compute_pair(typing_context: Any, tape: Any) -> Any:
-    """Write the first half of the first group of the byte region, of this stream and of the other, to the tape."""
+def compute_pair(typing_context: Any, stream: Any) -> Any:
+    """Write the first half of the first group of the byte region, of this stream and of the other, to the state."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind, place = signature.args[0], arguments[0]
@@ -131,113 +126,113 @@ def compute_pair(typing_context: Any, tape: Any) -> Any:
         _store_blocks(context, builder, kind, place, start, ir.Constant(INDEX, PAIR))
         return context.get_dummy_value()
 
-    return types.void(tape), generate
+    return types.void(stream), generate
 
 
-@borrowing
-def fill_group(tape: Tape, block: int | np.int64, target: int) -> None:
-    """Write the group that begins with a block to the tape, starting at ``target``."""
-    compute_group(tape, block, target)  # type: ignore[call-arg]
+@compiled_without_refcounts
+def fill_group(stream: StreamState, block: int | np.int64, target: int) -> None:
+    """Write the group that begins with a block to the state, starting at ``target``."""
+    compute_group(stream, block, target)  # type: ignore[call-arg]
 
 
 @compiled
-def new_stream(key: WordArray) -> Tape:
-    """Return the tape for a key of 8 words, not yet at any unit."""
-    tape = np.zeros(TAPE_LENGTH, np.uint64)
-    tape[0:2] = CONSTANTS
+def new_stream(key: WordArray) -> StreamState:
+    """Return the state of the streams of a key of 8 words, not yet at any unit."""
+    stream = np.zeros(STATE_LENGTH, np.uint64)
+    stream[0:2] = CONSTANTS
     for i in range(4):
-        tape[2 + i] = np.uint64(key[2 * i]) | (np.uint64(key[2 * i + 1]) << np.uint64(32))
-    return tape
+        stream[2 + i] = np.uint64(key[2 * i]) | (np.uint64(key[2 * i + 1]) << np.uint64(32))
+    return stream
 
 
-@borrowing
-def seek(tape: Tape, nonces: WordArray, row: int) -> None:
+@compiled_without_refcounts
+def seek(stream: StreamState, nonces: WordArray, row: int) -> None:
     """Move to the start of the stream addressed by a row's nonce of 3 words."""
-    tape[6] = np.uint64(nonces[row, 0]) << np.uint64(32)
-    tape[7] = np.uint64(nonces[row, 1]) | (np.uint64(nonces[row, 2]) << np.uint64(32))
-    tape[USED] = GROUP_WORDS
-    tape[READ] = 0
-    tape[LOADED_BYTES] = tape[LOADED_WORDS] = NO_GROUP
+    stream[6] = np.uint64(nonces[row, 0]) << np.uint64(32)
+    stream[7] = np.uint64(nonces[row, 1]) | (np.uint64(nonces[row, 2]) << np.uint64(32))
+    stream[USED] = GROUP_WORDS
+    stream[READ] = 0
+    stream[LOADED_BYTES] = stream[LOADED_WORDS] = NO_GROUP
 
 
-@borrowing
-def next_group(tape: Tape) -> None:
+@compiled_without_refcounts
+def next_group(stream: StreamState) -> None:
     """Load the next group of the sequential region."""
-    block = np.int64(tape[READ]) * LANES
+    block = np.int64(stream[READ]) * LANES
     if block >= BYTE_REGION:  # 64 GiB: a stream must end before it runs into another region
         raise OverflowError("a random stream is exhausted")
-    fill_group(tape, block, SEQUENCE)
-    tape[READ] += np.uint64(1)
+    fill_group(stream, block, SEQUENCE)
+    stream[READ] += np.uint64(1)
 
 
-@borrowing
-def next_word(tape: Tape) -> np.uint64:
+@compiled_without_refcounts
+def next_word(stream: StreamState) -> np.uint64:
     """Return the next 64 bits of the sequential region."""
-    used = np.int64(tape[USED])
+    used = np.int64(stream[USED])
     if used == GROUP_WORDS:
-        next_group(tape)
+        next_group(stream)
         used = np.int64(0)
-    tape[USED] = used + 1
-    word: np.uint64 = tape[SEQUENCE + used]
+    stream[USED] = used + 1
+    word: np.uint64 = stream[SEQUENCE + used]
     return word
 
 
-@borrowing
-def load_bytes(tape: Tape, group: int) -> None:
-    """Load the bytes of candidates GROUP_BYTES · group and following, eight to a word of the tape."""
-    fill_group(tape, BYTE_REGION + group * LANES, BYTES)
-    tape[LOADED_BYTES] = group
+@compiled_without_refcounts
+def load_bytes(stream: StreamState, group: int) -> None:
+    """Load the bytes of candidates GROUP_BYTES · group and following, eight to a word of the state."""
+    fill_group(stream, BYTE_REGION + group * LANES, BYTES)
+    stream[LOADED_BYTES] = group
 
 
-@borrowing
-def candidate_byte(tape: Tape, candidate: int) -> np.uint64:
+@compiled_without_refcounts
+def candidate_byte(stream: StreamState, candidate: int) -> np.uint64:
     """Return the byte of a candidate whose group is loaded."""
-    word = tape[BYTES + (candidate & (GROUP_BYTES - 1)) // 8]
+    word = stream[BYTES + (candidate & (GROUP_BYTES - 1)) // 8]
     byte: np.uint64 = (word >> np.uint64(8 * (candidate & 7))) & np.uint64(0xFF)
     return byte
 
 
-@borrowing
-def packed_word(tape: Tape, number: int) -> np.uint64:
+@compiled_without_refcounts
+def packed_word(stream: StreamState, number: int) -> np.uint64:
     """Return 64 bits of the byte region, for samplers that read that as words."""
     group = number // GROUP_WORDS
-    if tape[LOADED_BYTES] != np.uint64(group):
-        load_bytes(tape, group)
-    word: np.uint64 = tape[BYTES + (number & (GROUP_WORDS - 1))]
+    if stream[LOADED_BYTES] != np.uint64(group):
+        load_bytes(stream, group)
+    word: np.uint64 = stream[BYTES + (number & (GROUP_WORDS - 1))]
     return word
 
 
-@borrowing
-def load_pair(tape: Tape, nonces: WordArray, row: int, other: int) -> None:
+@compiled_without_refcounts
+def load_pair(stream: StreamState, nonces: WordArray, row: int, other: int) -> None:
     """Compute the first words of two rows' streams."""
-    seek(tape, nonces, row)
-    tape[OTHER] = np.uint64(nonces[other, 0]) << np.uint64(32)
-    tape[OTHER + 1] = np.uint64(nonces[other, 1]) | (np.uint64(nonces[other, 2]) << np.uint64(32))
-    compute_pair(tape)  # type: ignore[call-arg]
+    seek(stream, nonces, row)
+    stream[OTHER] = np.uint64(nonces[other, 0]) << np.uint64(32)
+    stream[OTHER + 1] = np.uint64(nonces[other, 1]) | (np.uint64(nonces[other, 2]) << np.uint64(32))
+    compute_pair(stream)  # type: ignore[call-arg]
 
 
-@borrowing
-def seek_in_pair(tape: Tape, nonces: WordArray, row: int, second: int) -> None:
+@compiled_without_refcounts
+def seek_in_pair(stream: StreamState, nonces: WordArray, row: int, second: int) -> None:
     """Move to the start of a stream whose first words have been computed, as a pair's first or second."""
-    seek(tape, nonces, row)
-    tape[SIDE] = PAIR + 2 * second
+    seek(stream, nonces, row)
+    stream[SIDE] = PAIR + 2 * second
 
 
-@borrowing
-def paired_word(tape: Tape, number: int) -> np.uint64:
+@compiled_without_refcounts
+def paired_word(stream: StreamState, number: int) -> np.uint64:
     """Return 64 bits of the byte region of a stream in a pair: half of its first group, then all of the others."""
     if number < PAIR_WORDS:
-        word: np.uint64 = tape[np.int64(tape[SIDE]) + 2 * number - (number & 1)]
+        word: np.uint64 = stream[np.int64(stream[SIDE]) + 2 * number - (number & 1)]
         return word
-    return packed_word(tape, number + PAIR_WORDS)
+    return packed_word(stream, number + PAIR_WORDS)
 
 
-@borrowing
-def candidate_word(tape: Tape, candidate: int) -> np.uint64:
+@compiled_without_refcounts
+def candidate_word(stream: StreamState, candidate: int) -> np.uint64:
     """Return the 64 bits of the word region that belong to a candidate, or to a draw."""
     group = candidate // GROUP_WORDS
-    if tape[LOADED_WORDS] != np.uint64(group):
-        fill_group(tape, WORD_REGION + group * LANES, WORDS)
-        tape[LOADED_WORDS] = group
-    word: np.uint64 = tape[WORDS + candidate % GROUP_WORDS]
+    if stream[LOADED_WORDS] != np.uint64(group):
+        fill_group(stream, WORD_REGION + group * LANES, WORDS)
+        stream[LOADED_WORDS] = group
+    word: np.uint64 = stream[WORDS + candidate % GROUP_WORDS]
     return word

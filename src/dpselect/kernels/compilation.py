@@ -26,8 +26,8 @@ def cache_directory() -> Path | None:
     """
     here = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=8)
-    for source in sorted(here.glob("*.py")):
-        digest.update(source.name.encode() + source.read_bytes())
+    for source in sorted(here.rglob("*.py")):
+        digest.update(str(source.relative_to(here)).encode() + source.read_bytes())
     user_cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
     for base in (here / "__pycache__", user_cache / "dpselect"):
         try:
@@ -64,7 +64,7 @@ def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Res
     return _compiled(function)
 
 
-def borrowing(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+def compiled_without_refcounts(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Compile a kernel that only borrows arrays: it makes none, returns none, and calls nothing that returns one.
 
     Then nobody need count references to them. Counting takes two atomic instructions for each array and call, which
@@ -75,7 +75,7 @@ def borrowing(function: Callable[Parameters, Result]) -> Callable[Parameters, Re
 
 
 def inlined(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Compile a kernel as part of its callers, which may then be borrowing even if it returns pieces of arrays."""
+    """Compile a kernel as part of its callers. So it may return slices of arrays that have no reference counts."""
     return _compiled(function, inline="always")
 
 

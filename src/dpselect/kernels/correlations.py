@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray, IndexArray, Table
+from dpselect.kernels.blocks import row_of, widest_row
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.ranks import centred_ranks, rank_correlation
-from dpselect.kernels.rows import row_of, widest_row
+from dpselect.kernels.ranks import centred_ranks, rank_correlation, rank_covariance_sign
 
 
 class Ranks(NamedTuple):
@@ -118,3 +118,12 @@ def centre(values: FloatArray, middle: float, weights: FloatArray) -> FloatArray
         differences[a] = values[a] - middle if weights[a] > 0.0 else 0.0
         widest = max(widest, abs(differences[a]))
     return differences / widest
+
+
+@compiled
+def correlation_signs(first: int, last: int, table: Table, positive: IndexArray) -> None:
+    """Tell for every row whether Spearman's correlation of scores and sensitivities is at least 0."""
+    for row in range(first, last):
+        scores = row_of(table.scores, table.bounds, row)
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        positive[row] = rank_covariance_sign(scores, sensitivities) >= 0

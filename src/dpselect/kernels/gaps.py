@@ -25,11 +25,10 @@ import math
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.kernels.compilation import borrowing, compiled
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.hull import hull_tangent, lead, lead_size, upper_hull
 from dpselect.kernels.twofloat import TwoFloat, add, divide, multiply, two_difference
 
-GLOBAL, INDIVIDUAL, PAIRWISE = 0, 1, 2
 FAR = 64.0
 LARGE = 2.0**56
 
@@ -47,7 +46,7 @@ def fill_plain_gaps(scores: FloatArray, sensitivities: FloatArray, budget: float
     return True
 
 
-@borrowing
+@compiled_without_refcounts
 def fill_global_gaps(
     scores: FloatArray,
     offsets: FloatArray,
@@ -80,7 +79,7 @@ def fill_global_gaps(
     return trusted
 
 
-@borrowing
+@compiled_without_refcounts
 def fill_pairwise_gaps(
     scores: FloatArray,
     offsets: FloatArray,

@@ -13,7 +13,7 @@ sensitivities are many decades apart.
 """
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.kernels.compilation import borrowing
+from dpselect.kernels.compilation import compiled_without_refcounts
 from dpselect.kernels.twofloat import TwoFloat, add, adds_exactly, multiply, two_difference
 
 NO, YES, UNSURE = 0, 1, -1
@@ -34,7 +34,7 @@ Above it, the rounding error of a product of two floats is a float as well.
 """
 
 
-@borrowing
+@compiled_without_refcounts
 def lead(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int) -> TwoFloat:
     """Return y_b − y_a, where y = q + o − tΔ.
 
@@ -51,7 +51,7 @@ def lead(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: 
     return add(high, low, tilt_high, tilt_low)
 
 
-@borrowing
+@compiled_without_refcounts
 def lead_size(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int
 ) -> float:
@@ -64,7 +64,7 @@ def lead_size(
     return size
 
 
-@borrowing
+@compiled_without_refcounts
 def is_single_float(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int
 ) -> bool:
@@ -81,7 +81,7 @@ def is_single_float(
     return exact and lead(scores, offsets, sensitivities, t, b, a)[1] == 0.0
 
 
-@borrowing
+@compiled_without_refcounts
 def plain_lead(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int
 ) -> float:
@@ -91,7 +91,7 @@ def plain_lead(
     return lead
 
 
-@borrowing
+@compiled_without_refcounts
 def steeper(
     scores: FloatArray,
     offsets: FloatArray,
@@ -114,7 +114,7 @@ def steeper(
     return steeper_in_pairs(scores, offsets, sensitivities, t, a, origin, b, c, size)
 
 
-@borrowing
+@compiled_without_refcounts
 def steeper_in_pairs(
     scores: FloatArray,
     offsets: FloatArray,
@@ -156,13 +156,13 @@ def steeper_in_pairs(
     return YES if difference > 0.0 else NO
 
 
-@borrowing
+@compiled_without_refcounts
 def turns_right(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, i: int, j: int, m: int) -> int:
     """Decide whether j lies strictly above the chord from i to m, given Δ_i < Δ_j < Δ_m."""
     return steeper(scores, offsets, sensitivities, 0.0, i, sensitivities[i], m, j)
 
 
-@borrowing
+@compiled_without_refcounts
 def upper_hull(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, order: IndexArray, hull: IndexArray
 ) -> tuple[int, bool]:
@@ -189,7 +189,7 @@ def upper_hull(
     return size, sure
 
 
-@borrowing
+@compiled_without_refcounts
 def hull_tangent(
     scores: FloatArray,
     offsets: FloatArray,

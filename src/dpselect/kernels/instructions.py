@@ -9,8 +9,8 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from dpselect.kernels.arrays import FloatArray
-from dpselect.kernels.chacha import Tape
-from dpselect.kernels.compilation import borrowing, compiled
+from dpselect.kernels.chacha import StreamState
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 
 MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
 """All bits of a float but its sign."""
@@ -105,7 +105,7 @@ def _reaching(typing_context: Any, values: Any, first: Any, cut: Any) -> Any:
 
 
 @intrinsic
-def _zero_bytes(typing_context: Any, tape: Any, at: Any) -> Any:
+def _zero_bytes(typing_context: Any, stream: Any, at: Any) -> Any:
     block = ir.VectorType(ir.IntType(8), BLOCK)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -114,7 +114,7 @@ def _zero_bytes(typing_context: Any, tape: Any, at: Any) -> Any:
         zeros = builder.icmp_unsigned("==", random, ir.Constant(block, [0] * BLOCK))
         return builder.bitcast(zeros, ir.IntType(64))
 
-    return types.uint64(tape, types.int64), generate
+    return types.uint64(stream, types.int64), generate
 
 
 @intrinsic
@@ -148,17 +148,17 @@ def ones_of(number: np.uint64) -> int:
     return count
 
 
-@borrowing
+@compiled_without_refcounts
 def reaching(values: FloatArray, first: int, cut: float) -> np.uint64:
     """Return a bit for each of BLOCK values from number ``first`` on: whether it is at least ``cut``."""
     mask: np.uint64 = _reaching(values, first, cut)  # type: ignore[call-arg]
     return mask
 
 
-@borrowing
-def zero_bytes(tape: Tape, at: int) -> np.uint64:
-    """Return a bit for each of the BLOCK bytes that start with word ``at`` of the tape: whether it is zero."""
-    mask: np.uint64 = _zero_bytes(tape, at)  # type: ignore[call-arg]
+@compiled_without_refcounts
+def zero_bytes(stream: StreamState, at: int) -> np.uint64:
+    """Return a bit for each of the BLOCK bytes that start with word ``at`` of the stream: whether it is zero."""
+    mask: np.uint64 = _zero_bytes(stream, at)  # type: ignore[call-arg]
     return mask
 
 
@@ -176,7 +176,7 @@ def lowest_bit(mask: np.uint64) -> int:
     return position
 
 
-@borrowing
+@compiled_without_refcounts
 def first_reaching(values: FloatArray, cut: float) -> int:
     """Return the number of the first value that is at least ``cut``; there must be one."""
     first = 0

@@ -42,6 +42,11 @@ class Law(ABC):
     def select(self, batch: Batch, randomness: Randomness) -> IndexArray:
         """Return one pick for each row."""
 
+    @property
+    def refusal(self) -> str | None:
+        """Why the law can be computed but not drawn from, if that is so."""
+        return None
+
 
 class RowLaw(Law):
     """A law that treats every row by itself: a kernel for blocks of rows, and a twin for single ones."""
@@ -79,7 +84,7 @@ class RowLaw(Law):
 
         def work(first: int, last: int) -> float:
             self.fill_pmf(batch, first, last, pmf)
-            return kernels.rows.largest_miss(first, last, bounds, pmf)
+            return kernels.blocks.largest_miss(first, last, bounds, pmf)
 
         miss = max(over_rows(bounds, work, seconds=self.pmf_seconds)) if batch.rows else 0.0
         if not miss <= TOLERANCE:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpselect import exact, kernels
+from dpselect import kernels
 from dpselect.candidates import Batch
 from dpselect.exact import ExactStream
+from dpselect.exact.samplers.randomized_response import report_bit
 from dpselect.kernels.arrays import FloatArray, IndexArray, Units
 from dpselect.laws.base import Law, draw_rows
 from dpselect.laws.composition import Composition
@@ -39,10 +40,10 @@ class CombinedLaw(Law):
         signs, epsilon = _signs(batch), self.sign_epsilon
 
         def fill(_: Batch, first: int, last: int, units: Units, width: float, answers: IndexArray) -> None:
-            kernels.rows.noisy_signs(first, last, signs, epsilon, units, width, answers)
+            kernels.samplers.randomized_response.select_bits(first, last, signs, epsilon, units, width, answers)
 
         def answer(_: Batch, row: int, stream: ExactStream) -> int:
-            return exact.report_sign(int(signs[row]), epsilon, stream)
+            return report_bit(int(signs[row]), epsilon, stream)
 
         answers = draw_rows(batch, randomness.substream("correlation").units(batch.rows), fill, answer)
         tilts = np.where(answers == 1, -1.0, 1.0)
@@ -55,7 +56,7 @@ def _signs(batch: Batch) -> IndexArray:
     if batch.rows:
         over_rows(
             batch.table.bounds,
-            lambda first, last: kernels.rows.correlation_signs(first, last, batch.table, signs),
+            lambda first, last: kernels.correlations.correlation_signs(first, last, batch.table, signs),
             seconds=1e-7,
         )
     return signs

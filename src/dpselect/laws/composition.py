@@ -10,23 +10,36 @@ that move by at most ε/2 (by ε if all move in the same direction) makes the pi
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from dpselect import exact, kernels
+from dpselect import kernels
 from dpselect.candidates import Batch
 from dpselect.exact import ExactStream
-from dpselect.kernels.arrays import LARGEST, FloatArray, IndexArray, Normalisation, Units
+from dpselect.exact.gaps import Gaps, global_gaps, individual_gaps, pairwise_gaps
+from dpselect.kernels.arrays import ALL_GAPS_NEEDED, LARGEST, FlagArray, FloatArray, IndexArray, Units
 from dpselect.laws.base import RowLaw
-from dpselect.parameters import NOISES, Noise
+from dpselect.laws.noises import Sampler, sampler_of
+from dpselect.parameters import Noise
 
 __all__ = ["Composition", "tilts"]
 
 Kind: TypeAlias = Literal["global", "individual", "pairwise"]
+
 NO_WEIGHTS: FloatArray = np.empty(0)
-KINDS: tuple[Kind, ...] = ("global", "individual", "pairwise")  # numbered as in the kernels
+
+VISITS = {"global": (32, 128), "individual": (32, 128), "pairwise": (48, 64)}
+"""How many candidates a sampler visits in random order before it scans the row: base + size // divisor.
+
+A visit costs about as much as scanning a dozen candidates, if few of those may pass, and much less if many may. For
+GEM a scan costs more, because everybody who passes costs a pass over the row.
+"""
+
+BLOCK = 1 << 16
+"""Gaps that are held at once, for a block of rows: they stay in the processor's cache."""
 
 
 def tilts(sizes: IndexArray, weight: float | FloatArray, beta: float) -> FloatArray:
@@ -55,53 +68,88 @@ class Composition(RowLaw):
     fixed_work: bool = False
     """Whether to pick by the same amount of work for all scores."""
 
-    def rule(self, batch: Batch) -> Normalisation:
-        """Return the normalisation, for the kernels."""
-        plain = not batch.has_public and not (self.kind == "global" and np.count_nonzero(self.tilts))
-        weights = self.anchor_weights if self.kind == "individual" else self.tilts  # unused by the others
-        return Normalisation(KINDS.index(self.kind), plain, self.budget, self.tilts, weights)
+    @property
+    def sampler(self) -> Sampler:
+        """The sampler of the noise."""
+        return sampler_of(self.noise, fixed_work=self.fixed_work)
 
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
         self.fill_gaps(batch, first, last, pmf)
-        kernels.rows.noisy_max_laws(first, last, batch.table.bounds, NOISES.index(self.noise), pmf)
+        self.sampler.pmf.fill_rows(first, last, batch.table.bounds, pmf)
 
     def fill_gaps(self, batch: Batch, first: int, last: int, gaps: FloatArray) -> None:
         """Write the gaps of a block of rows: in floats or, where these cannot be trusted, in fractions."""
-        bounds = batch.table.bounds
-        trusted = np.empty(last - first, dtype=np.bool_)
-        kernels.rows.noisy_max_gaps(first, last, batch.table, self.rule(batch), gaps, trusted)
-        for row in (first + np.flatnonzero(~trusted)).tolist():
-            exact_gaps = self.exact_gaps(batch, row)
-            gaps[bounds[row] : bounds[row + 1]] = [math.inf if gap is None else float(gap) for gap in exact_gaps]
+        rows, places = np.arange(first, last), batch.table.bounds[first : last + 1]
+        for row in rows[~self._float_gaps(batch, rows, places, gaps)].tolist():
+            exact = self.exact_gaps(batch, row)
+            gaps[places[row - first] : places[row - first + 1]] = [
+                math.inf if x is None else float(x) for x in exact
+            ]
 
     def fill_picks(
         self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
     ) -> None:
-        """Write the picks of a block of rows."""
-        bounds = batch.table.bounds
-        # NumPy's memory comes in large pages; the compiler's would cost more than the pick if a row is long.
-        room = np.empty(bounds[-1] if batch.rows == 1 else kernels.rows.widest_row(first, last, bounds))
-        rule, noise = self.rule(batch), NOISES.index(self.noise)
-        kernels.rows.noisy_max_select(
-            first, last, batch.table, rule, noise, self.fixed_work, units, width, room, picks
-        )
+        """Write the picks of a block of rows: without computing all gaps where that is possible."""
+        sampler, table = self.sampler.kernel, batch.table
+        visits = kernels.samplers.loops.Visits(*VISITS[self.kind])
+        plain = self._is_plain(batch)
+        if plain and self.kind == "global":
+            sampler.select_from_scores(first, last, table, self.budget, visits, units, width, picks)
+        elif plain and self.kind == "pairwise" and self.noise == "exponential":
+            room = np.empty(
+                kernels.blocks.widest_row(first, last, table.bounds)
+            )  # NumPy's memory comes in large pages
+            sampler.select_pairwise(first, last, table, self.tilts, self.budget, visits, units, width, room, picks)
+        else:
+            kernels.blocks.mark_rows(first, last, table, picks)
+        if last - first == 1 and picks[first] != ALL_GAPS_NEEDED:
+            return  # the same as below, and quicker for single rows
+        for rows, places in _blocks(batch, first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)):
+            gaps = np.empty(int(places[-1]))
+            trusted = self._float_gaps(batch, rows, places, gaps)
+            sampler.select_from_gaps(rows, places, gaps, trusted, visits, units, width, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""
+        base, divisor = VISITS[self.kind]
         gaps = self.exact_gaps(batch, row)
-        if self.fixed_work and self.noise == "exponential":
-            return exact.pick_passer_at_fixed_work(gaps, stream)
-        visits = kernels.picks.visits_of(KINDS.index(self.kind), len(gaps))
-        return exact.pick_noisy_max(self.noise, gaps, visits, stream)
+        pick: int = self.sampler.twin.pick(gaps, min(len(gaps), base + len(gaps) // divisor), stream)
+        return pick
 
-    def exact_gaps(self, batch: Batch, row: int) -> exact.Gaps:
+    def exact_gaps(self, batch: Batch, row: int) -> Gaps:
         """Return the gaps of one row as fractions."""
         scores, sensitivities, public = batch.row(row)
         tilt = float(self.tilts[row])
-        if self.kind == "global":
-            return exact.global_gaps(scores, public, sensitivities, tilt, self.budget)
-        if self.kind == "pairwise":
-            return exact.pairwise_gaps(scores, public, sensitivities, tilt, self.budget)
-        weight = float(self.anchor_weights[row])
-        return exact.individual_gaps(scores, public, sensitivities, tilt, weight, self.budget)
+        if self.kind == "individual":
+            weight = float(self.anchor_weights[row])
+            return individual_gaps(scores, public, sensitivities, tilt, weight, self.budget)
+        gaps_of = {"global": global_gaps, "pairwise": pairwise_gaps}[self.kind]
+        return gaps_of(scores, public, sensitivities, tilt, self.budget)
+
+    def _is_plain(self, batch: Batch) -> bool:
+        """Tell whether there are no public offsets and, if normalisation is global, no tilt."""
+        return not batch.has_public and not (self.kind == "global" and np.count_nonzero(self.tilts))
+
+    def _float_gaps(self, batch: Batch, rows: IndexArray, places: IndexArray, gaps: FloatArray) -> FlagArray:
+        """Write the gaps of some rows, in floats; return of which rows they can be trusted."""
+        fill = {
+            "global": "fill_plain_rows" if self._is_plain(batch) else "fill_global_rows",
+            "individual": "fill_individual_rows",
+            "pairwise": "fill_pairwise_rows",
+        }[self.kind]
+        numbers = kernels.normalisations.PublicNumbers(self.budget, self.tilts, self.anchor_weights)
+        trusted = np.empty(rows.size, dtype=np.bool_)
+        getattr(kernels.normalisations, fill)(rows, places, batch.table, numbers, gaps, trusted)
+        return trusted
+
+
+def _blocks(batch: Batch, rows: IndexArray) -> Iterator[tuple[IndexArray, IndexArray]]:
+    """Yield rows in blocks of bounded size, with the places of their gaps."""
+    first = 0
+    ends = np.cumsum(batch.sizes[rows])
+    while first < rows.size:
+        done = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, done + BLOCK, side="right")))
+        yield rows[first:last], np.concatenate([[0], ends[first:last] - done])
+        first = last

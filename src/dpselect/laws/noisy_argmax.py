@@ -30,16 +30,15 @@ class NoisyArgmaxLaw(RowLaw):
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
         noise = NOISES.index(self.noise)
-        kernels.rows.largest_noisy_pmf(first, last, batch.table, noise, float(self.scale), False, 1.0, 1.0, pmf)
+        fill = kernels.pmf.noisy_argmax.fill_rows
+        fill(first, last, batch.table, noise, float(self.scale), kernels.pmf.noisy_argmax.ONCE, 1.0, 1.0, pmf)
 
     def fill_picks(
-        self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
+        self, batch: Batch, first: int, last: int, units: Units, _width: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows."""
         noise = NOISES.index(self.noise)
-        kernels.rows.largest_noisy_select(
-            first, last, batch.table, noise, float(self.scale), False, 1.0, 1.0, units, width, picks
-        )
+        kernels.samplers.noisy_argmax.select_rows(first, last, batch.table, noise, float(self.scale), units, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:  # noqa: ARG002
         """Refuse: the sampler decides every row."""

@@ -4,9 +4,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpselect import exact, kernels
+from dpselect import kernels
 from dpselect.candidates import Batch
 from dpselect.exact import ExactStream
+from dpselect.exact.samplers import random_stopping
 from dpselect.kernels.arrays import MOST_DRAWS, FloatArray, IndexArray, Units
 from dpselect.laws.base import RowLaw
 from dpselect.parameters import NOISES, Noise
@@ -31,6 +32,11 @@ class RandomStoppingLaw(RowLaw):
     """K is truncated negative binomial with parameters γ and η."""
 
     @property
+    def is_one_sided(self) -> bool:
+        """Whether noise only goes up."""
+        return {"exponential": True, "laplace": False}[self.noise]
+
+    @property
     def mean_draws(self) -> float:
         """E[K] = η(1−γ)/(γ(1 − γ^η))."""
         if self.gamma == 1:
@@ -39,30 +45,29 @@ class RandomStoppingLaw(RowLaw):
         shape = -math.expm1(exponent) / self.eta if exponent else -math.log(self.gamma)  # the limit at η = 0
         return (1 - self.gamma) / (self.gamma * shape)
 
+    @property
+    def refusal(self) -> str | None:
+        """Set if there are more draws than a random stream has bits for."""
+        return TOO_MANY if self.mean_draws > MOST_DRAWS else None
+
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
-        noise = NOISES.index(self.noise)
-        kernels.rows.largest_noisy_pmf(
-            first, last, batch.table, noise, float(self.scale), True, self.gamma, self.eta, pmf
-        )
+        law = kernels.pmf.noisy_argmax
+        noise, scale = NOISES.index(self.noise), float(self.scale)
+        law.fill_rows(first, last, batch.table, noise, scale, law.STOPPING, self.gamma, self.eta, pmf)
 
     def fill_picks(
         self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows."""
-        if self.mean_draws > MOST_DRAWS:
-            raise ValueError(TOO_MANY)
-        noise = NOISES.index(self.noise)
+        law = (self.is_one_sided, float(self.scale), self.gamma, self.eta)
         try:
-            kernels.rows.largest_noisy_select(
-                first, last, batch.table, noise, float(self.scale), True, self.gamma, self.eta, units, width, picks
-            )
+            kernels.samplers.random_stopping.select_rows(first, last, batch.table, *law, units, width, picks)
         except OverflowError:  # by chance, whatever the scores: the mean is just below the limit
             raise ValueError(TOO_MANY) from None
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""
         scores, sensitivities, _ = batch.row(row)
-        return exact.pick_by_random_stopping(
-            self.noise, scores, sensitivities, self.scale, self.gamma, self.eta, stream
-        )
+        law = (self.scale, self.gamma, self.eta)
+        return random_stopping.pick(self.is_one_sided, scores, sensitivities, *law, stream)

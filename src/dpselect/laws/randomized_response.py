@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpselect import exact, kernels
+from dpselect import kernels
 from dpselect.candidates import Batch
 from dpselect.exact import ExactStream
+from dpselect.exact.samplers import randomized_response
 from dpselect.kernels.arrays import FloatArray, IndexArray, Units
 from dpselect.laws.base import RowLaw
 
@@ -21,17 +22,19 @@ class RandomizedResponseLaw(RowLaw):
 
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
-        kernels.rows.randomized_response_pmf(first, last, batch.table, self.epsilon, pmf)
+        kernels.pmf.randomized_response.fill_rows(first, last, batch.table, self.epsilon, pmf)
 
     def fill_picks(
         self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows."""
-        kernels.rows.randomized_response_select(first, last, batch.table, self.epsilon, units, width, picks)
+        kernels.samplers.randomized_response.select_rows(
+            first, last, batch.table, self.epsilon, units, width, picks
+        )
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""
-        return exact.pick_randomized_response(batch.row(row)[0], self.epsilon, stream)
+        return randomized_response.pick(batch.row(row)[0], self.epsilon, stream)
 
 
 class UniformLaw(RowLaw):
@@ -43,10 +46,10 @@ class UniformLaw(RowLaw):
         pmf[bounds[0] : bounds[-1]] = np.repeat(1.0 / np.diff(bounds), np.diff(bounds))
 
     def fill_picks(
-        self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
+        self, batch: Batch, first: int, last: int, units: Units, _width: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows; integers decide all of them."""
-        kernels.rows.uniform_select(first, last, batch.table, units, picks)
+        kernels.samplers.uniform.select_rows(first, last, batch.table, units, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row."""

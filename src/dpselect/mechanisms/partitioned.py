@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpselect.parameters as check
-from dpselect import exact, kernels
+from dpselect import kernels
 from dpselect.candidates import MOST_CANDIDATES, Numbers, read_batch
+from dpselect.exact import ExactStream
+from dpselect.exact.gaps import pairwise_gap, upper_hull
+from dpselect.exact.partial_uniform import bernoulli_exp, largest_priority
 from dpselect.kernels.arrays import FloatArray, Units, WordArray
 from dpselect.laws.base import FILTER_WIDTH
-from dpselect.laws.composition import KINDS, Composition
+from dpselect.laws.composition import Composition
 from dpselect.mechanisms.base import Mechanism, law_name
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
@@ -136,16 +139,16 @@ class PartitionedSelection:
         rule = standard.composition
         over_rows(
             np.arange(values.size + 1),
-            lambda first, last: kernels.parts.judge_part(
-                *(first, last, KINDS.index(rule.kind), all_values, all_widths, size, standard.leader),
+            lambda first, last: kernels.partitioned.toss_coins(
+                *(first, last, rule.kind == "pairwise", all_values, all_widths, size, standard.leader),
                 *(standard.widest, float(rule.tilts[0]), rule.budget, units, self._width, verdicts, priorities),
             ),
             seconds=1e-7,
         )
-        for i in np.flatnonzero(verdicts == kernels.draws.UNSURE).tolist():
-            passes = self._passes(standard, float(values[i]), float(widths[i]), exact.ExactStream(units, i))
-            verdicts[i] = kernels.draws.PASS if passes else kernels.draws.FAIL
-        passers = np.flatnonzero(verdicts == kernels.draws.PASS)
+        for i in np.flatnonzero(verdicts == kernels.coins.UNSURE).tolist():
+            passes = self._passes(standard, float(values[i]), float(widths[i]), ExactStream(units, i))
+            verdicts[i] = kernels.coins.PASS if passes else kernels.coins.FAIL
+        passers = np.flatnonzero(verdicts == kernels.coins.PASS)
         if not passers.size:
             return []
         best = priorities[passers].max()
@@ -165,10 +168,10 @@ class PartitionedSelection:
             )
         key = self._stream([0]).units(1).key
         units = Units(key, np.array([contender.address for contender in tied], dtype=np.uint32))
-        streams = [exact.ExactStream(units, i) for i in range(len(tied))]
+        streams = [ExactStream(units, i) for i in range(len(tied))]
         for stream in streams:
             stream.word()  # its coin
-        return tied[exact.largest_priority([(i, stream.uniform()) for i, stream in enumerate(streams)])].candidate
+        return tied[largest_priority([(i, stream.uniform()) for i, stream in enumerate(streams)])].candidate
 
     def _stream(self, candidates: Sequence[Any] | NDArray[Any]) -> Randomness:
         return Randomness.keyed(self.key, candidates).serving(f"PartitionedSelection({law_name(self.mechanism)})")
@@ -208,7 +211,7 @@ class PartitionedSelection:
         t = Fraction(float(rule.tilts[0]))
         widths = [Fraction(float(width)) for width in summary.sensitivities]
         heights = [Fraction(float(q)) - t * width for q, width in zip(summary.scores, widths, strict=True)]
-        hull = exact.upper_hull(widths, heights)
+        hull = upper_hull(widths, heights)
         heights_on_hull = [height for _, height in hull]
         return Standard(
             composition=rule,
@@ -221,20 +224,20 @@ class PartitionedSelection:
             widest=summary.widest,
         )
 
-    def _passes(self, standard: Standard, score: float, width: float, stream: exact.ExactStream) -> bool:
+    def _passes(self, standard: Standard, score: float, width: float, stream: ExactStream) -> bool:
         """Toss a candidate's coin in exact arithmetic."""
         rule = standard.composition
         height = Fraction(score) - Fraction(float(rule.tilts[0])) * Fraction(width)
         gap: Fraction | None
         if rule.kind == "pairwise":
             lost = width == 0 and height < standard.hull[0][1]
-            gap = None if lost else exact.pairwise_gap(height, Fraction(width), standard.hull)
+            gap = None if lost else pairwise_gap(height, Fraction(width), standard.hull)
         else:
             distance = standard.hull[standard.leader][1] - height
             gap = (
                 distance / Fraction(standard.widest) if standard.widest else Fraction(0) if distance == 0 else None
             )
-        return gap is not None and exact.is_below_exp(stream.uniform(), gap * Fraction(rule.budget))
+        return gap is not None and bernoulli_exp(stream.uniform(), gap * Fraction(rule.budget))
 
 
 def _summary(values: FloatArray, widths: FloatArray, count: int) -> Summary:
@@ -244,7 +247,7 @@ def _summary(values: FloatArray, widths: FloatArray, count: int) -> Summary:
     columns = (values.view(), widths.view())
     for column in columns:
         column.flags.writeable = False  # all of one kind, so that the kernel is compiled once
-    size = kernels.parts.hull_points(*columns, np.argsort(widths), points)
+    size = kernels.partitioned.hull_points(*columns, np.argsort(widths), points)
     kept = points[:size]
     return Summary(count, float(widths.max()), values[kept], widths[kept])
 

@@ -31,7 +31,8 @@ class RandomStopping(Mechanism):
 
     Privacy:
         ε-DP for every γ, assuming public sensitivities and candidates: each draw is ε/(2+η)-DP, and the best
-        of K such draws costs at most (2+η) times as much. A candidate of sensitivity zero gets no noise.
+        of K such draws costs at most (2+η) times as much. A candidate of sensitivity zero gets no noise, and its
+        probability loses at most ε(1+η)/(2+η).
         The *time* a pick takes depends on the data: draws that cannot be picked are not made.
 
     Cost:
@@ -53,6 +54,7 @@ class RandomStopping(Mechanism):
         array([0.18, 0.82])
 
     References:
+        docs/theory/random-stopping.md (the law, and the proof of privacy).
         J. Liu, K. Talwar, Private selection from private candidates, 2019.
         N. Papernot, T. Steinke, Hyperparameter tuning with Rényi differential privacy, 2022.
     """
@@ -76,7 +78,7 @@ class RandomStopping(Mechanism):
             epsilon=self.epsilon,
             flat_epsilon=0.0,
             theorem="the best of a truncated negative binomial number of ε/(2+η)-DP draws is ε-DP",
-            reference="Liu and Talwar 2019 (η = 1); Papernot and Steinke 2022, corollary 3",
+            reference="docs/theory/random-stopping.md; also Liu and Talwar 2019 (η = 1); Papernot and Steinke 2022",
         )
 
     @property

@@ -1,0 +1,16 @@
+"""The exponential mechanism: propose candidates until one passes."""
+
+from dpselect.exact.gaps import Gaps
+from dpselect.exact.partial_uniform import passes
+from dpselect.exact.streams import ExactStream
+
+__all__ = ["pick"]
+
+
+def pick(gaps: Gaps, _visits: int, stream: ExactStream) -> int:
+    """Propose candidates uniformly until one passes with probability exp(−gap)."""
+    while True:
+        coin = stream.uniform()
+        a = coin.split(len(gaps))
+        if passes(coin, gaps[a]):
+            return a

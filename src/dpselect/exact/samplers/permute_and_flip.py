@@ -1,0 +1,25 @@
+"""Permute-and-flip: every candidate passes with probability exp(−gap), and one of those that pass is picked."""
+
+from dpselect.exact.gaps import Gaps
+from dpselect.exact.partial_uniform import passes
+from dpselect.exact.streams import ExactStream
+
+__all__ = ["pick"]
+
+
+def pick(gaps: Gaps, visits: int, stream: ExactStream) -> int:
+    """Visit candidates in random order; after that many visits, test all the others and pick uniformly."""
+    seen: set[int] = set()
+    while len(seen) < visits:
+        coin = stream.uniform()
+        a = coin.split(len(gaps))
+        if a not in seen and passes(coin, gaps[a]):
+            return a
+        seen.add(a)
+    picked, passers = -1, 0
+    for a in range(len(gaps)):
+        if a not in seen and passes(stream.candidate_uniform(a), gaps[a]):
+            passers += 1
+            if passers == 1 or stream.below(passers) == 0:
+                picked = a
+    return picked

@@ -1,0 +1,65 @@
+"""Rows of a table inside kernels: slices, extents, and the check of a pmf."""
+
+import math
+
+import numpy as np
+
+from dpselect.kernels.arrays import ALL_GAPS_NEEDED, INVALID, LARGEST, Column, FloatArray, IndexArray, Table
+from dpselect.kernels.compilation import compiled_without_refcounts, inlined
+from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, ordered_bits_of
+from dpselect.kernels.twofloat import add
+
+
+@inlined
+def row_of(column: Column, bounds: IndexArray, row: int) -> FloatArray:
+    """Return the slice of a column that belongs to a row."""
+    start = column.starts[row]
+    return column.values[start : start + bounds[row + 1] - bounds[row]]
+
+
+@compiled_without_refcounts
+def widest_row(first: int, last: int, bounds: IndexArray) -> int:
+    """Return the largest number of candidates of a row in the block."""
+    size = 0
+    for row in range(first, last):
+        size = max(size, bounds[row + 1] - bounds[row])
+    return size
+
+
+@compiled_without_refcounts
+def row_extent(values: FloatArray) -> tuple[float, float]:
+    """Return the largest value, and the largest magnitude (infinite or NaN if any value is)."""
+    top, largest = -MAGNITUDE, np.int64(0)
+    for i in range(values.size):
+        bits = float_bits(values[i])
+        top = max(top, ordered_bits_of(bits))
+        largest = max(largest, bits & MAGNITUDE)
+    return float_of_bits(ordered_bits_of(top)), float_of_bits(largest)
+
+
+@compiled_without_refcounts
+def largest_magnitude(values: FloatArray) -> float:
+    """Return the largest magnitude; infinite or NaN if any value is."""
+    return row_extent(values)[1]
+
+
+@compiled_without_refcounts
+def largest_miss(first: int, last: int, bounds: IndexArray, pmf: FloatArray) -> float:
+    """Return how far the probabilities of any row are from adding up to 1 (infinite for NaN or negatives)."""
+    worst = 0.0
+    for row in range(first, last):
+        high, low = -1.0, 0.0
+        for a in range(bounds[row], bounds[row + 1]):
+            if not pmf[a] >= 0.0:
+                return math.inf
+            high, low = add(high, low, pmf[a], 0.0)
+        worst = max(worst, abs(high + low))
+    return worst
+
+
+@compiled_without_refcounts
+def mark_rows(first: int, last: int, table: Table, picks: IndexArray) -> None:
+    """Mark each row as INVALID if a score is not finite or too large, and as ALL_GAPS_NEEDED otherwise."""
+    for row in range(first, last):
+        magnitude = row_extent(row_of(table.scores, table.bounds, row))[1]
+        picks[row] = ALL_GAPS_NEEDED if magnitude <= LARGEST else INVALID

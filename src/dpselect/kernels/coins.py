@@ -1,0 +1,134 @@
+"""Draws from a stream: integers, and coins and noises that know how sure they are.
+
+The law of a pick must be exactly the mechanism's, though kernels compute in floats. So a comparison of a
+random real number with a computed one is decided here only if it comes out the same for every real number
+that the random bits drawn so far may still become, and for every error the computation may have made;
+otherwise it is UNSURE, and :mod:`dpselect.exact` decides the row in exact arithmetic, with the same bits.
+
+``width`` bounds all relative errors of a computed probability: those of the gap (2⁻⁴² absolute, see
+:mod:`dpselect.kernels.gaps`), of ``exp`` (assumed below 2⁻⁴⁴, some 500 units in the last place), and of the
+few roundings here. It is an argument so that tests can widen it.
+"""
+
+import math
+
+import numpy as np
+
+from dpselect.kernels.chacha import StreamState, next_word
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.instructions import leading_zeros
+
+FAIL, PASS, UNSURE = 0, 1, -1
+LOW = np.uint64(0xFFFFFFFF)
+
+LOGARITHMS = np.append(np.inf, -np.log(np.arange(1, 257) / 256))
+"""The gaps x at which exp(−x) is 0, 1/256, 2/256, …, 1."""
+
+LOG_2 = math.log(2.0)
+FINE_LOGARITHMS = np.append(np.inf, -np.log(np.arange(1, 1026) / 1024))
+"""−log(t/1024)."""
+
+
+@compiled_without_refcounts
+def draw_below(stream: StreamState, bound: int) -> int:
+    """Return a uniform integer in [0, bound), 0 < bound ≤ 2³², by multiplication with rejection: no bias."""
+    product = (next_word(stream) >> np.uint64(32)) * np.uint64(bound)
+    low = product & LOW
+    if low < np.uint64(bound):
+        threshold = np.uint64((0x100000000 - bound) % bound)
+        while low < threshold:
+            product = (next_word(stream) >> np.uint64(32)) * np.uint64(bound)
+            low = product & LOW
+    index: int = np.int64(product >> np.uint64(32))  # type: ignore[assignment] # an unsigned one would spread
+    return index
+
+
+@compiled
+def split(word: np.uint64, parts: int) -> tuple[int, np.uint64]:
+    """Split a random real number U in [word, word + 1)/2⁶⁴ into an index and another one: parts · U = index + V.
+
+    The index is uniform in [0, parts), parts ≤ 2³², and V uniform in [0, 1) and independent of it. Returns the
+    index, or UNSURE if the word does not tell, and ``rest`` such that V lies in [rest, rest + parts)/2⁶⁴.
+    """
+    number = np.uint64(parts)
+    low = (word & LOW) * number
+    high = (word >> np.uint64(32)) * number + (low >> np.uint64(32))
+    rest = (high << np.uint64(32)) | (low & LOW)
+    index: int = np.int64(high >> np.uint64(32))  # type: ignore[assignment] # an unsigned one would spread
+    return (index if rest <= np.uint64(0) - number else UNSURE), rest
+
+
+@compiled
+def bernoulli_exp_byte(byte: np.uint64, x: float, width: float) -> int:
+    """Decide U < exp(−x) by a table, which mostly suffices, given that U lies in [byte, byte + 1 + 2⁻²⁴)/2⁸."""
+    margin = width + 2.0**-23
+    if x + margin < LOGARITHMS[byte + np.uint64(1)]:
+        return PASS
+    return FAIL if x - margin > LOGARITHMS[byte] else UNSURE
+
+
+@compiled
+def bernoulli_exp_interval(bits: float, span: float, scale: float, x: float, width: float) -> int:
+    """Decide U < exp(−x), given that U lies in [bits, bits + span)/scale."""
+    threshold = math.exp(-x) * scale
+    if (bits + span) * (1.0 + width) < threshold:
+        return PASS
+    if bits * (1.0 - width) > threshold:
+        return FAIL
+    return UNSURE
+
+
+@compiled
+def bernoulli_exp(word: np.uint64, span: int, x: float, width: float) -> int:
+    """Decide U < exp(−x), given that U lies in [word, word + span)/2⁶⁴, span ≤ 2³²."""
+    verdict = bernoulli_exp_byte(word >> np.uint64(56), x, width)
+    return (
+        bernoulli_exp_interval(np.float64(word), np.float64(span), 2.0**64, x, width)
+        if verdict == UNSURE
+        else verdict
+    )
+
+
+@compiled
+def draw_exponential(bits: np.uint64, span: np.uint64) -> tuple[float, float]:
+    """Return E = −log U and a bound on its error, given that U lies in [bits, bits + span)/2⁶³.
+
+    log(1 + span/(2·bits)) < 0.51 · span/(bits + span/2) if bits ≥ 32 · span; below, nothing is sure.
+    """
+    half = 0.5 * np.float64(span)
+    middle = np.float64(bits) + half
+    if middle < 65.0 * half:
+        return 0.0, math.inf
+    value = -math.log(middle * 2.0**-63)
+    return value, 1.02 * half / middle + (1.0 + value) * 2.0**-44
+
+
+@compiled
+def exponential_bounds(bits: np.uint64, span: np.uint64, fine: bool) -> tuple[float, float]:  # noqa: FBT001
+    """Return bounds on −log U, given that U lies in [bits, bits + span)/2⁶³ and below 1.
+
+    They come from a logarithm if ``fine``, else from a table: after ``zeros`` leading bits that are 0 the next ten
+    are t, so U ≥ t/1024 · 2^−zeros, and U < (t + 2)/1024 · 2^−zeros if the span is less than a step of the table.
+    """
+    if fine:
+        value, error = draw_exponential(bits, span)
+        return max(0.0, value - error), value + error
+    zeros = leading_zeros(bits) - 1
+    t = (bits << np.uint64(zeros)) >> np.uint64(53)
+    octaves = np.float64(zeros) * LOG_2
+    narrow = zeros <= 53 and span >> np.uint64(53 - zeros) == 0
+    return (octaves + FINE_LOGARITHMS[t + np.uint64(2)] if narrow else 0.0), octaves + FINE_LOGARITHMS[t]
+
+
+@compiled_without_refcounts
+def keep_larger(
+    value: float, a: int, best: float, picked: int, ties: int, stream: StreamState
+) -> tuple[float, int, int]:
+    """Return the new (best, picked, ties) after seeing ``value``; equal values share the pick uniformly."""
+    if value > best:
+        return value, a, 1
+    if value == best:
+        ties += 1
+        if draw_below(stream, ties) == 0:
+            picked = a
+    return best, picked, ties

@@ -1,0 +1,125 @@
+"""The gaps of some rows, by each of the three normalisations; :mod:`dpselect.kernels.gaps` has the formulas.
+
+All loops have one signature. The gaps of row ``rows[i]`` go to ``gaps[places[i]:places[i + 1]]``; ``trusted[i]``
+says whether they are as precise as samplers need them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dpselect.kernels.arrays import FlagArray, FloatArray, IndexArray, Table
+from dpselect.kernels.blocks import row_of, widest_row
+from dpselect.kernels.compilation import compiled
+from dpselect.kernels.gaps import fill_global_gaps, fill_individual_gaps, fill_pairwise_gaps, fill_plain_gaps
+
+
+class PublicNumbers(NamedTuple):
+    """What is public about a normalisation."""
+
+    budget: float
+    tilts: FloatArray
+    """One for each row."""
+    anchor_weights: FloatArray
+    """One for each row (individual)."""
+
+
+@compiled
+def fill_plain_rows(
+    rows: IndexArray,
+    places: IndexArray,
+    table: Table,
+    numbers: PublicNumbers,
+    gaps: FloatArray,
+    trusted: FlagArray,
+) -> None:
+    """Global normalisation without offsets and tilt."""
+    for i in range(rows.size):
+        scores = row_of(table.scores, table.bounds, rows[i])
+        sensitivities = row_of(table.sensitivities, table.bounds, rows[i])
+        trusted[i] = fill_plain_gaps(scores, sensitivities, numbers.budget, gaps[places[i] : places[i + 1]])
+
+
+@compiled
+def fill_global_rows(
+    rows: IndexArray,
+    places: IndexArray,
+    table: Table,
+    numbers: PublicNumbers,
+    gaps: FloatArray,
+    trusted: FlagArray,
+) -> None:
+    """Global normalisation."""
+    for i in range(rows.size):
+        row = rows[i]
+        scores = row_of(table.scores, table.bounds, row)
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        offsets = row_of(table.public, table.bounds, row)
+        target = gaps[places[i] : places[i + 1]]
+        trusted[i] = fill_global_gaps(scores, offsets, sensitivities, numbers.tilts[row], numbers.budget, target)
+
+
+@compiled
+def fill_individual_rows(
+    rows: IndexArray,
+    places: IndexArray,
+    table: Table,
+    numbers: PublicNumbers,
+    gaps: FloatArray,
+    trusted: FlagArray,
+) -> None:
+    """Individual normalisation."""
+    for i in range(rows.size):
+        row = rows[i]
+        scores = row_of(table.scores, table.bounds, row)
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        anchors = row_of(table.public, table.bounds, row)
+        tilt, weight = numbers.tilts[row], numbers.anchor_weights[row]
+        target = gaps[places[i] : places[i + 1]]
+        trusted[i] = fill_individual_gaps(scores, anchors, sensitivities, tilt, weight, numbers.budget, target)
+
+
+class Order(NamedTuple):
+    """The candidates by rising sensitivity, and where the sensitivities start that they were sorted for."""
+
+    candidates: IndexArray
+    start: int
+
+
+@compiled
+def no_order() -> Order:
+    """Return the order of no row."""
+    return Order(np.empty(0, np.int64), -1)
+
+
+@compiled
+def sensitivity_order(table: Table, row: int, known: Order) -> Order:
+    """Return the order of a row, which is the known one if that was sorted for the same sensitivities."""
+    start = table.sensitivities.starts[row]
+    if known.start == start and known.candidates.size == table.bounds[row + 1] - table.bounds[row]:
+        return known
+    return Order(np.argsort(row_of(table.sensitivities, table.bounds, row)), start)
+
+
+@compiled
+def fill_pairwise_rows(
+    rows: IndexArray,
+    places: IndexArray,
+    table: Table,
+    numbers: PublicNumbers,
+    gaps: FloatArray,
+    trusted: FlagArray,
+) -> None:
+    """Pairwise normalisation. Rows that share their sensitivities share one order of them."""
+    hull = np.empty(widest_row(0, rows.size, places), np.int64)
+    order = no_order()
+    for i in range(rows.size):
+        row = rows[i]
+        scores = row_of(table.scores, table.bounds, row)
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        offsets = row_of(table.public, table.bounds, row)
+        target = gaps[places[i] : places[i + 1]]
+        order = sensitivity_order(table, row, order)
+        trusted[i] = fill_pairwise_gaps(
+            scores, offsets, sensitivities, order.candidates, numbers.tilts[row], numbers.budget, hull, target
+        )

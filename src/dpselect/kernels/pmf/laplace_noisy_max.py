@@ -1,0 +1,22 @@
+"""The law of noisy max with Laplace noise: the largest noisy score, all scales being one."""
+
+import numpy as np
+
+from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.kernels.compilation import compiled
+from dpselect.kernels.pmf.noisy_argmax import LAPLACE, ONCE, fill_largest_noisy_pmf
+
+
+@compiled
+def fill(gaps: FloatArray, pmf: FloatArray) -> None:
+    """Fill the probabilities of noisy max with Laplace noise; ``pmf`` may be the array of gaps."""
+    scores = -np.minimum(gaps, 1e6)  # beyond 1e6 scales Laplace noise is exactly nothing
+    fill_largest_noisy_pmf(LAPLACE, scores, np.ones(scores.size), ONCE, 1.0, 1.0, pmf)
+
+
+@compiled
+def fill_rows(first: int, last: int, bounds: IndexArray, pmf: FloatArray) -> None:
+    """Turn the gaps of each row of a block into probabilities, in place."""
+    for row in range(first, last):
+        target = pmf[bounds[row] : bounds[row + 1]]
+        fill(target, target)

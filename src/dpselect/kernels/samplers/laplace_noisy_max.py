@@ -1,0 +1,96 @@
+"""Noisy max with Laplace noise: intervals around noisy values, and the largest of them."""
+
+import math
+
+import numpy as np
+
+from dpselect.kernels.arrays import UNRESOLVED, FlagArray, FloatArray, IndexArray, Table, Units
+from dpselect.kernels.chacha import next_word
+from dpselect.kernels.coins import draw_exponential
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.lazy_gaps import LazyGaps
+from dpselect.kernels.samplers.loops import Visits, Workspace, new_workspace, pick_from_gaps, pick_from_scores
+
+
+@compiled_without_refcounts
+def pick(gaps: LazyGaps, _visits: int, workspace: Workspace) -> int:
+    """Pick the largest of Laplace noise less gap. A word for each candidate: a sign bit, 63 bits of size."""
+    values, top, rate = gaps.values, gaps.top, gaps.rate
+    stream, width, _, _ = workspace
+    best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
+    for a in range(values.size):
+        word = next_word(stream)
+        size, error = draw_exponential(word >> np.uint64(1), np.uint64(1))
+        gap = (top - values[a]) * rate
+        if gap == math.inf:
+            continue
+        value = (size if word & np.uint64(1) else -size) - gap
+        error += width * (1.0 + size + gap)
+        if value - error > best_low:
+            rival = max(rival, best_high)
+            best_low, best_high, picked = value - error, value + error, a
+        else:
+            rival = max(rival, value + error)
+    return picked if best_low > rival else UNRESOLVED
+
+
+@compiled_without_refcounts
+def pick_rows_from_scores(
+    first: int,
+    last: int,
+    table: Table,
+    budget: float,
+    visits: Visits,
+    units: Units,
+    workspace: Workspace,
+    picks: IndexArray,
+) -> None:
+    """The loop over scores, with this sampler."""
+    pick_from_scores(pick, first, last, table, budget, visits, units, workspace, picks)
+
+
+@compiled_without_refcounts
+def pick_rows_from_gaps(
+    rows: IndexArray,
+    places: IndexArray,
+    gaps: FloatArray,
+    trusted: FlagArray,
+    visits: Visits,
+    units: Units,
+    workspace: Workspace,
+    picks: IndexArray,
+) -> None:
+    """The loop over gaps, with this sampler."""
+    pick_from_gaps(pick, rows, places, gaps, trusted, visits, units, workspace, picks)
+
+
+@compiled
+def select_from_scores(
+    first: int,
+    last: int,
+    table: Table,
+    budget: float,
+    visits: Visits,
+    units: Units,
+    width: float,
+    picks: IndexArray,
+) -> None:
+    """Pick one candidate of each row of a block, by gaps over the largest sensitivity."""
+    workspace = new_workspace(units.key, width, 0, 0)
+    pick_rows_from_scores(first, last, table, budget, visits, units, workspace, picks)
+
+
+@compiled
+def select_from_gaps(
+    rows: IndexArray,
+    places: IndexArray,
+    gaps: FloatArray,
+    trusted: FlagArray,
+    visits: Visits,
+    units: Units,
+    width: float,
+    picks: IndexArray,
+) -> None:
+    """Pick one candidate of each of some rows, whose gaps have been computed."""
+    workspace = new_workspace(units.key, width, 0, 0)
+    pick_rows_from_gaps(rows, places, gaps, trusted, visits, units, workspace, picks)

@@ -1,0 +1,46 @@
+"""The largest noisy score, where every candidate has noise of its own scale: in floats, for what is not private."""
+
+import math
+
+import numpy as np
+
+from dpselect.kernels.arrays import INVALID, LARGEST, UNRESOLVED, FloatArray, IndexArray, Table, Units
+from dpselect.kernels.blocks import row_extent, row_of
+from dpselect.kernels.chacha import StreamState, new_stream, next_word, seek
+from dpselect.kernels.coins import draw_exponential, keep_larger
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.pmf.noisy_argmax import EXPONENTIAL, GUMBEL
+
+
+@compiled_without_refcounts
+def pick(
+    noise: int, scores: FloatArray, top: float, sensitivities: FloatArray, scale: float, stream: StreamState
+) -> int:
+    """Pick the largest score after noise of scale · Δ_a, every candidate drawn once."""
+    best, picked, ties = -math.inf, UNRESOLVED, 0
+    for a in range(scores.size):
+        value = scores[a] - top
+        if sensitivities[a] > 0.0:
+            word = next_word(stream)
+            size = draw_exponential(word >> np.uint64(1), np.uint64(1))[0]
+            if noise == GUMBEL:
+                size = -math.log(size)
+            elif noise != EXPONENTIAL and not word & np.uint64(1):
+                size = -size
+            value += scale * sensitivities[a] * size
+        best, picked, ties = keep_larger(value, a, best, picked, ties, stream)
+    return picked
+
+
+@compiled
+def select_rows(
+    first: int, last: int, table: Table, noise: int, scale: float, units: Units, picks: IndexArray
+) -> None:
+    """Pick the largest noisy score of each row of a block, candidate a's noise being scale · Δ_a."""
+    stream = new_stream(units.key)
+    for row in range(first, last):
+        seek(stream, units.nonces, row)
+        scores = row_of(table.scores, table.bounds, row)
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        top, magnitude = row_extent(scores)
+        picks[row] = INVALID if not magnitude <= LARGEST else pick(noise, scores, top, sensitivities, scale, stream)

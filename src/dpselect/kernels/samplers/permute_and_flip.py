@@ -1,0 +1,283 @@
+"""Permute-and-flip: noisy max with exponential noise, by coins alone.
+
+Every candidate passes with probability exp(−gap), independently, and one of those that pass is picked uniformly.
+"""
+
+import math
+
+import numpy as np
+
+from dpselect.kernels.arrays import (
+    ALL_GAPS_NEEDED,
+    INVALID,
+    LARGEST,
+    UNRESOLVED,
+    FlagArray,
+    FloatArray,
+    IndexArray,
+    Table,
+    Units,
+)
+from dpselect.kernels.blocks import row_extent, row_of, widest_row
+from dpselect.kernels.chacha import (
+    BYTES,
+    GROUP_BYTES,
+    StreamState,
+    candidate_byte,
+    candidate_word,
+    load_bytes,
+    next_word,
+    seek,
+)
+from dpselect.kernels.coins import (
+    FAIL,
+    PASS,
+    UNSURE,
+    bernoulli_exp,
+    bernoulli_exp_byte,
+    bernoulli_exp_interval,
+    draw_below,
+    split,
+)
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.instructions import BLOCK, lowest_bit, reaching, zero_bytes
+from dpselect.kernels.lazy_gaps import LAZY, LazyGaps, block_of, exact_gap, fill_heights, gap_bound
+from dpselect.kernels.samplers.loops import (
+    Visits,
+    Workspace,
+    new_workspace,
+    pick_from_gaps,
+    pick_from_scores,
+    visits_of,
+)
+
+KEEP_LOOKING = -2
+"""In place of a pick: nobody has passed yet."""
+
+MOST_SINGLE_GAPS = 48
+"""How many lazy gaps are computed one by one: they cost about as much as sorting and a hull."""
+
+EVERYBODY = np.uint64(2**64 - 1)
+LOG_256 = math.log(256.0)
+LONG_SHOT = 5.56
+"""A gap above log 256 = 5.545…: such a candidate passes only if its byte is 0."""
+
+
+@compiled_without_refcounts
+def pick(gaps: LazyGaps, visits: int, workspace: Workspace) -> int:
+    """Let each candidate pass with probability exp(−gap), independently, and pick a passer uniformly.
+
+    The sampler visits candidates in random order until one passes. After ``visits`` of them it scans the rest at
+    once: given that nobody has passed yet, the first to pass in random order is a uniform choice among all that
+    pass.
+
+    Lazy gaps are lower bounds. A coin that fails against one fails; any other is tossed against the gap itself.
+    """
+    size = gaps.values.size
+    stream, width, seen, visited = workspace
+    visited[-1] = 0  # gaps asked for one by one
+    picked = KEEP_LOOKING
+    count = 0
+    while count < visits and picked == KEEP_LOOKING:
+        a, coin = split(next_word(stream), size)
+        if a == UNSURE:
+            picked = UNRESOLVED
+        elif not seen[a]:
+            seen[a] = True
+            visited[count] = a
+            count += 1
+            verdict = bernoulli_exp(coin, size, gap_bound(gaps, a), width)
+            if verdict != FAIL and gaps.lazy:
+                visited[-1] += 1
+                gap = exact_gap(gaps, a)
+                verdict = ALL_GAPS_NEEDED if math.isnan(gap) else bernoulli_exp(coin, size, gap, width)
+            if verdict != FAIL:
+                picked = a if verdict == PASS else verdict
+    if picked == KEEP_LOOKING:
+        picked = scan(gaps, workspace)
+    for i in range(count):
+        seen[visited[i]] = False
+    return picked
+
+
+@compiled_without_refcounts
+def scan(gaps: LazyGaps, workspace: Workspace) -> int:
+    """Test all candidates not seen and pick one that passes, uniformly.
+
+    Candidate a's coin is U_a = 0.bbbbbbbb…, of which the sampler reads the first byte for everybody and 64 more
+    bits where that does not decide. The i-th passer replaces the one held with probability 1/i.
+    """
+    stream, width, seen, visited = workspace
+    picked, passers = UNRESOLVED, 0
+    for first in range(0, gaps.values.size, BLOCK):
+        if first % GROUP_BYTES == 0:
+            load_bytes(stream, first // GROUP_BYTES)
+        suspects = suspects_in_block(gaps, first, stream)
+        while suspects != 0:
+            a = first + lowest_bit(suspects)
+            suspects &= suspects - np.uint64(1)
+            byte = candidate_byte(stream, a)
+            gap = gap_bound(gaps, a)
+            if bernoulli_exp_byte(byte, gap, width) == FAIL or seen[a]:
+                continue
+            after_zero = next_word(stream) if byte == 0 else np.uint64(0)
+            verdict = bernoulli_exp_candidate(stream, byte, after_zero, a, gap, width)
+            if verdict != FAIL and gaps.lazy:
+                visited[-1] += 1
+                gap = exact_gap(gaps, a)
+                if visited[-1] > MOST_SINGLE_GAPS or math.isnan(gap):
+                    return ALL_GAPS_NEEDED
+                verdict = bernoulli_exp_candidate(stream, byte, after_zero, a, gap, width)
+            if verdict == UNSURE:
+                return UNRESOLVED
+            if verdict == PASS:
+                passers += 1
+                if passers == 1 or draw_below(stream, passers) == 0:
+                    picked = a
+    return picked
+
+
+@compiled_without_refcounts
+def suspects_in_block(gaps: LazyGaps, first: int, stream: StreamState) -> np.uint64:
+    """Return a bit for each candidate of a block that may pass: it is no long shot, or its byte is 0.
+
+    The last block of a row may be incomplete. Its values are then read together with some before them.
+    """
+    size = gaps.values.size
+    count = min(BLOCK, size - first)
+    mask = zero_bytes(stream, BYTES + first % GROUP_BYTES // 8) & (EVERYBODY >> np.uint64(BLOCK - count))
+    if size >= BLOCK and not gaps.lazy:
+        cut = gaps.top - LONG_SHOT / gaps.rate
+        return mask | reaching(gaps.values, first + count - BLOCK, cut) >> np.uint64(BLOCK - count)
+    block = block_of(gaps, first)
+    for i in range(block.values.size):
+        mask |= np.uint64(gap_bound(block, i) < LONG_SHOT) << np.uint64(i)
+    return mask
+
+
+@compiled_without_refcounts
+def bernoulli_exp_candidate(
+    stream: StreamState, byte: np.uint64, after_zero: np.uint64, a: int, x: float, width: float
+) -> int:
+    """Decide candidate a's coin, U_a < exp(−x): by its byte if possible, else with 64 bits more.
+
+    Most bytes that do not decide are zeros, so these draw their further bits in sequence. Which others do not
+    decide depends on x, a rounded number, so the further bits of those are addressed by candidate.
+    """
+    if byte == 0:
+        return bernoulli_exp(after_zero, 1, x - LOG_256, width)  # 256 U_a < 256 exp(−x)
+    verdict = bernoulli_exp_byte(byte, x, width)
+    if verdict == UNSURE:
+        bits = np.float64(byte) * 2.0**64 + np.float64(candidate_word(stream, a))
+        verdict = bernoulli_exp_interval(bits, 1.0, 2.0**72, x, width)
+    return verdict
+
+
+@compiled_without_refcounts
+def pick_rows_from_scores(
+    first: int,
+    last: int,
+    table: Table,
+    budget: float,
+    visits: Visits,
+    units: Units,
+    workspace: Workspace,
+    picks: IndexArray,
+) -> None:
+    """The loop over scores, with this sampler."""
+    pick_from_scores(pick, first, last, table, budget, visits, units, workspace, picks)
+
+
+@compiled_without_refcounts
+def pick_rows_from_gaps(
+    rows: IndexArray,
+    places: IndexArray,
+    gaps: FloatArray,
+    trusted: FlagArray,
+    visits: Visits,
+    units: Units,
+    workspace: Workspace,
+    picks: IndexArray,
+) -> None:
+    """The loop over gaps, with this sampler."""
+    pick_from_gaps(pick, rows, places, gaps, trusted, visits, units, workspace, picks)
+
+
+@compiled
+def select_from_scores(
+    first: int,
+    last: int,
+    table: Table,
+    budget: float,
+    visits: Visits,
+    units: Units,
+    width: float,
+    picks: IndexArray,
+) -> None:
+    """Pick one candidate of each row of a block, by gaps over the largest sensitivity."""
+    size = widest_row(first, last, table.bounds)
+    workspace = new_workspace(units.key, width, size, visits_of(visits, size))
+    pick_rows_from_scores(first, last, table, budget, visits, units, workspace, picks)
+
+
+@compiled
+def select_from_gaps(
+    rows: IndexArray,
+    places: IndexArray,
+    gaps: FloatArray,
+    trusted: FlagArray,
+    visits: Visits,
+    units: Units,
+    width: float,
+    picks: IndexArray,
+) -> None:
+    """Pick one candidate of each of some rows, whose gaps have been computed."""
+    size = widest_row(0, rows.size, places)
+    workspace = new_workspace(units.key, width, size, visits_of(visits, size))
+    pick_rows_from_gaps(rows, places, gaps, trusted, visits, units, workspace, picks)
+
+
+@compiled_without_refcounts
+def pick_pairwise(
+    first: int,
+    last: int,
+    table: Table,
+    tilts: FloatArray,
+    budget: float,
+    visits: Visits,
+    units: Units,
+    workspace: Workspace,
+    room: FloatArray,
+    picks: IndexArray,
+) -> None:
+    """Pick one candidate of each row by GEM gaps, computed only for candidates that the sampler looks at."""
+    for row in range(first, last):
+        scores = row_of(table.scores, table.bounds, row)
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        picks[row] = ALL_GAPS_NEEDED if row_extent(scores)[1] <= LARGEST else INVALID
+        if picks[row] == INVALID:
+            continue
+        heights = room[: scores.size]
+        top, width, narrowest, error = fill_heights(scores, sensitivities, tilts[row], heights)
+        if narrowest > 0.0:
+            seek(workspace.stream, units.nonces, row)
+            gaps = LazyGaps(heights, top, budget, LAZY, sensitivities, width, narrowest, error)
+            picks[row] = pick(gaps, visits_of(visits, scores.size), workspace)
+
+
+@compiled
+def select_pairwise(
+    first: int,
+    last: int,
+    table: Table,
+    tilts: FloatArray,
+    budget: float,
+    visits: Visits,
+    units: Units,
+    width: float,
+    room: FloatArray,
+    picks: IndexArray,
+) -> None:
+    """Pick one candidate of each row of a block by lazy GEM gaps; ``room`` holds numbers for one row."""
+    workspace = new_workspace(units.key, width, room.size, visits_of(visits, room.size))
+    pick_pairwise(first, last, table, tilts, budget, visits, units, workspace, room, picks)

@@ -1,0 +1,325 @@
+"""Random stopping: the largest of K noisy draws, of which those with little noise are mostly not made at all.
+
+Draw i's noise is ±(−log W_i) times a scale. A fair coin tells whether it goes up; another whether W_i < 1/2, if so
+another whether W_i < 1/4, and so on. So how many of the K draws go up is the number of ones among K random bits,
+and how many of the N_j that go up with W < 2^−j have W < 2^−(j+1) is that of the ones among N_j bits. Draws of
+one *octave*, 2^−(j+1) ≤ W < 2^−j, are alike: draw i has a random real number U_i of its own, k · U_i = a + V draws
+the candidate a and leaves V, uniform again, and W = (1 + V)/2^(j+1). Octaves are visited from the largest noise to
+the smallest, and what goes down comes last (W = V), until nothing that an octave can still reach would be largest.
+
+The first 32 bits of every U_i are looked at. If they do not tell which draw is largest, all draws are looked at
+once more, with 64 bits more of each. Its twin in :mod:`dpselect.exact.samplers` does the same in exact arithmetic.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpselect.kernels.arrays import INVALID, LARGEST, MOST_DRAWS, UNRESOLVED, FloatArray, IndexArray, Table, Units
+from dpselect.kernels.blocks import row_extent, row_of
+from dpselect.kernels.chacha import StreamState, candidate_word, load_pair, new_stream, paired_word, seek_in_pair
+from dpselect.kernels.coins import (
+    FINE_LOGARITHMS,
+    LOW,
+    UNSURE,
+    draw_exponential,
+    exponential_bounds,
+)
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts, inlined
+from dpselect.kernels.instructions import ones_of
+from dpselect.kernels.pmf.noisy_argmax import NO_ETA
+
+COARSE, FINE = False, True
+LOG_2 = math.log(2.0)
+ALL = np.uint64(2**64 - 1)
+HALF = np.uint64(2**62)
+"""1/2, for numbers in units of 2⁻⁶³."""
+
+DOWN = -1
+"""What comes after octave 0: the draws whose noise goes down."""
+
+OCTAVES = 64
+"""At most how many octaves there are."""
+
+
+class Length(NamedTuple):
+    """The law of the number of draws, and what of it costs a logarithm."""
+
+    gamma: float
+    eta: float
+    rate: float
+    """−log(1 − γ)."""
+
+
+@compiled
+def length_of(gamma: float, eta: float) -> Length:
+    """Return the law of the number of draws."""
+    return Length(gamma, eta, -math.log1p(-gamma) if gamma < 1.0 else math.inf)
+
+
+@compiled_without_refcounts
+def pick(
+    one_sided: bool,  # noqa: FBT001
+    scores: FloatArray,
+    top: float,
+    sensitivities: FloatArray,
+    widest: float,
+    scale: float,
+    length: Length,
+    stream: StreamState,
+    counts: IndexArray,
+    width: float,
+) -> int:
+    """Draw K candidates with replacement, add fresh noise of scale · Δ_a to each, and pick the largest."""
+    count = count_draws(paired_word(stream, 0), length, width)
+    if count == UNSURE:
+        return UNRESOLVED
+    octaves, words = count_octaves(one_sided, count, stream, counts)
+    if octaves == UNSURE:
+        return UNRESOLVED
+    draws = Draws(stream, counts, count, octaves, words)
+    picked = pick_largest_draw(COARSE, draws, scores, top, sensitivities, widest, scale, width)
+    if picked == UNRESOLVED:
+        picked = pick_largest_draw(FINE, draws, scores, top, sensitivities, widest, scale, width)
+    return picked
+
+
+class Draws(NamedTuple):
+    """The draws of a row: their bits, their number, how many octaves they fill, which word theirs start with."""
+
+    stream: StreamState
+    counts: IndexArray
+    """How many draws go up and have W < 2^−j, for j = 0, 1, …"""
+    total: int
+    octaves: int
+    words: int
+
+
+@compiled_without_refcounts
+def count_octaves(
+    one_sided: bool,  # noqa: FBT001
+    count: int,
+    stream: StreamState,
+    counts: IndexArray,
+) -> tuple[int, int]:
+    """Count the draws that go up and have W < 2^−j, j = 0, 1, …, until there are none.
+
+    With one-sided noise all draws go up. Returns how many counts, or UNSURE if there would be too many, and the
+    number of the first word that is still unused. Draws are halved three times in one go: 64 of them take three
+    words, of which bit i is for the i-th.
+    """
+    used, remaining, filled = 1, count, 0
+    if one_sided:
+        counts[0] = count
+        filled = 1
+    while remaining > 0:
+        if filled + 3 > OCTAVES:
+            return UNSURE, used
+        halves, quarters, eighths = 0, 0, 0
+        for first in range(0, remaining, 64):
+            word = paired_word(stream, used) & (ALL >> np.uint64(64 - min(64, remaining - first)))
+            halves += ones_of(word)
+            word &= paired_word(stream, used + 1)
+            quarters += ones_of(word)
+            word &= paired_word(stream, used + 2)
+            eighths += ones_of(word)
+            used += 3
+        counts[filled] = halves
+        counts[filled + 1] = quarters
+        counts[filled + 2] = eighths
+        filled += 3
+        remaining = eighths
+    return filled, used
+
+
+@compiled_without_refcounts
+def pick_largest_draw(
+    fine: bool,  # noqa: FBT001
+    draws: Draws,
+    scores: FloatArray,
+    top: float,
+    sensitivities: FloatArray,
+    widest: float,
+    scale: float,
+    width: float,
+) -> int:
+    """Pick the largest draw. Of draws without noise (Δ_a = 0) that tie, the first counts."""
+    best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
+    atom, atom_pick = -math.inf, UNRESOLVED
+    made = 0
+    for octave in range(draws.octaves - 1, DOWN - 1, -1):
+        if best_low > scale * widest * (LOG_2 * (1.0 + 2.0**-30)) * (octave + 1):
+            break  # what is left is at most that much above the top
+        wanted = draws.total if octave == DOWN else draws.counts[octave]
+        for i in range(made, wanted):
+            a, rest, span = draw(draws, i, scores.size, fine)
+            if a == UNSURE:
+                return UNRESOLVED
+            if sensitivities[a] == 0.0:
+                if scores[a] > atom:
+                    atom, atom_pick = scores[a], a
+                continue
+            spread = scale * sensitivities[a]
+            shortfall = scores[a] - top
+            reach = spread * largest_noise(octave, rest)
+            if not shortfall + reach + 2.0**-30 * (reach - shortfall) <= best_low:  # else it cannot be largest
+                least, most = noise_bounds(octave, rest, span, fine)
+                doubt = width * (spread * (1.0 + abs(least)) - shortfall)
+                low, high = shortfall + spread * least - doubt, shortfall + spread * most + doubt
+                if low > best_low:
+                    rival = max(rival, best_high)
+                    best_low, best_high, picked = low, high, a
+                else:
+                    rival = max(rival, high)
+        made = wanted
+    level = atom - top
+    doubt = -width * level if level > -math.inf else 0.0
+    if level - doubt > max(best_high, rival):
+        return atom_pick
+    return picked if best_low > max(rival, level + doubt) else UNRESOLVED
+
+
+@compiled
+def largest_noise(octave: int, rest: np.uint64) -> float:
+    """Return an upper bound on a draw's noise, without a logarithm."""
+    if octave == DOWN:
+        return 0.0
+    bound: float = LOG_2 * octave + FINE_LOGARITHMS[(HALF | (rest >> np.uint64(2))) >> np.uint64(53)]
+    return bound
+
+
+@compiled
+def noise_bounds(octave: int, rest: np.uint64, span: np.uint64, fine: bool) -> tuple[float, float]:  # noqa: FBT001
+    """Return bounds on a draw's noise ±(−log W), V being in [rest, rest + span)/2⁶⁴."""
+    if octave == DOWN:
+        least, most = exponential_bounds(rest >> np.uint64(1), (span >> np.uint64(1)) + np.uint64(1), fine)
+        return -most, -least
+    half = HALF | (rest >> np.uint64(2))
+    least, most = exponential_bounds(half, (span >> np.uint64(2)) + np.uint64(2), fine)
+    return LOG_2 * octave + least, LOG_2 * octave + most
+
+
+@inlined
+def draw(draws: Draws, i: int, size: int, fine: bool) -> tuple[int, np.uint64, np.uint64]:  # noqa: FBT001
+    """Return the candidate of draw i, or UNSURE, and (rest, span) such that V lies in [rest, rest + span)/2⁶⁴.
+
+    With U_i in [u, u + 1)/2³², k · U_i · 2⁶⁴ lies within k · 2³² above k · u · 2³². With 64 bits f more, it lies
+    within k/2³² ≤ 1 above k · u · 2³² + k · f/2³², and rounding the last term down takes another 1.
+    """
+    number = np.uint64(size)
+    leading = (paired_word(draws.stream, draws.words + i // 2) >> np.uint64(32 * (i & 1))) & LOW
+    product = leading * number
+    a: int = np.int64(product >> np.uint64(32))  # type: ignore[assignment] # an unsigned one would spread
+    rest, span = product << np.uint64(32), number << np.uint64(32)
+    if fine or size >= 2**31 or rest > np.uint64(0) - span:  # the last: the candidate may not be sure
+        further = candidate_word(draws.stream, i)
+        added = (further >> np.uint64(32)) * number + (((further & LOW) * number) >> np.uint64(32))
+        a += 1 if rest > ~added else 0  # the carry
+        rest, span = rest + added, np.uint64(2)
+        if rest > np.uint64(0) - span:
+            a = UNSURE
+    return a, rest, span
+
+
+@compiled
+def count_draws(word: np.uint64, length: Length, width: float) -> int:
+    """Return K, the smallest n such that U < Pr[K ≤ n], given that U lies in [word, word + 1)/2⁶⁴; or UNSURE.
+
+    Pr[K = 1] is η(1−γ)/(γ^−η − 1), and Pr[K = n+1]/Pr[K = n] is (1−γ)(n+η)/(n+1). Terms are added up in units of
+    γ^η · 2^(300 · shifts), because for large η the first ones are too small for a float. Each term loses at
+    most 2⁻⁴⁹ to rounding, and all of them 2⁻⁴² of the exponent η log(1/γ), which is a logarithm's error, amplified.
+    """
+    gamma, eta = length.gamma, length.eta
+    if gamma == 1.0:
+        return 1
+    if eta == 1.0:
+        return count_geometric_draws(word, length.rate, width)
+    uniform = np.float64(word) * 2.0**-64
+    decay = -math.log(gamma)
+    exponent = -max(0.0, eta) * decay
+    if abs(eta) * decay < NO_ETA:
+        term, exponent = (1.0 - gamma) / decay, 0.0
+    elif eta > 0.0:
+        term = (1.0 - gamma) * eta / -math.expm1(-eta * decay)
+    else:
+        term = (1.0 - gamma) * eta / math.expm1(eta * decay)
+    unit, shifts = math.exp(exponent), 0.0
+    reached = 0.0
+    for n in range(1, MOST_DRAWS):
+        reached += term * unit
+        term *= (1.0 - gamma) * (n + eta) / (n + 1.0)
+        if term > 2.0**300:
+            term *= 2.0**-300
+            shifts += 1.0
+            unit = math.exp(exponent + shifts * (300.0 * LOG_2))
+        doubt = width + n * 2.0**-49 - exponent * 2.0**-42
+        if uniform + doubt < reached:
+            return n
+        if not uniform - doubt > reached:
+            return UNSURE
+    raise OverflowError("a random stream is exhausted")
+
+
+@compiled
+def count_geometric_draws(word: np.uint64, rate: float, width: float) -> int:
+    """Return K for η = 1: Pr[K > n] = (1−γ)^n, so that K is −log(1 − U)/rate, rounded down, and one more."""
+    size, error = draw_exponential(~word >> np.uint64(1), np.uint64(1))
+    level = size / rate
+    if level > MOST_DRAWS:
+        raise OverflowError("a random stream is exhausted")
+    doubt = error / rate + level * width
+    least, most = np.floor(level - doubt), np.floor(level + doubt)
+    return int(least) + 1 if least == most else UNSURE
+
+
+@compiled_without_refcounts
+def pick_rows(
+    first: int,
+    last: int,
+    table: Table,
+    one_sided: bool,  # noqa: FBT001
+    scale: float,
+    gamma: float,
+    eta: float,
+    units: Units,
+    stream: StreamState,
+    counts: IndexArray,
+    width: float,
+    picks: IndexArray,
+) -> None:
+    """Pick one candidate of each row; the first words of two rows' streams are computed at once."""
+    length = length_of(gamma, eta)
+    widest = 0.0
+    for row in range(first, last):
+        second = (row - first) & 1
+        if not second:
+            load_pair(stream, units.nonces, row, min(row + 1, last - 1))
+        seek_in_pair(stream, units.nonces, row, second)
+        scores = row_of(table.scores, table.bounds, row)
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        top, magnitude = row_extent(scores)
+        if not magnitude <= LARGEST:
+            picks[row] = INVALID
+            continue
+        if row == first or table.sensitivities.starts[row] != table.sensitivities.starts[row - 1]:
+            widest = row_extent(sensitivities)[0]
+        picks[row] = pick(one_sided, scores, top, sensitivities, widest, scale, length, stream, counts, width)
+
+
+@compiled
+def select_rows(
+    first: int,
+    last: int,
+    table: Table,
+    one_sided: bool,  # noqa: FBT001
+    scale: float,
+    gamma: float,
+    eta: float,
+    units: Units,
+    width: float,
+    picks: IndexArray,
+) -> None:
+    """Pick one candidate of each row of a block, candidate a's noise being scale · Δ_a."""
+    stream, counts = new_stream(units.key), np.empty(OCTAVES + 1, np.int64)
+    pick_rows(first, last, table, one_sided, scale, gamma, eta, units, stream, counts, width, picks)

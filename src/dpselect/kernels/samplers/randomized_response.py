@@ -1,0 +1,56 @@
+"""k-ary randomised response, on candidates and on single bits."""
+
+import math
+
+from dpselect.kernels.arrays import UNRESOLVED, IndexArray, Table, Units
+from dpselect.kernels.blocks import row_of
+from dpselect.kernels.chacha import StreamState, new_stream, next_word, seek
+from dpselect.kernels.coins import FAIL, PASS, UNSURE, bernoulli_exp, keep_larger, split
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+
+
+@compiled_without_refcounts
+def keep_proposal(size: int, truth: int, epsilon: float, stream: StreamState, width: float) -> int:
+    """Propose uniform answers until one is kept: the truth surely, any other with probability e^−ε.
+
+    The answer kept has the odds e^ε : 1 : … : 1 of randomised response.
+    """
+    while True:
+        answer, coin = split(next_word(stream), size)
+        if answer == UNSURE:
+            return UNRESOLVED
+        verdict = PASS if answer == truth else bernoulli_exp(coin, size, epsilon, width)
+        if verdict != FAIL:
+            return answer if verdict == PASS else UNRESOLVED
+
+
+@compiled
+def select_rows(
+    first: int, last: int, table: Table, epsilon: float, units: Units, width: float, picks: IndexArray
+) -> None:
+    """Report the best candidate of every row by randomised response; ties for it are broken uniformly."""
+    stream = new_stream(units.key)
+    for row in range(first, last):
+        seek(stream, units.nonces, row)
+        scores = row_of(table.scores, table.bounds, row)
+        best, winner, ties = -math.inf, 0, 0
+        for a in range(scores.size):
+            best, winner, ties = keep_larger(scores[a], a, best, winner, ties, stream)
+        picks[row] = keep_proposal(scores.size, winner, epsilon, stream, width)
+
+
+@compiled
+def select_bits(
+    first: int,
+    last: int,
+    positive: IndexArray,
+    epsilon: float,
+    units: Units,
+    width: float,
+    reported: IndexArray,
+) -> None:
+    """Report each row's sign by randomised response: the true one has the odds e^ε : 1."""
+    stream = new_stream(units.key)
+    for row in range(first, last):
+        seek(stream, units.nonces, row)
+        reported[row] = keep_proposal(2, positive[row], epsilon, stream, width)

@@ -1,0 +1,15 @@
+"""A candidate at random."""
+
+from dpselect.kernels.arrays import IndexArray, Table, Units
+from dpselect.kernels.chacha import new_stream, seek
+from dpselect.kernels.coins import draw_below
+from dpselect.kernels.compilation import compiled
+
+
+@compiled
+def select_rows(first: int, last: int, table: Table, units: Units, picks: IndexArray) -> None:
+    """Pick a candidate of every row at random."""
+    stream = new_stream(units.key)
+    for row in range(first, last):
+        seek(stream, units.nonces, row)
+        picks[row] = draw_below(stream, table.bounds[row + 1] - table.bounds[row])

@@ -1,0 +1,604 @@
+"""A budget that cannot be overspent: not by crashes, races, retries, full disks or damaged files."""
+
+import json
+import math
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpselect as dps
+from dpselect.budget import (
+    BudgetError,
+    BudgetExhaustedError,
+    Ledger,
+    LedgerError,
+    ReleaseConflictError,
+    fingerprint_files,
+)
+from dpselect.budget.databases import DatabaseError
+from dpselect.cli import batches, main, one, payment
+from dpselect.guarantees import SAME_DIRECTION
+
+GEM = dps.GEM(epsilon=0.5)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with Ledger.create(tmp_path / "budget.db") as ledger:
+        ledger.add_population("readers", epsilon=1.0)
+        yield ledger
+
+
+def charge(ledger, name, mechanism=GEM, *, fingerprint="inputs", **settings):
+    return ledger.charge("readers", name, mechanism, fingerprint=fingerprint, **settings)
+
+
+def keys_of_releases(folder):
+    return [path for path in folder.iterdir() if path.name != "fingerprints.key"]
+
+
+def test_a_release_is_charged_once_and_always_has_the_same_key(ledger):
+    first = charge(ledger, "spring", who="ann", what="a test")
+    again = charge(ledger, "spring", who="bob")
+    assert (first.charged, again.charged) == (True, False)
+    assert first.key == again.key
+    assert len(first.key) == 32
+    assert charge(ledger, "summer").key != first.key
+    statement = ledger.statement("readers")
+    assert statement.epsilon_spent == 1.0
+    assert next((r.name, r.who, r.what, r.mechanism) for r in statement.releases) == (
+        "spring",
+        "ann",
+        "a test",
+        repr(GEM),
+    )
+    assert statement.releases[0].guarantee == GEM.guarantee
+    assert repr(first.key) not in repr(first)
+
+
+def test_the_cap_is_never_exceeded_and_what_fits_exactly_fits(ledger):
+    tenth = dps.NoisyMax(epsilon=0.1)
+    for number in range(10):  # ten floats of 0.1 add up to more than 1 by 10⁻¹⁶
+        charge(ledger, f"release {number}", tenth)
+    with pytest.raises(BudgetExhaustedError, match=r"'eleventh' is refused.*would have spent ε = 1\.1.*cap is 1 "):
+        charge(ledger, "eleventh", tenth)
+    assert len(ledger.statement("readers").releases) == 10
+    assert charge(ledger, "release 3", tenth).charged is False
+
+
+def test_a_refused_release_leaves_neither_record_nor_key(ledger, tmp_path):
+    with pytest.raises(BudgetExhaustedError):
+        charge(ledger, "much", dps.GEM(epsilon=2.0))
+    assert ledger.statement("readers").releases == ()
+    assert keys_of_releases(tmp_path / "budget.db.keys") == []
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [({"fingerprint": "others"}, "fingerprint"), ({"units_per_person": 2}, "units per person"), ({}, "mechanism")],
+)
+def test_a_name_stands_for_one_release(ledger, change, what):
+    charge(ledger, "spring")
+    mechanism = GEM if change else dps.GEM(epsilon=0.5, beta=0.1)
+    with pytest.raises(ReleaseConflictError, match=f"'spring' is refused.*another {what}; a new release needs"):
+        charge(ledger, "spring", mechanism, **change)
+    assert len(ledger.statement("readers").releases) == 1
+
+
+def test_a_person_behind_many_units_costs_more(ledger):
+    with pytest.raises(BudgetExhaustedError):
+        charge(ledger, "spring", units_per_person=3)
+    charge(ledger, "spring", units_per_person=2)
+    assert ledger.statement("readers").epsilon_spent == 1.0
+
+
+def test_many_releases_cost_less_where_a_delta_is_allowed(ledger):
+    small = dps.NoisyMax(epsilon=0.1, noise="gumbel")
+    ledger.add_population("writers", epsilon=4.0, delta=1e-6)
+    for number in range(4):
+        ledger.charge("writers", f"release {number}", small, fingerprint="inputs", units_per_person=50)
+    spent = ledger.statement("writers").spent
+    rho = 200 * 0.1**2 / 8
+    assert spent.delta == 1e-6
+    assert spent.epsilon < rho + 2 * math.sqrt(rho * math.log(1e6)) < 4 < 200 * 0.1
+
+
+def test_with_a_delta_only_sums_are_charged_because_the_next_epsilon_may_depend_on_earlier_releases(ledger):
+    # Loss distributions of six picks would give 2.97, but hold only for guarantees fixed before the first one.
+    pick = dps.NoisyMax(epsilon=0.5, noise="gumbel")
+    assert dps.accounting.total_guarantee([pick.guarantee] * 6, delta=1e-6).epsilon < 2.99
+    ledger.add_population("writers", epsilon=2.99, delta=1e-6)
+    for number in range(5):
+        ledger.charge("writers", f"release {number}", pick, fingerprint="inputs")
+    with pytest.raises(BudgetExhaustedError, match="would have spent ε = 3,"):
+        ledger.charge("writers", "sixth", pick, fingerprint="inputs")
+
+
+@given(parts=st.lists(st.integers(1, 20), min_size=1, max_size=6))
+@settings(max_examples=20)
+def test_what_is_spent_with_a_delta_depends_on_the_sum_of_rho_alone(parts):
+    def spent(sizes):
+        guarantees = [replace(GEM.guarantee, epsilon=100.0, rho=size / 64) for size in sizes]
+        return dps.accounting.total_guarantee(guarantees, delta=1e-6, fixed_beforehand=False).epsilon
+
+    assert spent(parts) == pytest.approx(spent([sum(parts)]), rel=1e-9)
+
+
+def test_what_promises_nothing_cannot_be_charged(ledger):
+    with pytest.raises(BudgetError, match="HeterogeneousNoisyMax has no guarantee"):
+        charge(ledger, "spring", dps.unsafe.HeterogeneousNoisyMax(epsilon=0.1))
+
+
+def test_releases_that_promise_less_than_the_population_was_promised_are_refused(ledger):
+    monotone = dps.NoisyMax(epsilon=0.25, monotone=True)
+    with pytest.raises(BudgetError, match=r"'spring' is refused: the cap of 'readers' is for scores within"):
+        charge(ledger, "spring", monotone)
+    with pytest.raises(BudgetError, match="is refused: the cap"):
+        ledger.check("readers", "spring", monotone, fingerprint="inputs")
+    charge(ledger, "any", dps.RandomizedResponse(epsilon=0.25))  # promises more
+    ledger.add_population("counts", epsilon=1.0, neighbours=SAME_DIRECTION)
+    for name, mechanism in (("a", monotone), ("b", dps.GEM(epsilon=0.25)), ("c", monotone)):
+        ledger.charge("counts", name, mechanism, fingerprint="inputs")
+    assert ledger.statement("counts").neighbours == ledger.statement("counts").spent.neighbours == SAME_DIRECTION
+    ledger.add_population("people", epsilon=1.0, neighbours="one person more or less")
+    with pytest.raises(BudgetError, match="promises something else"):
+        ledger.charge("people", "a", GEM, fingerprint="inputs")
+    with pytest.raises(BudgetError, match="is there already, with a cap of ε = 1, δ = 0 for scores within"):
+        ledger.add_population("readers", epsilon=1.0, neighbours=SAME_DIRECTION)
+
+
+def test_a_release_is_checked_without_being_charged(ledger):
+    assert ledger.check("readers", "spring", GEM, fingerprint="inputs") is None
+    assert ledger.statement("readers").releases == ()
+    charge(ledger, "spring")
+    assert ledger.check("readers", "spring", GEM, fingerprint="inputs").name == "spring"
+    with pytest.raises(BudgetExhaustedError):
+        ledger.check("readers", "summer", dps.GEM(epsilon=0.6), fingerprint="inputs")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda ledger: charge(ledger, ""), "release must be a text"),
+        (lambda ledger: charge(ledger, "a", fingerprint=""), "fingerprint must be a text"),
+        (lambda ledger: charge(ledger, "a", units_per_person=0), "units_per_person must be"),
+        (lambda ledger: ledger.statement("nobody"), "there is no population 'nobody'"),
+        (lambda ledger: ledger.add_population("", epsilon=1), "name must be a text"),
+        (lambda ledger: ledger.add_population("a", epsilon=0), "epsilon must be positive"),
+        (lambda ledger: ledger.add_population("a", epsilon=1, delta=1), "delta must be below 1"),
+        (lambda ledger: ledger.add_population("readers", epsilon=2), "is there already, with a cap of ε = 1"),
+        (lambda _: Ledger.open("postgresql://localhost/x"), "keys must name a directory"),
+    ],
+)
+def test_bad_arguments_are_refused(ledger, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(ledger)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://127.0.0.1:1/db?user=u&password=SECRET",
+        "postgresql://u:SECRET@127.0.0.1:1/db",
+        "postgresql://u:pa/SECRET@127.0.0.1:1/db",
+        "postgresql://u:1/SECRET@127.0.0.1:1/db",
+        "postgresql://u:p@SECRET@127.0.0.1:1/db",
+        "postgresql://u:pa%SECRET@127.0.0.1:1/db",
+        "postgresql://u:SECRET?@127.0.0.1:x/db",
+    ],
+)
+def test_no_part_of_a_password_gets_into_a_message(url, tmp_path):
+    pytest.importorskip("psycopg")
+    with pytest.raises(DatabaseError) as caught:
+        Ledger.open(url, keys=tmp_path)
+    assert "SECRET" not in str(caught.value)
+    assert "127.0.0.1/db" in str(caught.value) or "cannot be read" in str(caught.value)
+
+
+def test_adding_a_population_again_changes_nothing(ledger):
+    charge(ledger, "spring")
+    ledger.add_population("readers", epsilon=1.0)
+    assert len(ledger.statement("readers").releases) == 1
+    assert ledger.populations() == ["readers"]
+
+
+def test_fingerprints_are_of_contents_and_settings(tmp_path):
+    (tmp_path / "a").write_bytes(b"one")
+    (tmp_path / "b").write_bytes(b"one")
+    (tmp_path / "c").write_bytes(b"two")
+    a, b, c = (tmp_path / name for name in "abc")
+    assert fingerprint_files([a, c], {"x": 1}) == fingerprint_files([b, c], {"x": 1})
+    others = [fingerprint_files(*args) for args in (([a, c], {"x": 2}), ([c, a], {"x": 1}), ([a], {"x": 1}))]
+    assert len({fingerprint_files([a, c], {"x": 1}), *others}) == 4
+
+
+# --- Keys -----------------------------------------------------------------------------------------------------
+
+
+def test_keys_are_apart_from_the_ledger_and_private(ledger, tmp_path):
+    paid = charge(ledger, "spring")
+    folder = tmp_path / "budget.db.keys"
+    [path] = keys_of_releases(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "budget.db").stat().st_mode & 0o777 == 0o600
+    content = (tmp_path / "budget.db").read_bytes()
+    assert paid.key not in content
+    assert paid.key.hex().encode() not in content
+    path.chmod(0o640)
+    with pytest.raises(ValueError, match="readable by its owner only"):
+        charge(ledger, "spring")
+    path.chmod(0o600)
+    path.write_text(path.read_text().replace(paid.key.hex()[:2], "zz", 1))
+    with pytest.raises(ValueError, match="is damaged: restore it"):
+        charge(ledger, "spring")
+    path.unlink()
+    with pytest.raises(ValueError, match="without it the release cannot be computed again"):
+        charge(ledger, "spring")
+
+
+def test_the_ledger_holds_fingerprints_under_a_secret_that_is_kept_with_the_keys(ledger, tmp_path):
+    guess = fingerprint_files([], {"score": 0.5})
+    charge(ledger, "spring", fingerprint=guess)
+    with Ledger.create(tmp_path / "other.db") as other:
+        other.add_population("readers", epsilon=1.0)
+        charge(other, "spring", fingerprint=guess)
+        shown = {book.statement("readers").releases[0].fingerprint for book in (ledger, other)}
+    assert len(shown) == 2
+    assert guess not in shown
+    for name in ("budget.db", "other.db"):
+        assert guess.encode() not in (tmp_path / name).read_bytes()
+    secret = tmp_path / "budget.db.keys" / "fingerprints.key"
+    assert secret.stat().st_mode & 0o777 == 0o600
+    before = secret.read_bytes()
+    Ledger.create(tmp_path / "budget.db").close()
+    assert secret.read_bytes() == before
+    secret.unlink()
+    with pytest.raises(ValueError, match="without it no release can be recognised; restore it"):
+        charge(ledger, "spring", fingerprint=guess)
+
+
+def test_a_release_is_not_paid_for_with_a_key_that_is_not_there(ledger):
+    with pytest.raises(ValueError, match="the key gone is not in"):
+        charge(ledger, "spring", key_id="gone")
+    assert ledger.statement("readers").releases == ()
+
+
+def test_the_key_of_a_paid_release_cannot_be_forgotten_through_the_ledger(ledger):
+    paid, unused = charge(ledger, "spring").key_id, ledger.keys.new()
+    ledger.forget_key(paid)
+    ledger.forget_key(unused)
+    assert charge(ledger, "spring").key == ledger.keys.get(paid)
+    with pytest.raises(ValueError, match="is not in"):
+        ledger.keys.get(unused)
+
+
+# --- Full disks, damaged and foreign files ----------------------------------------------------------------------
+
+
+def test_a_full_disk_refuses_the_charge_and_loses_nothing(ledger, tmp_path):
+    charge(ledger, "spring")
+    ledger._database.execute("PRAGMA max_page_count = 1")  # no page more than there are
+    with pytest.raises(DatabaseError, match="database or disk is full"):
+        charge(ledger, "x" * 20_000)
+    assert [r.name for r in ledger.statement("readers").releases] == ["spring"]
+    assert len(keys_of_releases(tmp_path / "budget.db.keys")) == 1
+    with Ledger.open(tmp_path / "budget.db") as other:
+        assert charge(other, "x" * 20_000).charged
+
+
+def test_a_limit_on_file_sizes_refuses_the_charge_and_loses_nothing(ledger, tmp_path):
+    charge(ledger, "spring")
+    script = (
+        "import sys, dpselect as dps; from dpselect.budget import Ledger\n"
+        "with Ledger.open(sys.argv[1]) as ledger:\n"
+        "    ledger.charge('readers', 'x' * 50_000, dps.GEM(epsilon=0.5), fingerprint='inputs')"
+    )
+
+    def small_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (34_000, 34_000))
+
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", script, str(tmp_path / "budget.db")],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=small_files,
+    )
+    assert done.returncode == 1
+    assert "cannot be used: " in done.stderr
+    assert [r.name for r in ledger.statement("readers").releases] == ["spring"]
+
+
+def test_a_missing_foreign_or_empty_file_is_no_budget(tmp_path):
+    with pytest.raises(DatabaseError, match="there is no budget"):
+        Ledger.open(tmp_path / "typo.db")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "text").write_bytes(b"a letter, not a database " * 100)
+    (tmp_path / "empty").write_bytes(b"")
+    with sqlite3.connect(tmp_path / "other") as other:
+        other.execute("CREATE TABLE songs (name TEXT)")
+    other.close()
+    for name, message in (("text", "not a database"), ("empty", "is empty"), ("other", "something else")):
+        before = (tmp_path / name).read_bytes()
+        with pytest.raises(DatabaseError, match=message):
+            Ledger.open(tmp_path / name)
+        assert (tmp_path / name).read_bytes() == before
+    for name in ("text", "other"):
+        before = (tmp_path / name).read_bytes()
+        with pytest.raises(DatabaseError):
+            Ledger.create(tmp_path / name)
+        assert (tmp_path / name).read_bytes() == before
+
+
+def test_a_ledger_of_another_version_is_refused(ledger, tmp_path):
+    ledger._database.execute("UPDATE ledger SET value = 'dpselect budget 2'")
+    with pytest.raises(LedgerError, match="another version"):
+        Ledger.open(tmp_path / "budget.db")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM releases WHERE number = 1",
+        "DELETE FROM releases WHERE number = 0",
+        "UPDATE releases SET guarantee = replace(guarantee, '0.25', '0.025') WHERE number = 1",
+        "UPDATE releases SET name = 'x' WHERE number = 0",
+        "UPDATE populations SET epsilon = 100.0",
+        "UPDATE populations SET neighbours = 'any two score vectors'",
+        "UPDATE populations SET releases = 1",
+    ],
+)
+def test_records_changed_behind_its_back_are_noticed(ledger, statement):
+    quarter = dps.GEM(epsilon=0.25)
+    charge(ledger, "spring", quarter)
+    charge(ledger, "summer", quarter)
+    ledger._database.execute(statement)
+    with pytest.raises(LedgerError, match="do not match their checksums"):
+        charge(ledger, "autumn", quarter)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Return a ledger with three releases, and its bytes."""
+    path = tmp_path_factory.mktemp("whole") / "budget.db"
+    with Ledger.create(path) as ledger:
+        ledger.add_population("readers", epsilon=1.0)
+        for name in ("spring", "summer"):
+            charge(ledger, name, dps.GEM(epsilon=0.25))
+        return path, path.read_bytes(), ledger.statement("readers")
+
+
+@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7), cut=st.booleans())
+@settings(max_examples=150)
+def test_a_damaged_file_is_refused_or_read_rightly_and_never_charged_wrongly(whole, place, bit, cut):
+    path, content, statement = whole
+    at = int(place * len(content))
+    changed = content[:at] if cut else content[:at] + bytes([content[at] ^ 1 << bit]) + content[at + 1 :]
+    with tempfile.TemporaryDirectory() as folder:
+        damaged = Path(folder) / "budget.db"
+        shutil.copytree(f"{path}.keys", f"{damaged}.keys")
+        damaged.write_bytes(changed)
+        try:
+            with Ledger.open(damaged) as ledger:
+                found = ledger.statement("readers")
+                paid = charge(ledger, "spring", dps.GEM(epsilon=0.25))
+        except DatabaseError:
+            return
+        except BudgetError as error:  # the population's own name was hit
+            assert "there is no population" in str(error)  # noqa: PT017
+            return
+        assert (found, paid.charged) == (statement, False)
+
+
+# --- The command line ---------------------------------------------------------------------------------------------
+
+CSV = "user,candidate,score,sensitivity\nann,a,0.5,1\nann,b,0.25,1\nbob,a,3,1\nbob,b,1,1\n"
+
+
+@pytest.fixture
+def commands(tmp_path, capsys):
+    (tmp_path / "scores.csv").write_text(CSV)
+    ledger = str(tmp_path / "budget.db")
+
+    def run(*arguments, output="picks.csv"):
+        if arguments[0] == "select":
+            names = ["--budget", ledger, "--population", "readers", "--epsilon", "0.6", "--json"]
+            arguments = [
+                "select",
+                str(tmp_path / "scores.csv"),
+                *names,
+                "-o",
+                str(tmp_path / output),
+                *arguments[1:],
+            ]
+        else:
+            arguments = [*arguments[:2], ledger, *arguments[2:], "--json"]
+        code = main(arguments)
+        captured = capsys.readouterr()
+        return code, json.loads(captured.out) if code == 0 else captured.err
+
+    assert run("budget", "create", "--population", "readers", "--epsilon", "1")[0] == 0
+    return run
+
+
+def test_a_release_from_the_command_line_is_paid_for_once(commands, tmp_path):
+    code, facts = commands("select", "--release", "spring", "--what", "a test")
+    assert (code, facts["charged"], facts["epsilon_spent"], facts["epsilon_cap"]) == (0, True, 0.6, 1.0)
+    code, facts = commands("select", "--release", "spring", output="again.csv")
+    assert (code, facts["charged"], facts["epsilon_spent"]) == (0, False, 0.6)
+    assert (tmp_path / "picks.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
+    code, errors = commands("select", "--release", "summer", output="summer.csv")
+    assert code == 4
+    assert "would have spent ε = 1.2" in errors
+    assert not (tmp_path / "summer.csv").exists()
+    (tmp_path / "scores.csv").write_text(CSV.replace("0.5", "0.75"))
+    code, errors = commands("select", "--release", "spring", output="other.csv")
+    assert code == 4
+    assert "another fingerprint" in errors
+    code, shown = commands("budget", "show")
+    [population] = shown["populations"]
+    assert [(r["name"], r["what"], r["epsilon"]) for r in population["releases"]] == [("spring", "a test", 0.6)]
+
+
+@pytest.mark.parametrize("table", [[], ["--one"]], ids=["units", "one"])
+@pytest.mark.parametrize("reporting", [[], ["--quiet"], ["--json"]], ids=["lines", "quiet", "json"])
+def test_a_paid_release_ends_with_exit_code_0_however_it_is_reported(table, reporting, tmp_path, capsys):
+    (tmp_path / "scores.csv").write_text("candidate,score,sensitivity\na,3,1\nb,1,1\n" if table else CSV)
+    ledger = str(tmp_path / "budget.db")
+    assert main(["budget", "create", ledger, "--population", "readers", "--epsilon", "1", "--quiet"]) == 0
+    command = ["select", str(tmp_path / "scores.csv"), *table, "--epsilon", "0.5", "--budget", ledger]
+    command += ["--population", "readers", "--release", "spring", "-o", str(tmp_path / "picks.csv"), *reporting]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    if reporting == ["--json"]:
+        assert json.loads(told.out)["charged"] is True
+    elif not reporting:
+        assert "readers paid: ε = 0.5 of 1 is spent" in told.err
+    else:
+        assert (told.out, told.err) == ("", "")
+    assert (tmp_path / "picks.csv").exists()
+
+
+def test_bad_input_costs_nothing(commands, tmp_path):
+    (tmp_path / "scores.csv").write_text(CSV + "eve,a,nan,1\n")
+    code, errors = commands("select", "--release", "spring")
+    assert code == 3
+    assert "'score'" in errors
+    assert commands("budget", "show")[1]["populations"][0]["epsilon_spent"] == 0
+    (tmp_path / "scores.csv").write_text(CSV)
+    assert commands("select", "--release", "spring", "--restart")[0] == 0
+
+
+@pytest.mark.parametrize("table", [[], ["--one"]], ids=["units", "one"])
+@pytest.mark.parametrize("moment", ["fingerprint_files", "Job"])
+def test_files_exchanged_between_fingerprint_and_reading_are_not_published(
+    table, moment, commands, tmp_path, monkeypatch
+):
+    if table:
+        (tmp_path / "scores.csv").write_text("candidate,score,sensitivity\na,3,1\nb,1,1\n")
+    module = payment if moment == "fingerprint_files" else one if table else batches
+    genuine = getattr(module, moment)
+
+    def exchange(*arguments, **settings):
+        result = genuine(*arguments, **settings)
+        content = (tmp_path / "scores.csv").read_text()
+        (tmp_path / "other.csv").write_text(content.replace("3,1", "9,1"))
+        (tmp_path / "other.csv").rename(tmp_path / "scores.csv")
+        return result
+
+    monkeypatch.setattr(module, moment, exchange)
+    code, errors = commands("select", "--release", "spring", *table)
+    assert code == 3
+    assert "has changed while it was read" in errors
+    assert not (tmp_path / "picks.csv").exists()
+    assert commands("budget", "show")[1]["populations"][0]["epsilon_spent"] == 0
+
+
+@pytest.mark.usefixtures("commands")
+def test_the_same_bytes_read_in_another_way_are_other_inputs(tmp_path, capsys):
+    names = ["user", "candidate", "score", "sensitivity"]
+    rows = [(names, names), (["ann", "a", "1", "1"], ["bob", "b", "5", "1"])]  # one table for commas, one for tabs
+    content = "".join(",".join([*left, "z"]) + "\t" + "\t".join(right) + "\n" for left, right in rows)
+    command = ["--epsilon", "0.5", "--budget", str(tmp_path / "budget.db"), "--population", "readers"]
+    command += ["--release", "spring", "--quiet", "-o", str(tmp_path / "picks.csv")]
+    for name in ("t.csv", "u.csv", "t.tsv"):
+        (tmp_path / name).write_text(content)
+    assert [main(["select", str(tmp_path / name), *command]) for name in ("t.csv", "u.csv", "t.tsv")] == [0, 0, 4]
+    assert "another fingerprint" in capsys.readouterr().err
+
+
+def test_a_budget_spent_by_others_meanwhile_leaves_nothing_unpaid(commands, tmp_path, monkeypatch):
+    genuine = Ledger.charge
+
+    def late(self, *arguments, **terms):
+        genuine(self, "readers", "faster", dps.GEM(epsilon=0.9), fingerprint="theirs")
+        return genuine(self, *arguments, **terms)
+
+    monkeypatch.setattr(Ledger, "charge", late)
+    code, errors = commands("select", "--release", "spring")
+    assert code == 4
+    assert "would have spent ε = 1.5" in errors
+    assert not list(tmp_path.glob("picks.csv"))
+    assert not list(tmp_path.rglob("part-*"))
+    assert len(keys_of_releases(tmp_path / "budget.db.keys")) == 1
+
+
+def test_of_two_runs_of_one_release_both_publish_the_picks_of_the_first_to_pay(commands, tmp_path, monkeypatch):
+    genuine = Ledger.charge
+    others = []
+
+    def second(self, *arguments, **terms):
+        if not others:
+            others.append(genuine(self, *arguments, **{**terms, "key_id": self.keys.new()}))
+        return genuine(self, *arguments, **terms)
+
+    monkeypatch.setattr(Ledger, "charge", second)
+    code, facts = commands("select", "--release", "spring")
+    assert (code, facts["charged"]) == (0, False)
+    monkeypatch.undo()
+    assert commands("select", "--release", "spring", output="again.csv")[0] == 0
+    assert (tmp_path / "picks.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
+    assert commands("budget", "show")[1]["populations"][0]["releases"][0]["key_id"] == others[0].key_id
+    assert [path.stem for path in keys_of_releases(tmp_path / "budget.db.keys")] == [others[0].key_id]
+
+
+def test_a_job_that_others_have_paid_for_while_it_was_interrupted_takes_their_key_and_forgets_its_own(
+    commands, tmp_path, monkeypatch
+):
+    def stop(*_arguments, **_terms):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "charge", stop)
+    assert commands("select", "--release", "spring")[0] == 130
+    monkeypatch.undo()
+    [own] = keys_of_releases(tmp_path / "budget.db.keys")
+    assert commands("select", "--release", "spring", output="theirs.csv")[0] == 0
+    assert own in keys_of_releases(tmp_path / "budget.db.keys")  # the job may still go on with it
+    code, facts = commands("select", "--release", "spring")
+    assert (code, facts["charged"]) == (0, False)
+    assert (tmp_path / "picks.csv").read_bytes() == (tmp_path / "theirs.csv").read_bytes()
+    [used] = keys_of_releases(tmp_path / "budget.db.keys")
+    assert used != own
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--budget", "b.db"], "--budget needs --population and --release"),
+        (["--release", "spring"], "need --budget"),
+        (
+            ["--budget", "b", "--population", "p", "--release", "r", "--key-file", "k"],
+            "--key-file does not go with",
+        ),
+    ],
+)
+def test_options_of_the_budget_go_together(options, message, tmp_path, capsys):
+    (tmp_path / "scores.csv").write_text(CSV)
+    assert main(["select", str(tmp_path / "scores.csv"), "--epsilon", "1", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_ledger_is_shown_in_words_too(commands, tmp_path, capsys):
+    commands("select", "--release", "spring", "--what", "the spring letter")
+    assert main(["budget", "show", str(tmp_path / "budget.db")]) == 0
+    shown = capsys.readouterr().out
+    assert "readers: ε = 0.6 of 1 is spent, in 1 release\n" in shown
+    assert "the spring letter" in shown
+    assert "for scores within the sensitivities" in shown
+    create = ["budget", "create", str(tmp_path / "budget.db"), "--population", "counts", "--epsilon", "1", "--json"]
+    assert main([*create, "--neighbours", "same-direction"]) == 0
+    assert json.loads(capsys.readouterr().out)["neighbours"] == SAME_DIRECTION
+    assert main(["budget", "show", str(tmp_path / "nowhere.db")]) == 5
+    assert "there is no budget" in capsys.readouterr().err
