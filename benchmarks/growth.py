@@ -1,7 +1,5 @@
-"""How cost grows with the number of candidates and of rows."""
+"""How the cost grows with the number of candidates and of rows."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,14 +8,12 @@ from matplotlib.figure import Figure
 from tqdm import tqdm
 
 import dpselect as dps
+from benchmarks.timing import Contestant, race
 
-CANDIDATES = [10**e for e in range(1, 8)]
-ROWS = [10**e for e in range(7)]
-MECHANISMS = {
-    "noisy max": dps.NoisyMax(epsilon=1.0),
-    "GEM": dps.GEM(epsilon=1.0),
-    "random stopping": dps.RandomStopping(epsilon=1.0, gamma=0.05),
-}
+ROUNDS = 5
+SIZES = {"candidates": [10**e for e in range(1, 8)], "rows": [10**e for e in range(7)]}
+"""One row of more and more candidates, and more and more rows of 100 candidates."""
+MECHANISMS = {name: dps.MECHANISMS[name](epsilon=1.0) for name in ("rnm", "gem", "rs")}
 
 
 class Point(NamedTuple):
@@ -30,44 +26,43 @@ class Point(NamedTuple):
 
 
 def measure_growth() -> list[Point]:
-    """Time one row of more and more candidates, and more and more rows of 100 candidates."""
+    """Time every mechanism at every size."""
     generator = np.random.default_rng(0)
     points = []
-    for size in tqdm(CANDIDATES, desc="candidates", unit="size"):
-        scores, sensitivities = generator.normal(size=size), generator.uniform(0.5, 2, size=size)
-        for name, mechanism in MECHANISMS.items():
-            seconds = _best(lambda m=mechanism, q=scores, d=sensitivities: m.select(q, d))
-            points.append(Point("candidates", name, size, seconds))
-    for size in tqdm(ROWS, desc="rows", unit="size"):
-        scores, sensitivities = generator.normal(size=(size, 100)), generator.uniform(0.5, 2, size=100)
-        for name, mechanism in MECHANISMS.items():
-            seconds = _best(lambda m=mechanism, q=scores, d=sensitivities: m.select(q, d))
-            points.append(Point("rows", name, size, seconds))
+    for axis, sizes in SIZES.items():
+        for size in tqdm(sizes, desc=axis, unit="size"):
+            shape = (size,) if axis == "candidates" else (size, 100)
+            scores, sensitivities = generator.normal(size=shape), generator.uniform(0.5, 2, size=shape[-1])
+            times = race(
+                {
+                    name: Contestant(lambda m=mechanism, q=scores, d=sensitivities: m.select(q, d))
+                    for name, mechanism in MECHANISMS.items()
+                },
+                ROUNDS,
+            )
+            points += [Point(axis, name, size, seconds) for name, seconds in times.items()]
     return points
 
 
 def draw_growth(points: list[Point], path: Path) -> None:
-    """Draw seconds against size, on logarithmic axes, where proportional growth is a straight line."""
+    """Draw seconds against size on logarithmic axes, where proportional growth is a straight line."""
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
-    for panel, axis in zip(panels, ("candidates", "rows"), strict=True):
+    for panel, axis in zip(panels, SIZES, strict=True):
         for name in MECHANISMS:
             curve = [p for p in points if p.axis == axis and p.mechanism == name]
-            panel.plot([p.size for p in curve], [p.seconds for p in curve], marker="o", label=name)
+            record = dps.MECHANISMS[name]
+            panel.plot(
+                [p.size for p in curve],
+                [p.seconds for p in curve],
+                marker="o",
+                label=record.label,
+                color=record.color,
+            )
         panel.set(xscale="log", yscale="log", xlabel=axis)
         panel.grid(visible=True, color="#e6e6e6")
     panels[0].set_ylabel("seconds")
     panels[0].set_title("one row")
-    panels[1].set_title("100 candidates a row")
+    panels[1].set_title("100 candidates in each row")
     panels[0].legend(frameon=False)
     figure.savefig(path, dpi=130)
-
-
-def _best(run: Callable[[], object]) -> float:
-    run()
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)

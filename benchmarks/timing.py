@@ -1,4 +1,4 @@
-"""Medians over interleaved rounds, so that whatever else the machine does hits all contestants alike."""
+"""Medians over interleaved rounds, so that other load on the machine affects all contestants equally."""
 
 import statistics
 import time
@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 
 class Contestant(NamedTuple):
-    """Something to time, and how much of the whole workload it does: a slow rival may do a sample of rows."""
+    """A function to time, and its share of the whole workload: a slow competitor may do a sample of the rows."""
 
     run: Callable[[], object]
     share: float = 1.0
 
 
 def race(contestants: dict[str, Contestant], rounds: int) -> dict[str, float]:
-    """Return the median seconds that each contestant takes, or would take, for the whole workload."""
+    """Return each contestant's median seconds for the whole workload, extrapolated if it does only a share."""
     for contestant in contestants.values():
         contestant.run()  # compile, and warm the caches
     seconds: dict[str, list[float]] = {name: [] for name in contestants}

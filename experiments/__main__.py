@@ -22,11 +22,11 @@ EXPERIMENTS = (*SYNTHETIC, AUDITS, TUNING, *RECOMMENDER, *BANDIT)
 """In the order of the report."""
 
 PICTURES = {"scenarios.png": "scenarios-1-to-3.png"}
-"""The documentation's pictures, and the figure that each one shows."""
+"""The pictures of the documentation, and the figure that each one shows."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the report and say where it is."""
+    """Write the report and print its path."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments",
         description="Reproduce the paper: one self-contained HTML report, its figures and its tables.",
@@ -37,28 +37,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=Path,
         default=Path("output"),
         metavar="DIRECTORY",
-        help="where report.html, figures/ and tables/ go; made if missing (default: output)",
+        help="the directory for report.html, figures/ and tables/; created if missing (default: output)",
     )
     parser.add_argument(
         "--only",
         action="append",
         choices=[experiment.name for experiment in EXPERIMENTS],
         metavar="FIGURE",
-        help="compute and draw this figure alone, into excerpt.html; may be given more than once (see --list)",
+        help="compute and draw only this figure, in excerpt.html; repeat for more (see --list)",
     )
-    parser.add_argument("--list", action="store_true", help="list the names of the figures, and do nothing else")
-    parser.add_argument("--fast", action="store_true", help=f"a quick look, on a coarser grid ({FAST.description})")
+    parser.add_argument("--list", action="store_true", help="list the names of the figures and exit")
+    parser.add_argument("--fast", action="store_true", help=f"compute on a coarser grid ({FAST.description})")
     parser.add_argument(
         "--pictures",
         type=Path,
         metavar="DIRECTORY",
-        help="also copy the figures that the documentation shows there (docs/images)",
+        help="also copy the documentation's figures to this directory (docs/images)",
     )
     parser.add_argument(
         "--ledger",
         type=Path,
         metavar="FILE",
-        help="also copy the claims ledger there, as Markdown (docs/claims.md)",
+        help="also copy the claims ledger to this Markdown file (docs/claims.md)",
     )
     options = parser.parse_args(arguments)
     if options.list:
@@ -68,19 +68,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [experiment for experiment in EXPERIMENTS if not options.only or experiment.name in options.only]
     for name in ("pictures", "ledger"):
         if getattr(options, name) is not None and options.only:
-            parser.error(f"argument --{name}: needs all figures, so not together with --only")
+            parser.error(f"argument --{name}: needs all figures; leave out --only")
     if options.pictures is not None and options.fast:
-        parser.error("argument --pictures: a fast run draws no PNG, so not together with --fast")
+        parser.error("argument --pictures: a fast run draws no PNG; leave out --fast")
     for name in ("output", "pictures"):
         _make_directory(parser, name, getattr(options, name))
     try:
         page = "excerpt.html" if options.only else "report.html"
         report = run(chosen, FAST if options.fast else FULL, options.output, page=page)
     except KeyboardInterrupt:
-        print(
-            "\nInterrupted; the report was not written. Run again to go on from here.",
-            file=sys.stderr,
-        )
+        print("\nInterrupted; the report was not written. Run again to resume.", file=sys.stderr)
         return 130
     if options.pictures is not None:
         copy_pictures(options.output / "figures", options.pictures)
@@ -92,20 +89,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def copy_pictures(figures: Path, pictures: Path) -> None:
-    """Copy those figures that the documentation shows, under the names that it has for them."""
+    """Copy the documentation's figures, under their names there."""
     for picture, figure in PICTURES.items():
         with replacing(pictures / picture) as temporary:
             shutil.copyfile(figures / figure, temporary)
 
 
 def _make_directory(parser: argparse.ArgumentParser, name: str, path: Path | None) -> None:
-    """Find out before the work, not after it, that there is nowhere to write."""
+    """Create an output directory, and refuse an unusable one before any work is done."""
     if path is None:
         return
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        parser.error(f"argument --{name}: cannot make the directory {path}: {error.strerror}")
+        parser.error(f"argument --{name}: cannot create the directory {path}: {error.strerror}")
     if not os.access(path, os.W_OK):
         parser.error(f"argument --{name}: the directory {path} is not writable")
 

@@ -1,9 +1,9 @@
-"""The privacy audit: the largest exact loss that a search finds for each mechanism, against what it claims."""
+"""The privacy audit: the largest exact loss that a search finds for each mechanism, and the ε that it claims."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,47 +13,55 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 import dpselect as dps
+from dpselect.registry import UNSAFE
 from experiments.drawing import grid
 from experiments.experiment import Effort, Experiment, Listing, Task
 from experiments.ledger import Claim, Finding, judge
-from experiments.tables import Tables, where
+from experiments.mechanisms import GAMMA
+from experiments.tables import Tables, from_rows, where
 
 __all__ = ["AUDITS"]
 
 EPSILON = 1.0
-GAMMA = 0.05
 SENSITIVITIES = ((1.0, 1.0, 1.0, 1.0), (0.1, 0.3, 1.0, 3.0), (0.0, 1.0, 1.0, 2.0))
-"""Equal ones, unequal ones, and some with a candidate whose score is public."""
+"""Equal sensitivities, unequal ones, and some with a candidate whose score is public."""
 
 RATIOS = (1.0, 1.1, 1.5, 4.0)
 COUNTS = (2, 3, 4, 6, 8, 12, 16)
 RIVALS = (1, 2, 4, 8, 16, 32, 64, 128)
 
-MECHANISMS: dict[str, dps.Mechanism] = {
-    "RNM": dps.NoisyMax(epsilon=EPSILON),
-    "exponential mechanism": dps.NoisyMax(epsilon=EPSILON, noise="gumbel"),
-    "tilted RNM": dps.NoisyMax(epsilon=EPSILON, tilt=-1.0),
-    "standardized RNM": dps.StandardizedNoisyMax(epsilon=EPSILON),
-    "RSᵧ": dps.RandomStopping(epsilon=EPSILON, gamma=GAMMA),
-    "RSᵧ, γ = 0.5": dps.RandomStopping(epsilon=EPSILON, gamma=0.5),
-    "improved RSᵧ": dps.RandomStopping(epsilon=EPSILON, gamma=GAMMA, eta=0.0),
-    "GEM": dps.GEM(epsilon=EPSILON),
-    "mGEM": dps.ModifiedGEM(epsilon=EPSILON),
-    "GEM, tilt 0": dps.GEM(epsilon=EPSILON, tilt=0.0),
-    "GEM, tilt −8": dps.GEM(epsilon=EPSILON, tilt=-8.0),
-    "combined GEM": dps.CombinedGEM(epsilon=EPSILON),
-    "kRR": dps.RandomizedResponse(epsilon=EPSILON),
-    "RNMH, exponential": dps.unsafe.HeterogeneousNoisyMax(epsilon=EPSILON),
-    "RNMH, Laplace": dps.unsafe.HeterogeneousNoisyMax(epsilon=EPSILON, noise="laplace"),
-    "RSᵧ, exponential": dps.unsafe.ExponentialRandomStopping(epsilon=EPSILON, gamma=GAMMA),
+VARIANTS: Mapping[str, Mapping[str, Mapping[str, float | str]]] = {
+    "gem": {"GEM, tilt 0": {"tilt": 0.0}, "GEM, tilt −8": {"tilt": -8.0}},
+    "rs": {"RSᵧ, γ = 0.5": {"gamma": 0.5}},
+    "rnmh": {"RNMH, Laplace": {"noise": "laplace"}},
 }
-"""The last three claim nothing; their loss is compared with the ε they are given."""
+"""Further settings of some mechanisms, by the name of the record."""
 
-SLOW = frozenset({"RSᵧ", "RSᵧ, γ = 0.5", "improved RSᵧ", "RNMH, exponential", "RNMH, Laplace", "RSᵧ, exponential"})
-"""Mechanisms whose exact law is a quadrature: their search is shorter."""
+
+class Audited(NamedTuple):
+    """A mechanism to audit, and whether its exact pmf is a quadrature, so that its search must be shorter."""
+
+    mechanism: dps.Mechanism
+    is_slow: bool
+
+
+def _audited() -> dict[str, Audited]:
+    """Return every mechanism that spends budget, and those that are not private, each as its record makes it."""
+    found = {}
+    for record in (*dps.MECHANISMS.values(), *UNSAFE.values()):
+        usual = {"gamma": GAMMA} if "gamma" in record.parameters else {}
+        for label, other in {record.symbol: {}, **VARIANTS.get(record.name, {})}.items():
+            mechanism = record(epsilon=EPSILON, **usual | dict(other))
+            if mechanism.guarantee.epsilon > 0:
+                found[label] = Audited(mechanism, record.has_slow_pmf)
+    return found
+
+
+AUDITED = _audited()
+"""Mechanisms that are not private claim nothing; their losses are compared with the ε they are given."""
 
 LARGEST_SHOWN = 4.0
-"""Where the axis of losses ends."""
+"""The end of the axis of losses."""
 
 KEPT, VIOLATED = "#0072b2", "#d55e00"
 
@@ -65,7 +73,7 @@ def _plan(effort: Effort) -> list[Task]:
             table="losses",
             compute=partial(_search, name, sensitivities, effort),
         )
-        for name in MECHANISMS
+        for name in AUDITED
         for sensitivities in SENSITIVITIES
     ]
     tightness = [
@@ -80,14 +88,15 @@ def _plan(effort: Effort) -> list[Task]:
 
 
 def _search(name: str, sensitivities: Sequence[float], effort: Effort) -> pa.Table:
-    restarts = max(1, effort.audit_restarts // 2) if name in SLOW else effort.audit_restarts
-    found = _audit(MECHANISMS[name], sensitivities, restarts)
+    mechanism, is_slow = AUDITED[name]
+    restarts = max(1, effort.audit_restarts // 2) if is_slow else effort.audit_restarts
+    found = _audit(mechanism, sensitivities, restarts)
     return pa.table(
         {
             "mechanism": [name],
             "sensitivities": [_words(sensitivities)],
             "claimed": [found.claimed],
-            "promised": [MECHANISMS[name].guarantee.is_private],
+            "promised": [mechanism.guarantee.is_private],
             "loss": [found.loss],
             "certain_loss": [found.certain],
             "verdict": [found.verdict],
@@ -107,19 +116,27 @@ def _tightness(ratio: float, effort: Effort) -> pa.Table:
 
 
 def _rivals() -> pa.Table:
-    """Return candidate 1's loss on the pairs of the paper's two counterexamples, for more and more rivals."""
-    columns: dict[str, list[float]] = {"rivals": [], "heterogeneous": [], "stopping": []}
-    for rivals in RIVALS:
-        sensitivities = np.r_[0.0, np.ones(rivals)]
-        level, above, below = (np.r_[0.0, np.full(rivals, move)] for move in (0.0, 1.0, -1.0))
-        columns["rivals"].append(rivals)
-        for column, mechanism, neighbour in (
-            ("heterogeneous", "RNMH, Laplace", above),
-            ("stopping", "RSᵧ, exponential", below),
-        ):
-            here, there = (MECHANISMS[mechanism].pmf(scores, sensitivities)[0] for scores in (level, neighbour))
-            columns[column].append(abs(math.log(here / there)))
-    return pa.table(columns)
+    """Return candidate 1's loss on the pairs of the paper's two counterexamples, for growing numbers of rivals."""
+    rows = [
+        (
+            rivals,
+            *(
+                _rival_loss(name, rivals, move)
+                for name, move in (("RNMH, Laplace", 1.0), ("RSᵧ, exponential", -1.0))
+            ),
+        )
+        for rivals in RIVALS
+    ]
+    return from_rows(("rivals", "heterogeneous", "stopping"), rows)
+
+
+def _rival_loss(name: str, rivals: int, move: float) -> float:
+    """Return the loss of a public candidate of score 0 if all its rivals move from 0 to ``move``."""
+    sensitivities = np.r_[0.0, np.ones(rivals)]
+    here, there = (
+        AUDITED[name].mechanism.pmf(np.r_[0.0, np.full(rivals, score)], sensitivities)[0] for score in (0.0, move)
+    )
+    return abs(math.log(here / there))
 
 
 def _audit(mechanism: dps.Mechanism, sensitivities: ArrayLike, restarts: int) -> dps.auditing.Audit:
@@ -151,7 +168,7 @@ def _draw(data: Tables) -> Figure:
 
 
 def _draw_losses(panel: Axes, data: Tables) -> None:
-    for place, name in enumerate(reversed(MECHANISMS)):
+    for place, name in enumerate(reversed(AUDITED)):
         worst = _worst(data, name)
         loss = worst["loss"]
         panel.barh(place, min(loss, LARGEST_SHOWN), color=VIOLATED if worst["verdict"] == "violated" else KEPT)
@@ -167,7 +184,7 @@ def _draw_losses(panel: Axes, data: Tables) -> None:
             fontsize=8,
             bbox=None if inside else {"facecolor": "white", "edgecolor": "none", "pad": 0.6},
         )
-    panel.set_yticks(range(len(MECHANISMS)), list(reversed(MECHANISMS)))
+    panel.set_yticks(range(len(AUDITED)), list(reversed(AUDITED)))
     panel.set(title="Largest loss found", xlabel=f"privacy loss at ε = {EPSILON:g}", xlim=(0, LARGEST_SHOWN))
     panel.axvline(EPSILON, color="#222222", linewidth=1, linestyle="--", zorder=1.5)
     panel.grid(visible=False, axis="y")
@@ -181,7 +198,7 @@ def _draw_tightness(panel: Axes, table: pa.Table) -> None:
         panel.plot(rows["candidates"].to_numpy(), rows["loss"].to_numpy(), color=color, marker=marker, label=label)
     panel.axhline(EPSILON, color="#222222", linewidth=1, linestyle="--")
     panel.set_xticks(COUNTS)
-    panel.set(title="How tight GEM’s ε is", xlabel="candidates", ylabel="largest loss found", ylim=(0, 1.08))
+    panel.set(title="GEM’s largest loss", xlabel="candidates", ylabel="largest loss found", ylim=(0, 1.08))
     panel.legend(loc="lower right")
 
 
@@ -195,8 +212,8 @@ def _draw_rivals(panel: Axes, table: pa.Table) -> None:
     panel.axhline(EPSILON, color="#222222", linewidth=1, linestyle="--")
     panel.set(
         title="The paper’s counterexamples",
-        xlabel="candidates that move",
-        ylabel="loss of the one that does not",
+        xlabel="candidates whose scores change",
+        ylabel="loss of the other candidate",
         xscale="log",
         yscale="log",
     )
@@ -213,9 +230,9 @@ def _witness(row: dict[str, Any]) -> str:
     )
 
 
-def _list(data: Tables) -> Listing:
+def _listings(data: Tables) -> list[Listing]:
     rows = []
-    for name in MECHANISMS:
+    for name in AUDITED:
         worst = _worst(data, name)
         claimed = f"{worst['claimed']:g}" if worst["promised"] else "nothing"
         rows.append(
@@ -227,11 +244,13 @@ def _list(data: Tables) -> Listing:
                 _witness(worst),
             )
         )
-    return Listing(
-        caption="The worst neighbours found for each mechanism. “No violation found” is evidence, not a proof.",
-        columns=("mechanism", "claimed ε", "largest loss", "verdict", "witness"),
-        rows=rows,
-    )
+    return [
+        Listing(
+            caption="The worst neighbours found for each mechanism. “No violation found” is evidence, not a proof.",
+            columns=("mechanism", "claimed ε", "largest loss", "verdict", "witness"),
+            rows=rows,
+        )
+    ]
 
 
 def _within(*names: str, reaches: float = 0.0, comment: str = "") -> partial[Finding]:
@@ -239,16 +258,16 @@ def _within(*names: str, reaches: float = 0.0, comment: str = "") -> partial[Fin
 
 
 def _judge_within(names: Sequence[str], reaches: float, comment: str, data: Tables) -> Finding:
-    """Judge that mechanisms lose at most what they claim, and that the search is strong enough to tell."""
+    """Judge whether mechanisms lose at most what they claim, and whether the search is strong enough to tell."""
     worst = {name: _worst(data, name) for name in names}
-    parts = {f"{name} within its ε": row["verdict"] == "no violation found" for name, row in worst.items()}
+    parts = {f"{name} loses at most ε": row["verdict"] == "no violation found" for name, row in worst.items()}
     losses = "; ".join(
-        f"{name}: largest loss found {row['loss']:.3f} of {row['claimed']:g}" for name, row in worst.items()
+        f"{name}: the largest loss found is {row['loss']:.3f} of {row['claimed']:g}" for name, row in worst.items()
     )
     if reaches:
         parts["the search comes near the claim"] = all(row["loss"] >= reaches for row in worst.values())
     pairs = sum(pc.sum(where(data["losses"], mechanism=name)["pairs"]).as_py() for name in names)
-    evidence = f"The largest of {pairs:,} pairs tried; the proof is the theorem’s. {comment}"
+    evidence = f"The search tried {pairs:,} pairs; the proof is the theorem’s. {comment}"
     return judge(parts, f"{losses}.", evidence.strip())
 
 
@@ -256,17 +275,18 @@ AUDITS = Experiment(
     name="privacy-audit",
     title="Privacy audit: the largest losses found",
     caption=(
-        "Left: the largest exact privacy loss that a search over neighbouring scores finds; the dashed line is ε. "
-        "Middle: how near GEM comes to its ε. Right: the two published counterexamples; one of them holds."
+        "Left: the largest exact privacy loss that a search over neighbouring scores finds. The dashed line is ε. "
+        "Middle: GEM’s largest loss approaches ε with unequal sensitivities. Right: of the two published "
+        "counterexamples, one holds."
     ),
     description=(
-        "Left: a bar for each mechanism, its largest loss; all private mechanisms end at or before the dashed "
-        "line, heterogeneous noisy max goes beyond it. Middle: GEM's largest loss against the number of "
-        "candidates: one half with equal sensitivities, rising towards one with unequal ones. Right: loss against"
-        " the number of rivals; a straight rise for heterogeneous noisy max with Laplace noise, a level line well"
-        " below ε for random stopping with exponential noise."
+        "Left: a bar for each mechanism shows its largest loss. All private mechanisms end at or before the dashed "
+        "line; heterogeneous noisy max goes beyond it. Middle: GEM's largest loss against the number of "
+        "candidates: one half with equal sensitivities, rising towards one with unequal ones. Right: loss against "
+        "the number of rivals: a straight rise for heterogeneous noisy max with Laplace noise, a level line well "
+        "below ε for random stopping with exponential noise."
     ),
-    choices={
+    notes={
         "search": "corners of the box |q_a − q'_a| ≤ Δ_a, then coordinate ascent over scores and neighbours",
         "sensitivities": "; ".join(f"({_words(values)})" for values in SENSITIVITIES) + "; middle: 1, r, r², …",
         "budget": f"ε = {EPSILON:g}, γ = {GAMMA:g}, β = 0.05",
@@ -274,22 +294,22 @@ AUDITS = Experiment(
     },
     discussion=(
         (
-            "Noisy max, its tilted and standardized forms and randomised response use up their ε to the last "
-            "digit, so where the search finds less it is not for being weak. GEM leaves half of its ε unused if "
-            "all sensitivities are equal: it is then noisy max at half the budget, which is why it trails noisy "
-            "max in scenario 3. As soon as sensitivities differ, three candidates lose 0.68 ε, and more "
-            "candidates approach ε; the worst pairs have candidates far behind, whose closest rival changes."
+            "Noisy max, its tilted and standardized forms and randomised response use their whole ε, so the search "
+            "is strong enough to find the largest loss. GEM leaves half of its ε unused if all sensitivities are "
+            "equal: it is then noisy max at half the budget, which is why it trails noisy max in scenario 3. With "
+            "unequal sensitivities, three candidates lose 0.68 ε, and more candidates approach ε. In the worst "
+            "pairs, candidates far behind change their closest rival."
         ),
         (
-            "Random stopping with exponential noise was published as a second counterexample, with a loss "
-            "unbounded in the number of candidates. By exact probabilities it is not one: the printed sum also "
-            "counts the draws in which the candidate never appears. The search finds no violation, and "
+            "The paper gives random stopping with exponential noise as a second counterexample, with a loss that "
+            "is unbounded in the number of candidates. Exact probabilities refute it: the printed sum also counts "
+            "the draws in which the candidate never appears. The search finds no violation, and "
             "docs/theory/counterexamples.md proves that there is none."
         ),
     ),
     plan=_plan,
     draw=_draw,
-    list=_list,
+    listings=_listings,
     claims=(
         Claim(
             id="P1",

@@ -1,24 +1,23 @@
-"""Error curves as claims read them: who is below whom, and for which ε."""
+"""Error curves: which mechanism is below which, and for which ε."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from experiments.arrays import BoolArray, FloatArray
 from experiments.experiment import Numbers
 from experiments.mechanisms import STYLES
-from experiments.tables import where
+from experiments.tables import Tables, unique, where
 
-__all__ = ["Curves", "number", "span"]
+__all__ = ["SHOWN_EPSILONS", "Curves", "error_numbers", "number", "span"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 NEGLIGIBLE = 1e-6
-"""Below this, relative to the largest error of the scenario, nobody is behind anybody."""
+"""Errors below this, relative to the scenario's largest error, count as equal."""
+SHOWN_EPSILONS = (0.1, 1.0, 10.0)
+"""The budgets of the small tables below figures."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,12 @@ class Curves:
     @property
     def scenarios(self) -> list[str]:
         """The scenarios' titles, in the order of the table."""
-        return list(self.table["scenario"].unique().to_pylist())
+        return unique(self.table, "scenario")
 
     @property
     def mechanisms(self) -> list[str]:
-        """The mechanisms of the table, in the order of the styles."""
-        present = set(self.table["mechanism"].unique().to_pylist())
+        """The mechanisms of the table, in the order of figures."""
+        present = set(unique(self.table, "mechanism"))
         return [name for name in STYLES if name in present]
 
     @property
@@ -52,7 +51,7 @@ class Curves:
         return float(self.of(scenario, mechanism)[np.argmin(np.abs(self.epsilons - epsilon))])
 
     def below(self, scenario: str, better: str, worse: str) -> BoolArray:
-        """Return for which ε one mechanism's error is below another's; where both are negligible, it is."""
+        """Return for which ε one mechanism's error is below another's, or both are negligible."""
         first, second = self.of(scenario, better), self.of(scenario, worse)
         negligible = NEGLIGIBLE * self.of(scenario, "uniform").max()
         return np.asarray((first < second) | (np.maximum(first, second) < negligible))
@@ -70,17 +69,21 @@ class Curves:
         """Write the errors of some mechanisms at one ε: ``RNM 1.45, GEM 3.45``."""
         return ", ".join(f"{STYLES[name].label} {number(self.at(scenario, name, epsilon))}" for name in mechanisms)
 
-    def numbers(self, epsilons: Sequence[float], caption: str) -> Numbers:
-        """Return the small table below a figure."""
-        return Numbers(
-            caption=caption,
-            groups=self.scenarios,
-            columns=[f"ε = {epsilon:g}" for epsilon in epsilons],
+
+def error_numbers(data: Tables) -> list[Numbers]:
+    """Return the small table below a figure of errors."""
+    curves = Curves(data["errors"])
+    return [
+        Numbers(
+            caption="Mean squared error. Bold: the lowest of the private mechanisms.",
+            groups=curves.scenarios,
+            columns=[f"ε = {epsilon:g}" for epsilon in SHOWN_EPSILONS],
             values={
-                name: [self.at(scenario, name, epsilon) for scenario in self.scenarios for epsilon in epsilons]
-                for name in self.mechanisms
+                name: [curves.at(scenario, name, e) for scenario in curves.scenarios for e in SHOWN_EPSILONS]
+                for name in curves.mechanisms
             },
         )
+    ]
 
 
 def span(epsilons: FloatArray, mask: BoolArray) -> str:

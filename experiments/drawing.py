@@ -1,7 +1,7 @@
-"""How every figure looks, and the panels that figures share. Reads tables, computes nothing."""
+"""The look of all figures, and the panels that figures share. Draws from tables and computes nothing."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -15,19 +15,32 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 from numpy.typing import NDArray
 
+from experiments.arrays import FloatArray
 from experiments.mechanisms import STYLES, Style
-from experiments.tables import where
+from experiments.tables import Tables, unique, where
 
-__all__ = ["candidates", "errors", "grid", "heat_map", "legend", "line", "look", "plain_numbers", "scatter"]
+__all__ = [
+    "bottom_legend",
+    "candidates",
+    "errors",
+    "grid",
+    "handle",
+    "heat_map",
+    "legend",
+    "line",
+    "look",
+    "plain_numbers",
+    "scatter",
+    "scenario_columns",
+]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 
 SMALLEST_ERROR = 1e-3
-"""Where error axes end, relative to the largest error: below, all that is left is how fast each curve falls."""
+"""The lower end of error axes, relative to the largest error."""
 
 
 def look() -> Any:  # noqa: ANN401 - matplotlib's context manager
-    """Return a context in which figures are drawn and saved alike on every machine."""
+    """Return a context in which every machine draws and saves the same figures."""
     return mpl.rc_context(
         {
             **mpl.rcParamsDefault,
@@ -55,7 +68,7 @@ def look() -> Any:  # noqa: ANN401 - matplotlib's context manager
 def grid(
     *, rows: int, columns: int, heights: Sequence[float], width: float = 3.6, aligned: bool = True
 ) -> tuple[Figure, NDArray[Any]]:
-    """Return a figure and its panels; panels of a row share their vertical axis if ``aligned``."""
+    """Return a figure and its panels. If ``aligned``, the panels of a row share their vertical axis."""
     layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)
     figure = Figure(figsize=(width * columns, 1.3 * sum(heights)), layout=layout)
     panels = figure.subplots(
@@ -83,17 +96,17 @@ def errors(
         table: With columns ``mechanism``, ``mean_squared_error``, the one named by ``along``, and perhaps
             ``standard_error``.
         along: The column on the horizontal axis.
-        limits: The ends of the vertical axis; from the table unless said.
+        limits: The ends of the vertical axis; by default, from the table.
     """
     for position, (mechanism, style) in enumerate(STYLES.items()):
         curve = where(table, mechanism=mechanism)
         if curve.num_rows == 0:
             continue
         places = curve[along].to_numpy()
-        # An error may underflow to 0, which has no logarithm; its curve should still leave by the bottom.
+        # An error may underflow to 0, which has no logarithm; its curve should still leave through the bottom.
         values = np.maximum(curve["mean_squared_error"].to_numpy(), np.finfo(float).tiny)
         every = max(1, len(places) // 6)
-        # Staggered, so that curves which coincide show whose they are.
+        # Staggered markers tell coinciding curves apart.
         panel.plot(places, values, markevery=(position % every, every), **line(style))
         if "standard_error" in curve.column_names:
             margin = 2 * curve["standard_error"].to_numpy()
@@ -107,8 +120,22 @@ def errors(
         plain_numbers(panel.xaxis)
 
 
+def scenario_columns(data: Tables, *, score: str, limits: tuple[float, float] | None = None) -> Figure:
+    """Draw a column for each scenario: its candidates above, the errors of the mechanisms below."""
+    titles = unique(data["errors"], "scenario")
+    figure, panels = grid(rows=2, columns=len(titles), heights=(2, 3), aligned=limits is not None)
+    for title, (top, bottom) in zip(titles, panels.T, strict=True):
+        top.set_title(title)
+        candidates(top, where(data["candidates"], scenario=title))
+        errors(bottom, where(data["errors"], scenario=title), limits=limits)
+    panels[0, 0].set_ylabel(f"{score} ± sensitivity / 2")
+    panels[1, 0].set_ylabel("mean squared error")
+    legend(figure, unique(data["errors"], "mechanism"))
+    return figure
+
+
 def plain_numbers(axis: Axis) -> None:
-    """Write 0.01 and 100 on a logarithmic axis, in place of powers of ten; in between only where there is room."""
+    """Write 0.01 and 100 on a logarithmic axis instead of powers of ten, and more values where there is room."""
     low, high = axis.get_view_interval()
     if high < 30 * low:
         between = (1.0, 2.0, 5.0) if high > 4 * low else (1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
@@ -152,12 +179,21 @@ def scatter(
 def legend(figure: Figure, mechanisms: Iterable[str] = STYLES, *, columns: int = 5) -> None:
     """Name the mechanisms below the panels, where no curve is covered."""
     names = set(mechanisms)
-    handles = [Line2D([], [], label=style.label, **line(style)) for name, style in STYLES.items() if name in names]
+    bottom_legend(figure, [handle(style) for name, style in STYLES.items() if name in names], columns=columns)
+
+
+def bottom_legend(figure: Figure, handles: Sequence[Any], *, columns: int) -> None:
+    """Put a legend below the panels."""
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=3.2)
 
 
+def handle(style: Style, **changes: object) -> Line2D:
+    """Return a legend's entry for a mechanism or policy; ``changes`` replace properties of its line."""
+    return Line2D([], [], **{"label": style.label, **line(style), **changes})
+
+
 def line(style: Style) -> dict[str, Any]:
-    """Return how a mechanism's curve looks."""
+    """Return the properties of a mechanism's curve."""
     return {
         "color": style.color,
         "marker": style.marker,

@@ -1,4 +1,4 @@
-"""The explorer's scenarios: the first score set of each of the paper's. ``python -m experiments.examples FILE``."""
+"""The explorer's scenarios: the first score set of each scenario. ``python -m experiments.examples FILE``."""
 
 import json
 import sys
@@ -12,14 +12,14 @@ __all__ = ["examples"]
 DIGITS = 4
 
 ABOUT = {
-    1: "Good candidates are sensitive: 50 of score 1 and sensitivity 1.8, 50 of score −1 and sensitivity 1.",
-    2: "Good candidates are steady: 50 of score 1 and sensitivity 1, 50 of score −1 and sensitivity 1.8.",
-    3: "Each group is half sensitive, half steady: no correlation.",
+    1: "Good candidates are more sensitive: 50 of score 1 and sensitivity 1.8, 50 of score −1 and sensitivity 1.",
+    2: "Good candidates are less sensitive: 50 of score 1 and sensitivity 1, 50 of score −1 and sensitivity 1.8.",
+    3: "In each group, half of the candidates are more sensitive: no correlation.",
     4: "One user of 5000. Mean scores grow like log a; later candidates vary more.",
     5: "One user of 5000. Mean scores grow like 0.1 a; later candidates vary less.",
-    6: "One user of 5000. Means and standard deviations have nothing to do with each other.",
+    6: "One user of 5000. Means and standard deviations are independent.",
     7: "One user of 5000. Half the users like what the other half dislikes.",
-    8: "One user of 5000. As scenario 7, in more noise.",
+    8: "One user of 5000. Scenario 7 with more noise.",
 }
 
 

@@ -1,4 +1,4 @@
-"""What an experiment is: tables first, then what is drawn, said and claimed from them alone."""
+"""The one shape of an experiment: it computes tables, and everything shown or claimed is made from them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,27 +15,27 @@ __all__ = ["FAST", "FULL", "Effort", "Experiment", "Listing", "Numbers", "Task"]
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How finely to compute: everything that the fast mode makes coarser, and nothing else."""
+    """How finely to compute: exactly the settings that the fast mode makes coarser."""
 
     description: str
     full: bool
-    """Whether there are trials and steps enough for the verdicts that rest on them."""
+    """Whether there are enough trials and steps for the verdicts that rest on them."""
     formats: tuple[str, ...]
-    """How figures are written; the report shows SVG, and PDF takes as long as the others together."""
+    """The file formats of figures. The report shows SVG; PDF takes as long as the others together."""
     epsilon_points: int
-    """How many values of ε from 0.01 to 100; one more than a multiple of 4 hits each power of ten."""
+    """The number of values of ε from 0.01 to 100. One more than a multiple of 4 hits each power of ten."""
     trials: int
-    """How many score sets are averaged over, where scores vary between trials."""
+    """The number of score sets to average over, where scores vary between trials."""
     slow_trials: int
-    """The same for mechanisms whose exact law takes about a millisecond a row: random stopping, RNMH."""
+    """The same for mechanisms with a slow exact pmf (about a millisecond a row): random stopping, RNMH."""
     resolution: int
-    """How many cells a heat map has to a side, and how many points a curve over a parameter."""
+    """The number of cells along a side of a heat map, and of points on a curve over a parameter."""
     audit_restarts: int
-    """How many ascents a search for the largest privacy loss runs."""
+    """The number of ascents in a search for the largest privacy loss."""
     bandit_steps: int
-    """How long a bandit plays: a multiple of 125."""
+    """The number of steps of a bandit run: a multiple of 125."""
     bandit_worlds: int
-    """How often it plays."""
+    """The number of bandit runs."""
 
 
 FULL = Effort(
@@ -51,7 +51,7 @@ FULL = Effort(
     bandit_worlds=20,
 )
 FAST = Effort(
-    description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH), 1,250 bandit steps, SVG alone",
+    description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH), 1,250 bandit steps, SVG only",
     full=False,
     formats=("svg",),
     epsilon_points=9,
@@ -68,20 +68,30 @@ FAST = Effort(
 class Task:
     """One step of an experiment: it computes some rows of one table.
 
-    Its result is kept and used again by later runs, until the code that it can reach changes.
+    Later runs reuse its result until any code that it can reach changes.
     """
 
     label: str
-    """Says what is computed; unique within the experiment and table, as results are kept under it."""
+    """Says what is computed. Unique within the experiment and table, since it names the kept result."""
     table: str
     compute: Callable[[], pa.Table]
     inputs: str = ""
-    """What else the result depends on, besides label, effort and code: a data file's checksum, for example."""
+    """What the result depends on besides label, effort and code: a data file's checksum, for example."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """A small table of words for readers."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    """The first entry of each names the row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """A small table for readers: columns in groups, a row for each mechanism."""
+    """A small table of numbers for readers: columns in groups, a row for each mechanism."""
 
     caption: str
     groups: Sequence[str]
@@ -97,18 +107,8 @@ class Numbers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listing:
-    """A small table of words for readers."""
-
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    """The first entry of each names the row."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """One figure of the report: how its tables are computed, drawn, put into numbers, and held against claims."""
+    """One section of the report: the tables it computes, and the figure, listings and verdicts made from them."""
 
     name: str
     """Names the files and the place in the report."""
@@ -116,12 +116,11 @@ class Experiment:
     caption: str
     description: str
     """What the figure shows, for readers who cannot see it."""
-    choices: Mapping[str, str]
+    notes: Mapping[str, str]
     """The parameters, and the choices made where the paper leaves room."""
     plan: Callable[[Effort], Sequence[Task]]
     draw: Callable[[Tables], Figure]
-    count: Callable[[Tables], Numbers] | None = None
-    list: Callable[[Tables], Listing | Sequence[Listing]] | None = None
+    listings: Callable[[Tables], Sequence[Listing | Numbers]] = lambda _: ()
     discussion: Sequence[str] = ()
     """Paragraphs below the figure, where a caption is not enough."""
     claims: Sequence[Claim] = ()

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Files that are either complete or absent."""
 
 import os
 from collections.abc import Iterator
@@ -10,9 +10,9 @@ __all__ = ["replacing"]
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary name to write to; it becomes ``path`` at the end, or vanishes if anything is raised.
+    """Yield a temporary path to write to. It becomes ``path`` at the end, or is removed if anything is raised.
 
-    The name is beside ``path``, since only within one file system is a rename a single step.
+    It is in the directory of ``path``, since a rename is atomic only within one file system.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")

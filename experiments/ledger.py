@@ -1,7 +1,7 @@
 """The claims ledger: each claim of the paper is a check that reads tables and returns numbers and a verdict.
 
-An experiment lists its claims; :func:`assess` runs them on the experiment's tables as they were written, so a
-verdict rests on nothing that is not in the files. To add a claim, give its experiment one more :class:`Claim`.
+An experiment lists its claims. :func:`assess` checks them on the experiment's tables as they were written, so every
+verdict rests on the files alone. To add a claim, give its experiment one more :class:`Claim`.
 """
 
 import re
@@ -16,12 +16,12 @@ from experiments.tables import Tables
 
 __all__ = ["Claim", "Entry", "Finding", "Verdict", "assess", "in_order", "judge", "markdown", "table", "totals"]
 
-FAMILIES = "PTSARBU"
-"""In this order: privacy, two candidates, scenarios, adaptive choice, real data, bandits, utility bounds."""
+LETTERS = "PTSARBU"
+"""The order: privacy, two candidates, scenarios, adaptive choice, real data, bandits, utility bounds."""
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """The outcome of a check."""
 
     HOLDS = "holds"
     IN_PART = "holds in part"
@@ -37,18 +37,18 @@ WORDS = MappingProxyType(
         Verdict.OPEN: "need the full run",
     }
 )
-"""What is said of several claims."""
+"""The verdicts in the plural."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What a check found."""
+    """The result of a check."""
 
     verdict: Verdict
     measured: str
     """The numbers that the verdict rests on, in one or two sentences."""
     comment: str = ""
-    """What fails and why, or how the claim was read where the paper leaves room."""
+    """What fails and why, or how the claim is read where the paper leaves room."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class Claim:
     check: Callable[[Tables], Finding]
     """Given the experiment's tables by name."""
     needs_full_run: bool = False
-    """Whether the verdict rests on many trials or on long runs, so that a coarser run cannot give it."""
+    """Whether the verdict rests on many trials or long runs, so that a fast run leaves it open."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,22 +73,34 @@ class Entry:
     """The name of the experiment whose figure shows it."""
 
 
-def judge(parts: Mapping[str, bool], measured: str, comment: str = "") -> Finding:
-    """Return the finding on a claim of several parts: it holds in part if some do, and those that do not are named.
+def judge(
+    parts: Mapping[str, bool],
+    measured: str,
+    comment: str = "",
+    *,
+    instead: Mapping[str, str] = MappingProxyType({}),
+) -> Finding:
+    """Return the finding on a claim of several parts. If some of them fail, the comment says which.
+
+    Args:
+        parts: Whether each part of the claim holds.
+        measured: The numbers.
+        comment: What else to say.
+        instead: What is true where a part fails. A part that is not named here is repeated as the paper claims it.
 
     Example:
-        >>> judge({"grows": True, "without bound": False}, "1.2 at most").verdict
-        <Verdict.IN_PART: 'holds in part'>
+        >>> judge({"grows": True, "no bound": False}, "", instead={"no bound": "it stays below 2"}).comment
+        'Fails: it stays below 2.'
     """
-    failed = [name for name, holds in parts.items() if not holds]
+    failed = [instead.get(name, f"“{name}”") for name, holds in parts.items() if not holds]
     if not failed:
         return Finding(verdict=Verdict.HOLDS, measured=measured, comment=comment)
     verdict = Verdict.IN_PART if len(failed) < len(parts) else Verdict.FAILS
-    return Finding(verdict=verdict, measured=measured, comment=f"Not so: {'; '.join(failed)}. {comment}".strip())
+    return Finding(verdict=verdict, measured=measured, comment=f"Fails: {'; '.join(failed)}. {comment}".strip())
 
 
 def assess(name: str, claims: Sequence[Claim], tables: Tables, *, full: bool) -> list[Entry]:
-    """Check an experiment's claims on its tables; unless they are a full run's, some verdicts are left open."""
+    """Check an experiment's claims on its tables. Some verdicts stay open unless the tables are a full run's."""
     return [
         Entry(claim=claim, finding=_finding(claim, claim.check(tables), full=full), experiment=name)
         for claim in claims
@@ -98,21 +110,21 @@ def assess(name: str, claims: Sequence[Claim], tables: Tables, *, full: bool) ->
 def _finding(claim: Claim, found: Finding, *, full: bool) -> Finding:
     if full or not claim.needs_full_run:
         return found
-    comment = "A rough look: this run has too few trials or steps for a verdict."
+    comment = "A rough estimate: this run has too few trials or steps for a verdict."
     return Finding(verdict=Verdict.OPEN, measured=found.measured, comment=comment)
 
 
 def in_order(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries in the paper's order; a claim that appears twice is an error."""
+    """Return the entries in the paper's order. A claim that appears twice is an error."""
     ids = [entry.claim.id for entry in entries]
     twice = sorted({id_ for id_ in ids if ids.count(id_) > 1})
     if twice:
-        raise ValueError(f"claims must be checked by one experiment each; more than one checks {', '.join(twice)}")
+        raise ValueError(f"exactly one experiment must check each claim; several check {', '.join(twice)}")
     return sorted(entries, key=lambda entry: _place(entry.claim.id))
 
 
 def totals(entries: Sequence[Entry]) -> dict[Verdict, int]:
-    """Return how many claims have each verdict; none are left open by a full run, which need not say so."""
+    """Return how many claims have each verdict. Open claims are counted only if there are any."""
     counts = {verdict: sum(entry.finding.verdict is verdict for entry in entries) for verdict in Verdict}
     return {verdict: count for verdict, count in counts.items() if count or verdict is not Verdict.OPEN}
 
@@ -137,8 +149,8 @@ def markdown(entries: Sequence[Entry], effort: str) -> str:
     lines = [
         "# The paper's claims",
         "",
-        f"Written by `make paper` ({effort}), which also puts the figures behind it into `output/report.html`.",
-        "A claim of several parts holds in part if some of them do; those that do not are named.",
+        f"`make paper` writes this page ({effort}). The figures behind it are in `output/report.html`.",
+        "A claim of several parts holds in part if some of them hold. The comment then says what fails.",
         "",
         f"{', '.join(f'**{count}** {verdict if count == 1 else WORDS[verdict]}' for verdict, count in counts)}.",
         "",
@@ -159,12 +171,12 @@ def markdown(entries: Sequence[Entry], effort: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return text without meaning to Markdown: a bar would end the cell, an underscore start emphasis."""
+    """Escape what has a meaning in Markdown: a bar would end the cell, an underscore start emphasis."""
     return re.sub(r"([\\|*_<\[`])", r"\\\1", text)
 
 
 def _place(id_: str) -> tuple[int, int]:
-    found = re.fullmatch(rf"([{FAMILIES}])(\d+)", id_)
+    found = re.fullmatch(rf"([{LETTERS}])(\d+)", id_)
     if found is None:
-        raise ValueError(f"a claim's id must be one of the letters {FAMILIES} and a number; got {id_!r}")
-    return FAMILIES.index(found[1]), int(found[2])
+        raise ValueError(f"a claim's id must be a letter of {LETTERS} and a number, got {id_!r}")
+    return LETTERS.index(found[1]), int(found[2])

@@ -1,37 +1,43 @@
-"""Who competes: the mechanisms of the paper, their order, and how each one looks in every figure."""
+"""The mechanisms that the figures compare, read from dpselect's records, and how each one is drawn."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 
 import dpselect as dps
+from dpselect.registry import UNSAFE, Record
 
-__all__ = ["FAMILIES", "STYLES", "Family", "Style", "contenders", "matched_gamma"]
+__all__ = [
+    "BETA",
+    "COMPARED",
+    "GAMMA",
+    "PRIVATE",
+    "STYLES",
+    "TILTED",
+    "Style",
+    "build",
+    "matched_gamma",
+    "tilted_style",
+]
 
+BETA = 0.05
+GAMMA = 0.05
+"""The paper's parameters on synthetic data."""
 
-def contenders(epsilon: float, *, beta: float, gamma: float) -> dict[str, dps.Mechanism]:
-    """Return the mechanisms at one privacy budget, by name, in the order of :data:`STYLES`."""
-    return {
-        "rnm": dps.NoisyMax(epsilon=epsilon),
-        "rnmh": dps.unsafe.HeterogeneousNoisyMax(epsilon=epsilon),
-        "rs": dps.RandomStopping(epsilon=epsilon, gamma=gamma),
-        "rs-improved": dps.RandomStopping(epsilon=epsilon, gamma=gamma, eta=0.0),
-        "rs-improved-matched": dps.RandomStopping(epsilon=epsilon, gamma=matched_gamma(gamma), eta=0.0),
-        "gem": dps.GEM(epsilon=epsilon, beta=beta),
-        "mgem": dps.ModifiedGEM(epsilon=epsilon, beta=beta),
-        "combined-gem": dps.CombinedGEM(epsilon=epsilon, beta=beta),
-        "krr": dps.RandomizedResponse(epsilon=epsilon),
-        "uniform": dps.Uniform(),
-    }
+MARKERS = "ov^sDdPp*X<>"
+DASHES = ((), (6, 1.5), (2, 1), (5, 1.5, 1, 1.5))
+"""Each further mechanism of a family gets the next dash pattern."""
+DOTTED, SPARSE = (1, 1.5), (4, 2)
+"""For mechanisms that spend no budget, and for those that are not private."""
 
 
 @cache
 def matched_gamma(gamma: float) -> float:
-    """Return the γ at which improved random stopping takes as many draws, on average, as RS_γ does: 1/γ.
+    """Return the γ at which improved random stopping takes as many draws on average as RS_γ, which takes 1/γ.
 
-    Solves (1/x − 1)/log(1/x) = 1/γ for x by bisection of log x; the left side falls in x.
+    Solves (1/x − 1)/log(1/x) = 1/γ for x by bisection of log x. The left side falls in x.
 
     Example:
         >>> x = matched_gamma(0.05)
@@ -44,9 +50,52 @@ def matched_gamma(gamma: float) -> float:
     return math.exp(middle)
 
 
+def _compared() -> dict[str, Record]:
+    """Return the paper's mechanisms, improved random stopping once more with matched draws, and RNMH."""
+    improved = dps.MECHANISMS["rs-improved"]
+    matched = replace(
+        improved,
+        name="rs-improved-matched",
+        symbol=f"{improved.symbol}, equal E[K]",
+        description=f"{improved.description}, with as many draws on average as {dps.MECHANISMS['rs'].symbol}",
+        constructor=lambda *, gamma, **other: improved(gamma=matched_gamma(gamma), **other),
+        color="#8c6bb1",
+    )
+    found = {}
+    for record in dps.MECHANISMS.values():
+        if record.in_paper:
+            found[record.name] = record
+        if record is improved:
+            found[matched.name] = matched
+    naive = UNSAFE["rnmh"]
+    return found | {naive.name: replace(naive, symbol=f"{naive.symbol} (not private)")}
+
+
+COMPARED: Mapping[str, Record] = MappingProxyType(_compared())
+"""The records of the compared mechanisms, in the order of figures and tables."""
+
+PRIVATE = tuple(name for name, record in COMPARED.items() if record.is_private)
+
+TILTED: Mapping[str, Record] = MappingProxyType(
+    {name: record for name, record in dps.MECHANISMS.items() if "tilt" in record.parameters}
+)
+"""The records of the mechanisms that take any tilt: one for each normalisation."""
+
+
+def build(name: str, epsilon: float, *, beta: float = BETA, gamma: float = GAMMA) -> dps.Mechanism:
+    """Return one of the compared mechanisms, with those of the parameters that it has.
+
+    Example:
+        >>> build("mgem", 1.0) == dps.ModifiedGEM(epsilon=1.0, beta=0.05)
+        True
+    """
+    record, given = COMPARED[name], {"beta": beta, "gamma": gamma}
+    return record(epsilon=epsilon, **{key: value for key, value in given.items() if key in record.parameters})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """How a mechanism is named and drawn. Colour, dashes and marker each tell it apart, as far as they go."""
+    """How a mechanism or a policy is named and drawn. Colour, dashes and marker each tell it apart."""
 
     label: str
     description: str
@@ -57,87 +106,36 @@ class Style:
     private: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class Family:
-    """Mechanisms that differ in one public number, the tilt."""
+def _style(name: str, position: int) -> Style:
+    """Return a mechanism's style: the marker by its position, the dashes by its position within its family."""
+    record = COMPARED[name]
+    family = [other for other, each in COMPARED.items() if each.family == record.family]
+    dashes = DASHES[family.index(name) % len(DASHES)] if record.is_private else SPARSE
+    spends_nothing = build(name, 1.0).guarantee.epsilon == 0
+    return Style(
+        label=record.symbol,
+        description=record.description,
+        color=record.color,
+        marker="" if spends_nothing else MARKERS[position % len(MARKERS)],
+        dashes=DOTTED if spends_nothing else dashes,
+        private=record.is_private,
+    )
 
-    label: str
-    build: Callable[[float, float], dps.Mechanism]
-    """From ε and tilt."""
-    color: str
-    marker: str
-    dashes: tuple[float, ...] = ()
-    anchored: bool = False
-    """Whether it takes public anchors."""
+
+STYLES: Mapping[str, Style] = MappingProxyType({name: _style(name, i) for i, name in enumerate(COMPARED)})
+"""The styles of the compared mechanisms."""
 
 
-FAMILIES = MappingProxyType(
-    {
-        "gem": Family(
-            label="tilted GEM (pairwise)",
-            build=lambda epsilon, tilt: dps.GEM(epsilon=epsilon, tilt=tilt),
-            color="#0072b2",
-            marker="v",
-        ),
-        "noisy-max": Family(
-            label="tilted noisy max (global)",
-            build=lambda epsilon, tilt: dps.NoisyMax(epsilon=epsilon, tilt=tilt),
-            color="#000000",
-            marker="o",
-            dashes=(6, 1.5),
-        ),
-        "standardized": Family(
-            label="standardized noisy max (individual)",
-            build=lambda epsilon, tilt: dps.StandardizedNoisyMax(epsilon=epsilon, tilt=tilt),
-            color="#a6761d",
-            marker="*",
-            dashes=(4, 1.5, 1, 1.5),
-            anchored=True,
-        ),
-    }
-)
-"""The three normalisations, each for any tilt; β = 0.05."""
-
-# The colours of Okabe and Ito (2008), which people with any colour vision can tell apart, without their
-# yellow, which is too faint on white. Greys are left to what is not a competitor.
-STYLES = MappingProxyType(
-    {
-        "rnm": Style(label="RNM", description="report noisy max", color="#000000", marker="o"),
-        "rnmh": Style(
-            label="RNMH (not private)",
-            description="noisy max with each candidate’s own noise",
-            color="#8a8a8a",
-            marker="X",
-            dashes=(4, 2),
-            private=False,
-        ),
-        "rs": Style(label="RSᵧ", description="random stopping", color="#cc79a7", marker="s"),
-        "rs-improved": Style(
-            label="improved RSᵧ",
-            description="random stopping, η = 0",
-            color="#56b4e9",
-            marker="D",
-            dashes=(6, 1.5),
-        ),
-        "rs-improved-matched": Style(
-            label="improved RSᵧ, equal E[K]",
-            description="random stopping, η = 0, with as many draws on average as RSᵧ",
-            color="#8c6bb1",
-            marker="d",
-            dashes=(2, 1),
-        ),
-        "gem": Style(label="GEM", description="generalised exponential mechanism", color="#0072b2", marker="v"),
-        "mgem": Style(label="mGEM", description="modified GEM", color="#d55e00", marker="^"),
-        "combined-gem": Style(
-            label="combined GEM",
-            description="GEM or mGEM, chosen privately",
-            color="#009e73",
-            marker="P",
-            dashes=(5, 1.5, 1, 1.5),
-        ),
-        "krr": Style(label="kRR", description="k-ary randomised response", color="#e69f00", marker="p"),
-        "uniform": Style(
-            label="random", description="a candidate at random", color="#555555", marker="", dashes=(1, 1.5)
-        ),
-    }
-)
+def tilted_style(name: str) -> Style:
+    """Return the style of a tilted mechanism: that of its family's first compared member, if there is one."""
+    record = TILTED[name]
+    relative = next((other for other, each in COMPARED.items() if each.family == record.family), None)
+    if relative is not None:
+        return replace(STYLES[relative], label=record.label)
+    return Style(
+        label=record.label,
+        description=record.description,
+        color=record.color,
+        marker=MARKERS[len(COMPARED)],
+        dashes=DASHES[-1],
+    )

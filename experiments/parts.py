@@ -1,8 +1,8 @@
-"""Results that are kept: what a run has computed, a later one need not, and an interrupted one resumes.
+"""Kept results: a later run reuses what an earlier one has computed, even if that one was interrupted.
 
 A task's result is kept under a hash of its label and effort, in a folder named by a hash of all code it can reach:
-dpselect, and those modules of the experiments that the task's module imports, directly or not. Change any of
-them and the result is computed again; what only draws or reports does not count.
+dpselect, and the modules of the experiments that the task's module imports, directly or indirectly. If any of them
+changes, the result is computed again. Code that only draws or reports does not count.
 """
 
 import ast
@@ -25,7 +25,7 @@ from experiments.files import replacing
 __all__ = ["Parts"]
 
 PRESENTATION = frozenset(f"experiments.{name}" for name in ("drawing", "experiment", "ledger"))
-"""Modules that tasks import but that compute nothing."""
+"""Modules that tasks import and that compute nothing."""
 
 
 @dataclass
@@ -35,12 +35,12 @@ class Parts:
     directory: Path
     effort: Effort
     drawing: str
-    """A hash of the code that draws."""
+    """A hash of the drawing code."""
     reused: int = 0
 
     @classmethod
     def of(cls, experiment: Experiment, effort: Effort, output: Path) -> "Parts":
-        """Return the experiment's kept results; those of older code are removed."""
+        """Return the experiment's kept results, and remove those of older code."""
         home = output / "parts" / experiment.name
         module = getattr(experiment.plan, "func", experiment.plan).__module__
         directory = home / _code_hash(module)
@@ -50,8 +50,8 @@ class Parts:
         return cls(directory, effort, _code_hash(module, drawing=True))
 
     def table(self, task: Task) -> pa.Table:
-        """Return a task's result, from an earlier run where there is one."""
-        # How figures are written changes no number.
+        """Return a task's result, from an earlier run if possible."""
+        # The formats of figures change no number.
         key = repr((task.table, task.label, task.inputs, replace(self.effort, description="", formats=())))
         path = self.directory / f"{sha256(key.encode()).hexdigest()[:24]}.parquet"
         if path.exists():
@@ -63,7 +63,7 @@ class Parts:
         return table
 
     def figure(self, tables: Iterable[Path], pictures: Iterable[Path]) -> "KeptFigure":
-        """Return what is known of the experiment's figure, once its tables are written."""
+        """Return the state of the experiment's figure. Its tables must be written."""
         digest = sha256(self.drawing.encode())
         for table in tables:
             digest.update(table.read_bytes())
@@ -72,19 +72,19 @@ class Parts:
 
 @dataclass(frozen=True)
 class KeptFigure:
-    """Whether a figure is drawn already: from the same tables, by the same code."""
+    """Whether a figure has already been drawn from the same tables by the same code."""
 
     mark: Path
     digest: str
     pictures: Sequence[Path]
 
     def is_current(self) -> bool:
-        """Return whether the pictures are there and nothing they depend on has changed."""
+        """Return whether the pictures exist and nothing they depend on has changed."""
         known = self.mark.exists() and self.mark.read_text(encoding="utf-8") == self.digest
         return known and all(picture.exists() for picture in self.pictures)
 
     def remember(self) -> None:
-        """Note that the pictures were drawn."""
+        """Record that the pictures were drawn."""
         with replacing(self.mark) as temporary:
             temporary.write_text(self.digest, encoding="utf-8")
 
@@ -101,7 +101,7 @@ def _code_hash(module: str, *, drawing: bool = False) -> str:
 
 
 def _reachable(module: str) -> set[str]:
-    """Return the module and all modules of the experiments that it imports, directly or not."""
+    """Return the module and all modules of the experiments that it imports, directly or indirectly."""
     found: set[str] = set()
     waiting = [module]
     while waiting:
@@ -114,11 +114,11 @@ def _reachable(module: str) -> set[str]:
 
 @cache
 def _imports(module: str) -> Sequence[str]:
-    """Return what a module imports itself."""
+    """Return what a module imports directly."""
     found: list[str] = []
     for node in ast.walk(ast.parse(_file(module).read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "experiments":
-            # What is imported may be a module or a name inside one.
+            # The imported name may be a module or an attribute of one.
             candidates = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
             found.extend(name for name in candidates if _is_computing(name))
     return found

@@ -1,4 +1,4 @@
-"""One HTML page that holds everything: it loads nothing from anywhere."""
+"""The report: one HTML page that contains everything and loads nothing."""
 
 import base64
 import platform
@@ -25,29 +25,28 @@ HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """What the report shows of one experiment."""
+    """One experiment in the report."""
 
     experiment: Experiment
     image: bytes
     """The figure, as SVG."""
-    numbers: Numbers | None
-    listings: Sequence[Listing]
+    listings: Sequence[Listing | Numbers]
     entries: Sequence[Entry]
     """The claims that the experiment decides."""
     files: Sequence[str]
-    """The files with the figure and with every number in it, relative to the report."""
+    """The files that hold the figure and its numbers, relative to the report."""
 
     @property
     def source(self) -> str:
         """The figure as the address of an image.
 
-        Not inline: identifiers inside one matplotlib figure would clash with those of the next.
+        Not inline: the identifiers of two matplotlib figures on one page would clash.
         """
         return f"data:image/svg+xml;base64,{base64.b64encode(self.image).decode()}"
 
 
 def write(path: Path, sections: Sequence[Section], entries: Sequence[Entry], origin: Mapping[str, str]) -> None:
-    """Write the report; ``path`` is either complete or untouched."""
+    """Write the report. ``path`` is either complete or untouched."""
     environment = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
@@ -70,7 +69,7 @@ def write(path: Path, sections: Sequence[Section], entries: Sequence[Entry], ori
 
 
 def provenance(effort: Effort, seconds: float, *, steps: int, reused: int) -> dict[str, str]:
-    """Return what made the report: enough to make it again, and nothing about this machine."""
+    """Return what produced the report: enough to reproduce it, and nothing about this machine."""
     return {
         "dpselect": dps.__version__,
         "commit": commit(),
@@ -84,18 +83,18 @@ def provenance(effort: Effort, seconds: float, *, steps: int, reused: int) -> di
 
 
 def _number(value: float) -> str:
-    """Write a number with three decimals, and a very small one by its magnitude."""
+    """Write a number with three decimals, or a very small one with its exponent."""
     return f"{value:.3f}" if value == 0 or abs(value) >= 5e-4 else f"{value:.0e}"
 
 
 def commit() -> str:
-    """Return which commit this is, and whether anything was changed since."""
-    # Without this, a copy unpacked inside another repository would claim that one's commit.
+    """Return the current commit, and whether anything has changed since."""
+    # A copy unpacked inside another repository must not show that repository's commit.
     if not (HERE.parent / ".git").exists():
         return "unknown (not a git checkout)"
     try:
         head = _git("rev-parse", "HEAD")
-        # New files count as well: git describe --dirty would overlook them.
+        # New files count too; git describe --dirty would miss them.
         return f"{head} with local changes" if _git("status", "--porcelain", "src", "experiments") else head
     except (OSError, subprocess.CalledProcessError):
         return "unknown (git did not answer)"

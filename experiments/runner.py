@@ -1,4 +1,4 @@
-"""From experiments to files: tables, then figures, then the ledger and the report."""
+"""Runs experiments and writes the files: tables, figures, the ledger and the report."""
 
 import os
 import signal
@@ -18,13 +18,13 @@ from matplotlib.figure import Figure
 from dpselect.progress import Steps
 from experiments import ledger, report, tables
 from experiments.drawing import look
-from experiments.experiment import Effort, Experiment, Listing, Task
+from experiments.experiment import Effort, Experiment, Task
 from experiments.files import replacing
 from experiments.parts import Parts
 
 __all__ = ["run"]
 
-# Each format, and what matplotlib would stamp into it: without, the same table gives the same file.
+# What matplotlib would stamp into each format. Without it, the same table gives the same file.
 FORMATS: Mapping[str, dict[str, None]] = MappingProxyType(
     {
         "svg": {"Creator": None, "Date": None, "Format": None, "Type": None},
@@ -37,7 +37,7 @@ FORMATS: Mapping[str, dict[str, None]] = MappingProxyType(
 def run(experiments: Sequence[Experiment], effort: Effort, output: Path, *, page: str = "report.html") -> Path:
     """Compute, draw and report all experiments, and return the report's path.
 
-    What an earlier run into the same directory computed is used again, also if that run was interrupted.
+    Results of an earlier run in the same directory are reused, even if that run was interrupted.
 
     Args:
         experiments: In the order of the report.
@@ -47,16 +47,16 @@ def run(experiments: Sequence[Experiment], effort: Effort, output: Path, *, page
     """
     started = time.monotonic()
     plans = [experiment.plan(effort) for experiment in experiments]
-    # All at once: code that changes during the run must not pass for the code that is running.
+    # Hash all code now: code that changes during the run must not pass for the code that is running.
     kept = [Parts.of(experiment, effort, output) for experiment in experiments]
     files, orders = [], []
     with Steps(sum(len(plan) + 1 for plan in plans)) as progress, _drawing_office(len(experiments)) as office:
         for experiment, plan, parts in zip(experiments, plans, kept, strict=True):
             files.append(_compute(experiment, plan, parts, output, progress))
-            for suffix in FORMATS.keys() - set(effort.formats):  # a picture of an earlier run's tables
+            for suffix in FORMATS.keys() - set(effort.formats):  # drawn from an earlier run's tables
                 (output / "figures" / f"{experiment.name}.{suffix}").unlink(missing_ok=True)
             figure = parts.figure(files[-1].values(), _pictures(experiment, effort, output).values())
-            # Drawn by others while the next experiment is computed; not at all if nothing has changed.
+            # Other processes draw while the next experiment is computed. Unchanged figures are not drawn again.
             order = (
                 None
                 if figure.is_current()
@@ -87,7 +87,7 @@ def run(experiments: Sequence[Experiment], effort: Effort, output: Path, *, page
 def _compute(
     experiment: Experiment, plan: Sequence[Task], parts: Parts, output: Path, progress: Steps
 ) -> dict[str, Path]:
-    """Write an experiment's tables, and return their files by name."""
+    """Write an experiment's tables and return their files by name."""
     found: defaultdict[str, list[pa.Table]] = defaultdict(list)
     names = [(task.table, task.label) for task in plan]
     if len(set(names)) < len(names):
@@ -107,13 +107,13 @@ def _pictures(experiment: Experiment, effort: Effort, output: Path) -> dict[str,
 
 @contextmanager
 def _drawing_office(figures: int) -> Iterator[Executor]:
-    """Yield who draws: other processes, since drawing keeps one busy; for a single figure they are not worth it."""
+    """Yield an executor for drawing: other processes, or one thread for a single figure."""
     office: Executor
     if figures == 1:
         office = ThreadPoolExecutor(1)
     else:
         workers = min(figures, os.cpu_count() or 1, 4)
-        # Not forked: threads of the kernels would not survive it. Interruptions are for the parent to handle.
+        # Spawned, since the kernels' threads do not survive a fork. The parent handles interruptions.
         office = ProcessPoolExecutor(
             workers, get_context("spawn"), initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
         )
@@ -126,11 +126,11 @@ def _drawing_office(figures: int) -> Iterator[Executor]:
 def _draw(
     draw: Callable[[tables.Tables], Figure], files: Mapping[str, Path], pictures: Mapping[str, Path]
 ) -> list[str]:
-    """Draw an experiment from its files alone, so that nothing is shown that is not in them; return warnings."""
+    """Draw an experiment from its files alone, so that it shows only what they hold. Return the warnings."""
     with warnings.catch_warnings(record=True) as caught, look():
         warnings.simplefilter("always")
         figure = draw(_read(files))
-        # Lay the panels out once, not for each format; with the engine "none" each would still be drawn twice.
+        # Lay out the panels once for all formats; with the engine "none" each would still be drawn twice.
         engine = figure.get_layout_engine()
         if engine is not None:
             engine.execute(figure)
@@ -142,14 +142,13 @@ def _draw(
 
 
 def _section(experiment: Experiment, files: Mapping[str, Path], effort: Effort, output: Path) -> report.Section:
-    """Return what the report shows of an experiment, again from its files alone."""
+    """Return the section of an experiment, again from its files alone."""
     data = _read(files)
     pictures = _pictures(experiment, effort, output)
     return report.Section(
         experiment=experiment,
         image=pictures["svg"].read_bytes(),
-        numbers=experiment.count(data) if experiment.count else None,
-        listings=_listings(experiment, data),
+        listings=experiment.listings(data),
         entries=ledger.assess(experiment.name, experiment.claims, data, full=effort.full),
         files=[path.relative_to(output).as_posix() for path in (*files.values(), *pictures.values())],
     )
@@ -157,8 +156,3 @@ def _section(experiment: Experiment, files: Mapping[str, Path], effort: Effort, 
 
 def _read(files: Mapping[str, Path]) -> tables.Tables:
     return {name: tables.read(path) for name, path in files.items()}
-
-
-def _listings(experiment: Experiment, data: tables.Tables) -> Sequence[Listing]:
-    found = experiment.list(data) if experiment.list else ()
-    return [found] if isinstance(found, Listing) else found

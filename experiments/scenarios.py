@@ -1,18 +1,18 @@
-"""The paper's synthetic scenarios: score sets, one for each trial, and the sensitivities that go with them.
+"""The paper's synthetic scenarios: score sets, one for each trial, and their sensitivities.
 
-A scenario is a short function that returns a :class:`Scenario`, whose arrays nobody changes. Where scores vary
-between trials, N = 5000 score sets are drawn with a fixed seed; a candidate's sensitivity is the distance between
-the 10th and the 90th percentile of its N scores, and scores are clipped to that range, as in the paper's design.
+A scenario is a short function that returns a :class:`Scenario`. Treat its arrays as read-only. Where scores vary
+between trials, N = 5000 score sets are drawn with a fixed seed. A candidate's sensitivity is then the distance
+between the 10th and the 90th percentile of its N scores, and its scores are clipped to that range, as in the paper.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+
+from experiments.arrays import FloatArray
 
 __all__ = [
     "CANDIDATES",
@@ -28,11 +28,11 @@ __all__ = [
     "polarised",
     "positive",
     "rising",
+    "titled",
     "uncorrelated",
     "weakly_polarised",
 ]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 
 CANDIDATES = 100
 TRIALS = 5000
@@ -63,14 +63,14 @@ class Scenario:
     sensitivities: FloatArray
     """One for each candidate, or a row for each trial where they vary too."""
     anchors: FloatArray
-    """A public guess of each candidate's score: the middle of the range it is clipped to."""
+    """A public guess of each candidate's score: the midpoint of its clipping range."""
     drawn: FloatArray
     """The scores before clipping."""
     groups: int = 1
-    """How many groups of users there are; trials come from each in turn."""
+    """The number of groups of users. Trials come from each group in turn."""
 
     def first(self, trials: int) -> "Scenario":
-        """Return the scenario's first trials alone; sensitivities still come from all of them."""
+        """Return only the first trials. The sensitivities still come from all of them."""
         varies = self.sensitivities.ndim > 1
         return replace(
             self,
@@ -81,17 +81,17 @@ class Scenario:
 
 
 def positive(high: int = 50) -> Scenario:
-    """Return scenario 1: the ``high`` good candidates are the sensitive ones."""
+    """Return scenario 1: the ``high`` good candidates are the more sensitive ones."""
     return _two_groups(TITLES[1], high, (1.8, 1.8), (1.0, 1.0))
 
 
 def negative(high: int = 50) -> Scenario:
-    """Return scenario 2: the ``high`` good candidates are the steady ones."""
+    """Return scenario 2: the ``high`` good candidates are the less sensitive ones."""
     return _two_groups(TITLES[2], high, (1.0, 1.0), (1.8, 1.8))
 
 
 def uncorrelated(high: int = 50) -> Scenario:
-    """Return scenario 3: each group is half sensitive, half steady."""
+    """Return scenario 3: in each group, half of the candidates are more sensitive."""
     return _two_groups(TITLES[3], high, (1.8, 1.0), (1.8, 1.0))
 
 
@@ -112,7 +112,7 @@ def falling() -> Scenario:
 
 @cache
 def independent() -> Scenario:
-    """Return scenario 6: means and standard deviations that have nothing to do with each other."""
+    """Return scenario 6: means and standard deviations are independent."""
     random = _stream(6)
     return _clipped(TITLES[6], random, random.uniform(size=CANDIDATES), _deviations(random))
 
@@ -125,7 +125,7 @@ def polarised() -> Scenario:
 
 @cache
 def weakly_polarised() -> Scenario:
-    """Return scenario 8: as scenario 7, in more noise."""
+    """Return scenario 8: scenario 7 with more noise."""
     return _two_camps(TITLES[8], 8, deviation=3.0)
 
 
@@ -135,7 +135,7 @@ def increasing(t: float) -> Scenario:
 
     With x and z standard normal for each candidate and trial, scores start at 0 and Δ_a = x_a − min x + 0.1.
     """
-    # Common random numbers: between two values of t, nothing differs but t.
+    # Common random numbers: two scenarios differ only in t.
     x, z = _stream(9).standard_normal((2, TRIALS, CANDIDATES))
     scores = (t * x + z) / 5
     scores -= scores.min(axis=1, keepdims=True)
@@ -168,7 +168,7 @@ def _two_camps(title: str, stream: int, deviation: float) -> Scenario:
 
 
 def _clipped(title: str, random: np.random.Generator, means: FloatArray, deviations: FloatArray) -> Scenario:
-    """Draw N normal score sets; sensitivities and clipping are by their 10th and 90th percentiles."""
+    """Draw N normal score sets. Their 10th and 90th percentiles give the sensitivities and the clipping ranges."""
     drawn = random.normal(means, deviations, size=(TRIALS, CANDIDATES))
     low, high = np.quantile(drawn, [0.1, 0.9], axis=0)
     return Scenario(
@@ -206,3 +206,8 @@ SCENARIOS: MappingProxyType[int, Callable[[], Scenario]] = MappingProxyType(
     }
 )
 """The paper's eight scenarios by number."""
+
+
+def titled(*numbers: int) -> dict[str, Callable[[], Scenario]]:
+    """Return some of the scenarios by title."""
+    return {TITLES[number]: SCENARIOS[number] for number in numbers}

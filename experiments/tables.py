@@ -1,10 +1,10 @@
-"""Tables as CSV files, and rows of them."""
+"""Tables: from rows, to CSV files and back, and parts of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import and_
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,10 +12,20 @@ from pyarrow import csv
 
 from experiments.files import replacing
 
-__all__ = ["Tables", "read", "where", "write"]
+__all__ = ["Tables", "from_rows", "read", "unique", "where", "write"]
 
 Tables: TypeAlias = Mapping[str, pa.Table]
 """An experiment's tables, by name."""
+
+
+def from_rows(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> pa.Table:
+    """Return a table with these column names.
+
+    Example:
+        >>> from_rows(("k", "loss"), [(2, 0.5), (3, 0.7)]).to_pylist()
+        [{'k': 2, 'loss': 0.5}, {'k': 3, 'loss': 0.7}]
+    """
+    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
 def write(table: pa.Table, path: Path) -> None:
@@ -27,6 +37,11 @@ def write(table: pa.Table, path: Path) -> None:
 def read(path: Path) -> pa.Table:
     """Read a table back."""
     return csv.read_csv(path)
+
+
+def unique(table: pa.Table, column: str) -> list[Any]:
+    """Return the different values of a column, in the order of the table."""
+    return list(table[column].unique().to_pylist())
 
 
 def where(table: pa.Table, **values: str | float) -> pa.Table:

@@ -1,6 +1,6 @@
 """Exact errors, averaged over the trials of a scenario."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -8,39 +8,25 @@ import numpy as np
 import pyarrow as pa
 
 import dpselect as dps
+from experiments.arrays import FloatArray
 from experiments.experiment import Effort, Task
-from experiments.mechanisms import STYLES, contenders
-from experiments.scenarios import FloatArray, Scenario
+from experiments.mechanisms import COMPARED, build
+from experiments.scenarios import Scenario
 
-__all__ = [
-    "BETA",
-    "GAMMA",
-    "SLOW",
-    "Errors",
-    "epsilon_grid",
-    "error_table",
-    "error_tasks",
-    "exact_errors",
-    "summary",
-]
-
-BETA = 0.05
-GAMMA = 0.05
-SLOW = frozenset({"rnmh", "rs", "rs-improved", "rs-improved-matched"})
-"""Mechanisms whose exact law takes about a millisecond a row: they see the first ``slow_trials`` only."""
+__all__ = ["Errors", "candidate_table", "epsilon_grid", "error_tasks", "exact_errors", "scenario_tasks", "summary"]
 
 
 def epsilon_grid(effort: Effort) -> FloatArray:
     """Return the values of ε from 0.01 to 100, evenly spaced on a logarithmic scale."""
-    # Exponents first: so 0.1, 1 and 10 are on the grid exactly, without rounding.
+    # Evenly spaced exponents put 0.1, 1 and 10 on the grid without rounding.
     return np.asarray(10.0 ** np.linspace(-2, 2, effort.epsilon_points))
 
 
 def summary(values: FloatArray, groups: int = 1) -> tuple[float, float]:
-    """Return the mean and its standard error, which is 0 for a single value: nothing varies there.
+    """Return the mean and its standard error, which is 0 for a single value.
 
-    Where trials come from several groups in turn, each group's share is fixed, so only what varies within a round
-    of all groups counts: the error is that of the mean over rounds.
+    If the trials come from several groups in turn, each group's share is fixed. The standard error is then that of
+    the mean over rounds of all groups.
 
     Example:
         >>> summary(np.array([1.0, 9.0, 1.0, 9.0, 1.0, 9.0]), groups=2)
@@ -51,24 +37,36 @@ def summary(values: FloatArray, groups: int = 1) -> tuple[float, float]:
     return float(values.mean()), spread / rounds.size**0.5
 
 
-def error_tasks(
-    scenarios: Iterable[tuple[str, Callable[[], Scenario]]], mechanisms: Sequence[str], effort: Effort
+def scenario_tasks(
+    table: str, scenarios: Mapping[str, Callable[[], Scenario]], compute: Callable[[Scenario], pa.Table]
 ) -> list[Task]:
-    """Return one task for each scenario and mechanism; together they make the table ``errors``."""
+    """Return one task for each scenario, all of one table. The scenario is made only when its task runs."""
     return [
-        Task(
-            label=f"{title}, {STYLES[mechanism].label}",
-            table="errors",
-            compute=partial(error_table, build, mechanism, effort),
-        )
-        for title, build in scenarios
-        for mechanism in mechanisms
+        Task(label=title, table=table, compute=partial(_of_scenario, compute, make))
+        for title, make in scenarios.items()
     ]
 
 
-def error_table(build: Callable[[], Scenario], mechanism: str, effort: Effort) -> pa.Table:
+def _of_scenario(compute: Callable[[Scenario], pa.Table], make: Callable[[], Scenario]) -> pa.Table:
+    return compute(make())
+
+
+def candidate_table(scenario: Scenario) -> pa.Table:
+    """Return each candidate's mean score and its sensitivity."""
+    k = scenario.sensitivities.size
+    return pa.table(
+        {
+            "scenario": [scenario.title] * k,
+            "candidate": range(1, k + 1),
+            "score": scenario.scores.mean(axis=0),
+            "sensitivity": scenario.sensitivities,
+        }
+    )
+
+
+def error_table(make: Callable[[], Scenario], mechanism: str, effort: Effort) -> pa.Table:
     """Return the mean squared error of one mechanism in one scenario, for each ε."""
-    found = exact_errors(build, mechanism, effort)
+    found = exact_errors(make, mechanism, effort)
     points = len(found.means)
     return pa.table(
         {
@@ -82,6 +80,24 @@ def error_table(build: Callable[[], Scenario], mechanism: str, effort: Effort) -
     )
 
 
+def error_tasks(
+    scenarios: Mapping[str, Callable[[], Scenario]],
+    mechanisms: Iterable[str],
+    effort: Effort,
+    compute: Callable[[Callable[[], Scenario], str, Effort], pa.Table] = error_table,
+) -> list[Task]:
+    """Return one task for each scenario and mechanism. Together they make the table ``errors``."""
+    return [
+        Task(
+            label=f"{title}, {COMPARED[mechanism].symbol}",
+            table="errors",
+            compute=partial(compute, make, mechanism, effort),
+        )
+        for title, make in scenarios.items()
+        for mechanism in mechanisms
+    ]
+
+
 class Errors(NamedTuple):
     """Mean squared errors over the trials of a scenario, for each ε."""
 
@@ -93,17 +109,12 @@ class Errors(NamedTuple):
 
 
 @cache
-def exact_errors(build: Callable[[], Scenario], mechanism: str, effort: Effort) -> Errors:
-    """Return the exact errors of one mechanism in one scenario; once for all figures that show them."""
-    scenario = build()
-    part = scenario.first(effort.slow_trials if mechanism in SLOW else effort.trials)
+def exact_errors(make: Callable[[], Scenario], mechanism: str, effort: Effort) -> Errors:
+    """Return the exact errors of one mechanism in one scenario, computed once for all figures that show them."""
+    scenario = make()
+    part = scenario.first(effort.slow_trials if COMPARED[mechanism].has_slow_pmf else effort.trials)
     found = [
-        summary(
-            dps.expected_error(
-                contenders(epsilon, beta=BETA, gamma=GAMMA)[mechanism], part.scores, part.sensitivities
-            ),
-            part.groups,
-        )
+        summary(dps.expected_error(build(mechanism, epsilon), part.scores, part.sensitivities), part.groups)
         for epsilon in epsilon_grid(effort)
     ]
     means, deviations = zip(*found, strict=True)

@@ -1,11 +1,11 @@
-"""The paper's bandit: two arms that change places, and policies that have to notice.
+"""The paper's bandit: two arms swap their rewards, and policies have to adapt.
 
-Parts, each usable alone: private running sums (:mod:`~experiments.bandit.sums`), private quantiles
+Its parts can be used on their own: private running sums (:mod:`~experiments.bandit.sums`), private quantiles
 (:mod:`~experiments.bandit.quantiles`), the problem (:mod:`~experiments.bandit.problem`), the policies
-(:mod:`~experiments.bandit.policies`), the loop (:mod:`~experiments.bandit.simulation`) and what a policy costs the
-people whose rewards it sees (:mod:`~experiments.bandit.exposure`).
+(:mod:`~experiments.bandit.policies`), the loop (:mod:`~experiments.bandit.simulation`) and the privacy
+loss of one reward (:mod:`~experiments.bandit.exposure`).
 
-All noise but that of the picks comes from NumPy's generator, in floats: right for a simulation, not for a release.
+The noise of sums and quantiles is floating point from NumPy's generator. Use it for simulations, not for releases.
 """
 
 from experiments.bandit.privacy import BANDIT_PRIVACY

@@ -1,4 +1,4 @@
-"""What the paper says about bandits, checked on the table of runs."""
+"""The paper's claims about bandits, checked on the table of runs."""
 
 import numpy as np
 
@@ -7,9 +7,9 @@ from experiments.bandit.styles import POLICY_STYLES
 from experiments.ledger import Claim, Finding, judge
 from experiments.tables import Tables
 
-__all__ = ["CLAIMS"]
+__all__ = ["CLAIMS", "PRINTED", "WITH_QUANTILES"]
 
-PRIVATE = ("krr", "rnm", "rs", "gem", "mgem")
+PRINTED = ("krr", "rnm", "rs", "gem", "mgem")
 """The paper's private policies."""
 WITH_QUANTILES = ("rnm", "rs", "gem", "mgem", "combined-gem")
 NEAR = 0.1
@@ -21,7 +21,7 @@ def _name(policy: str) -> str:
 
 
 def _old_arm_share(runs: Outcomes, policy: str) -> Estimate:
-    """Return how often the arm that was better before was still pulled after the shift."""
+    """Return the share of pulls after the shift that still go to the old best arm."""
     gap = abs(np.subtract(*(runs.truth(arm, "mean")[-1] for arm in (0, 1))))
     steps = runs.problem.horizon - runs.problem.shift
     return estimate(runs.after(policy, "regret") / (gap * steps))
@@ -29,22 +29,28 @@ def _old_arm_share(runs: Outcomes, policy: str) -> Estimate:
 
 def _check_earnings_after(data: Tables) -> Finding:
     runs = Outcomes(data["runs"])
-    leads = {policy: estimate(runs.after(policy) - runs.after("ucb")) for policy in PRIVATE}
+    leads = {policy: estimate(runs.after(policy) - runs.after("ucb")) for policy in PRINTED}
     stuck = _old_arm_share(runs, "ucb")
-    greedy = {policy: estimate(runs.after(policy) - runs.after("greedy")) for policy in PRIVATE}
+    greedy = {policy: estimate(runs.after(policy) - runs.after("greedy")) for policy in PRINTED}
     ahead = [_name(policy) for policy, lead in greedy.items() if lead.is_positive]
     return judge(
         {
-            **{f"{_name(policy)} out-earns UCB": lead.is_positive for policy, lead in leads.items()},
+            **{f"{_name(policy)} earns more than UCB": lead.is_positive for policy, lead in leads.items()},
             "UCB keeps pulling the old arm": stuck.mean > 0.5,
         },
-        "Reward after the shift, minus UCB’s: "
+        "Reward after the shift minus UCB’s: "
         + ", ".join(f"{_name(policy)} {lead}" for policy, lead in leads.items())
         + f". UCB pulls the old arm in {stuck.mean:.1%} of the steps after the shift.",
-        "With α = √2 and ln T, UCB looks at the other arm now and then, and one good reward raises its hopes by "
-        "more than a pull lowers them: it changes over at once. Without optimism (α = 0) it behaves as the paper "
-        f"says, with {_old_arm_share(runs, 'greedy').mean:.1%} of the pulls on the old arm, and is out-earned by "
-        f"{', '.join(ahead) or 'nobody'}.",
+        "With α = √2 and ln T, UCB occasionally tries the other arm. One good reward then raises that arm’s bound "
+        "by more than the pull lowers it, so UCB switches at once. With α = 0 it behaves as the paper says: "
+        f"{_old_arm_share(runs, 'greedy').mean:.1%} of its pulls go to the old arm, and "
+        f"{', '.join(ahead) or 'no policy'} earn more.",
+        instead={
+            **{
+                f"{_name(policy)} earns more than UCB": f"UCB earns more than {_name(policy)}" for policy in PRINTED
+            },
+            "UCB keeps pulling the old arm": "UCB switches to the new arm",
+        },
     )
 
 
@@ -52,7 +58,7 @@ def _check_totals(data: Tables) -> Finding:
     runs = Outcomes(data["runs"])
     leads = {
         policy: estimate(runs.total("mgem") - runs.total(policy))
-        for policy in (*(name for name in PRIVATE if name != "mgem"), "ucb", "thompson")
+        for policy in (*(name for name in PRINTED if name != "mgem"), "ucb", "thompson")
     }
     poor = estimate(runs.total("uniform") - runs.total("gem"))
     widths = [
@@ -63,40 +69,56 @@ def _check_totals(data: Tables) -> Finding:
         {
             **{f"mGEM earns more than {_name(policy)}": lead.is_positive for policy, lead in leads.items()},
             "GEM earns less than random choice": poor.is_positive,
-            "the better arm is the more sensitive one, before and after": all(
+            "the better arm is the more sensitive one before and after the shift": all(
                 np.argmax(width) == np.argmax(mean) for width, mean in zip(widths, means, strict=True)
             ),
         },
-        f"Total reward: mGEM {estimate(runs.total('mgem'))}; its lead over "
+        f"mGEM’s total reward is {estimate(runs.total('mgem'))}. mGEM’s reward minus the others’: "
         + ", ".join(f"{_name(policy)} {lead}" for policy, lead in leads.items())
-        + f". Random choice earns {poor} more than GEM.",
+        + (
+            f". Random choice earns {poor} more than GEM."
+            if poor.mean > 0
+            else f". GEM earns {Estimate(-poor.mean, poor.margin)} more than random choice."
+        ),
         f"Beyond the paper, discounted UCB (not private) earns {estimate(runs.total('discounted-ucb'))}, UCB on "
-        f"private means at the same total ε {estimate(runs.total('private-ucb'))}, combined GEM "
+        f"private means at the same total ε {estimate(runs.total('private-ucb'))}, and combined GEM "
         f"{estimate(runs.total('combined-gem'))}.",
+        instead={
+            f"mGEM earns more than {_name(policy)}": f"{_name(policy)} earns more than mGEM"
+            for policy, lead in leads.items()
+            if Estimate(-lead.mean, lead.margin).is_positive
+        },
     )
 
 
 def _check_adaptation(data: Tables) -> Finding:
     runs = Outcomes(data["runs"])
-    times = {policy: median(runs.half_times(policy)) for policy in (*PRIVATE, "ucb", "thompson")}
+    times = {policy: median(runs.half_times(policy)) for policy in (*PRINTED, "ucb", "thompson")}
     return judge(
         {
             f"{_name(fast)} adapts faster than {_name(slow)}": times[fast].high < times[slow].low
             for fast in ("mgem", "rs")
             for slow in ("krr", "rnm", "gem", "ucb", "thompson")
         },
-        "Steps until the estimated mean of the arm that became better has covered half of its rise, median over "
-        "runs and its 95 % confidence interval: "
+        "Steps until the estimated mean of the new best arm has covered half of its rise (median over runs and its "
+        "95 % confidence interval): "
         + ", ".join(f"{_name(policy)} {time}" for policy, time in times.items())
         + ".",
-        "Means over the whole past adapt the faster, the less an arm was pulled before and the more it is after: "
-        "mGEM and RSᵧ have that from their picks, not from their estimates.",
+        "A mean over the whole past adapts faster if the arm is pulled less before the shift and more after it. "
+        "mGEM and RSᵧ adapt fast because of their picks, not because of their estimates.",
+        instead={
+            f"{_name(fast)} adapts faster than {_name(slow)}": f"{_name(slow)} adapts faster than {_name(fast)}"
+            if times[slow].high < times[fast].low
+            else f"{_name(fast)} and {_name(slow)} are not significantly different"
+            for fast in ("mgem", "rs")
+            for slow in ("krr", "rnm", "gem", "ucb", "thompson")
+        },
     )
 
 
 def _check_quantiles(data: Tables) -> Finding:
     runs = Outcomes(data["runs"])
-    # The second half of each phase: windows that straddle the shift are over, also for arms that are seldom pulled.
+    # In the second half of each phase no window straddles the shift, even for arms that are seldom pulled.
     middle = runs.shift // 2
     steady = np.r_[middle : runs.shift + 1, (runs.shift + len(runs.times)) // 2 : len(runs.times)]
     parts: dict[str, bool] = {}
@@ -118,11 +140,13 @@ def _check_quantiles(data: Tables) -> Finding:
         )
     return judge(
         parts,
-        f"Estimates within {NEAR} of the truth, in the second half of each phase: " + "; ".join(said) + ".",
-        f"Read as: each quantile is that near at least {OFTEN:.0%} of the time. The 90th percentile of the narrow "
-        "arm is missed most: between the largest reward of a window and the end of the range nothing lies, and "
-        "the exponential mechanism puts some probability there. A range that came out too wide then stays for as "
-        "long as the arm is not pulled 200 times more, which under GEM is long.",
+        f"Share of estimates within {NEAR} of the truth, in the second half of each phase: "
+        + "; ".join(said)
+        + ".",
+        f"We read the claim as: each quantile is within {NEAR} at least {OFTEN:.0%} of the time. The 90th "
+        "percentile of the narrow arm has the largest errors: no reward lies between the largest of a window and "
+        "the end of the range, and the exponential mechanism puts some probability there. A range that is too wide "
+        "stays until the arm has been pulled 200 times more, which takes long under GEM.",
     )
 
 

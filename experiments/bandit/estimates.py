@@ -1,20 +1,17 @@
-"""What policies know about the arms: running means, exact or private, and private quantiles of windows.
+"""The policies' estimates of the arms: running means, exact or private, and private quantiles of windows.
 
-Many runs go side by side: a *row* is one run, and *place* 2 · row + arm is one arm of one run.
+Many runs go side by side. A *row* is one run, and *place* 2 · row + arm is one arm of one run.
 """
-
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.arrays import FloatArray, IndexArray
 from experiments.bandit.quantiles import private_quantiles
 from experiments.bandit.sums import hybrid_noise
 
 __all__ = ["LEVELS", "RunningMeans", "Windows"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IndexArray: TypeAlias = NDArray[np.int64]
 
 LEVELS = (0.1, 0.9)
 
@@ -24,7 +21,7 @@ class RunningMeans:
 
     Args:
         rows: The number of runs.
-        noise: What is added to the sum of a place after n rewards, in row ``place`` and column n.
+        noise: The noise in the sum of a place after n rewards, in row ``place`` and column n.
     """
 
     def __init__(self, rows: int, noise: NDArray[np.float32] | None = None) -> None:
@@ -37,20 +34,18 @@ class RunningMeans:
     def private(
         cls, horizon: int, clips: FloatArray, *, epsilon: float, rng: np.random.Generator
     ) -> "RunningMeans":
-        """Return means whose sums come from the hybrid mechanism: all that an arm ever shows is ε-DP.
+        """Return means whose sums come from the hybrid mechanism. All releases of an arm together are ε-DP.
 
-        ``clips`` has the lowest and the highest reward of each run. How often an arm was picked is not noised:
-        the picks are released anyway.
+        ``clips`` has the lowest and the highest reward of each run. The numbers of picks get no noise, since the
+        picks are released anyway.
         """
-        noise = np.empty(
-            (2 * len(clips), horizon + 1), dtype=np.float32
-        )  # half the memory, which is what it takes most
+        noise = np.empty((2 * len(clips), horizon + 1), dtype=np.float32)  # single precision halves the memory
         for row, (low, high) in enumerate(clips):
             noise[2 * row : 2 * row + 2] = (high - low) * hybrid_noise(2, horizon, epsilon=epsilon, rng=rng)
         return cls(len(clips), noise)
 
     def add(self, places: IndexArray, rewards: FloatArray) -> None:
-        """Count one more reward for each of the places, which are all different."""
+        """Add one reward to each of the places, which must be distinct."""
         counts = self.counts.reshape(-1)
         counts[places] = n = counts[places] + 1
         self._sums[places] = sums = self._sums[places] + rewards
@@ -62,14 +57,14 @@ class RunningMeans:
 class Windows:
     """The private 10th and 90th percentile of the last full window of every arm of every run.
 
-    Windows are disjoint, so each reward is looked at for one pair of quantiles, and the pair is ε-DP. Until an
-    arm's first window is full, its quantiles are the ends of the range that rewards are clipped to: public numbers.
+    Windows are disjoint, so each reward enters only one pair of quantiles, and the pair is ε-DP. Until an arm's
+    first window is full, its quantiles are the ends of the clipping range, which are public.
 
     Args:
         clips: The lowest and the highest reward of each run.
         sizes: The number of rewards in a window of each run.
         epsilon: The budget of a pair of quantiles; half of it for each.
-        rng: Where the noise comes from.
+        rng: The generator of the noise.
     """
 
     def __init__(self, clips: FloatArray, sizes: IndexArray, *, epsilon: float, rng: np.random.Generator) -> None:
@@ -83,7 +78,7 @@ class Windows:
         self._rng = rng
 
     def add(self, places: IndexArray, rewards: FloatArray) -> None:
-        """Put one more reward into the window of each of the places, and estimate where that fills it."""
+        """Put one reward into the window of each of the places, and estimate the quantiles of full windows."""
         filled = self._filled[places]
         self._rewards[places, filled] = rewards
         self._filled[places] = filled = filled + 1

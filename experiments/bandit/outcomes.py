@@ -1,21 +1,20 @@
-"""The table of runs as arrays, and means with what is known about them."""
+"""The table of runs as arrays, and means and medians with confidence intervals."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from scipy.special import bdtr, stdtrit
 
+from experiments.arrays import FloatArray, IndexArray
 from experiments.bandit.problem import Problem
 from experiments.bandit.runs import POINTS
 from experiments.bandit.styles import POLICY_STYLES
-from experiments.tables import where
+from experiments.tables import unique, where
 
 __all__ = ["Estimate", "Median", "Outcomes", "estimate", "median"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 CONFIDENCE = 0.95
 
 
@@ -56,8 +55,8 @@ class Median(NamedTuple):
 def median(values: FloatArray) -> Median:
     """Return the median of one value for each world, with an interval between two of the values.
 
-    The number of values below the true median is binomial with ½, whatever their distribution; six values are the
-    fewest that make 95 %.
+    The number of values below the true median is binomial with ½ for every distribution. It takes at least six
+    values for 95 %.
     """
     count = values.size
     # The interval from the (r+1)-th smallest to the (r+1)-th largest misses with probability 2 Pr[Bin(n, ½) ≤ r].
@@ -69,18 +68,18 @@ def median(values: FloatArray) -> Median:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Who earned what, by policy."""
+    """The earnings and estimates of each policy."""
 
     table: pa.Table
 
     @property
     def policies(self) -> list[str]:
         """The policies, in the order of figures."""
-        present = set(self.table["policy"].unique().to_pylist())
+        present = set(unique(self.table, "policy"))
         return [name for name in POLICY_STYLES if name in present]
 
     @property
-    def times(self) -> NDArray[np.int64]:
+    def times(self) -> IndexArray:
         """The recorded times."""
         return np.asarray(self.table["time"].to_numpy()[:POINTS])
 
@@ -100,15 +99,15 @@ class Outcomes:
         return np.asarray(where(self.table, policy=policy)[column].to_numpy(), dtype=np.float64).reshape(-1, POINTS)
 
     def total(self, policy: str, column: str = "reward") -> FloatArray:
-        """Return what came together in each world."""
+        """Return the total in each world."""
         return self.of(policy, column)[:, -1]
 
     def before(self, policy: str, column: str = "reward") -> FloatArray:
-        """Return what came together until the shift."""
+        """Return the total until the shift."""
         return self.of(policy, column)[:, self.shift]
 
     def after(self, policy: str, column: str = "reward") -> FloatArray:
-        """Return what came together from the shift on."""
+        """Return the total after the shift."""
         return self.total(policy, column) - self.before(policy, column)
 
     def truth(self, arm: int, quantity: str) -> FloatArray:
@@ -124,9 +123,9 @@ class Outcomes:
         return np.where(self.times <= self.problem.shift, at(shifted=False), at(shifted=True))
 
     def half_times(self, policy: str) -> FloatArray:
-        """Return how long after the shift the arm that became better was thought to be less than half as much so.
+        """Return the time after the shift until the new best arm's estimated mean has covered half of its rise.
 
-        That is, until its estimated mean has covered half of its rise for good; infinite if it never has.
+        From then on it must stay above half. The time is infinite if that never happens.
         """
         rising = int(np.argmin(self.problem.means))
         truth = self.truth(rising, "mean")

@@ -1,4 +1,4 @@
-"""Who plays: private policies, optimists, a Bayesian, and one who knows."""
+"""The policies: private selection, UCB, discounted UCB, Thompson sampling and an oracle."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -8,12 +8,13 @@ from types import MappingProxyType
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 import dpselect as dps
+from experiments.arrays import FloatArray, IndexArray
 from experiments.bandit.estimates import RunningMeans, Windows
 from experiments.bandit.problem import Clip, Problem
 from experiments.bandit.sums import hybrid_deviations
+from experiments.mechanisms import PRIVATE, build
 
 __all__ = [
     "BUDGETS",
@@ -27,13 +28,10 @@ __all__ = [
     "private_team",
 ]
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IndexArray: TypeAlias = NDArray[np.int64]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What the sensitivity check varies; as it stands here, the paper's choice."""
+    """The settings that the sensitivity check varies. The defaults are the paper's."""
 
     clip: Clip = (0.0, 1.0)
     window: int = 200
@@ -45,7 +43,7 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What a policy spends on one reward, and on one pick if the scores were one person's."""
+    """The budget that a policy spends on one reward, and on one pick if the scores were one person's."""
 
     means: float = 0.0
     """ε_M: all running means of an arm."""
@@ -59,22 +57,21 @@ class Learner(Protocol):
     """Plays many runs side by side."""
 
     means: FloatArray
-    """What it thinks that each arm pays: (runs, arms)."""
+    """The estimated mean reward of each arm: (runs, arms)."""
 
     def choose(self, step: int) -> IndexArray:
-        """Return an arm for each run. Never asked before each arm has been pulled once."""
+        """Return an arm for each run. Each arm has been pulled once before the first call."""
         ...
 
     def learn(self, places: IndexArray, rewards: FloatArray) -> None:
-        """Take in what the arms paid; place 2 · run + arm is an arm of a run."""
+        """Learn from the rewards. Place 2 · run + arm is an arm of a run."""
         ...
 
 
 class PrivateLearner:
     """Picks by private mechanisms from private means, with private quantile ranges as sensitivities.
 
-    Several mechanisms play side by side, each in an equal share of the runs, in order: what they have in common is
-    then computed once.
+    Several mechanisms play side by side, each in an equal share of the runs, in order. This shares common work.
     """
 
     def __init__(
@@ -129,8 +126,8 @@ class PrivateLearner:
             self.windows.add(places, rewards)
 
 
-class Optimist:
-    """UCB: the arm with the largest mean + α √(ln T / N).
+class UCB:
+    """Upper confidence bounds: picks the arm with the largest mean + α √(ln T / N).
 
     On private means the bonus covers the noise as well: α √(ln T (1/N + s²/N²)), where s is the standard deviation
     of the noise in a sum of N rewards, a public number.
@@ -145,27 +142,27 @@ class Optimist:
     ) -> None:
         pulls = np.arange(1, problem.horizon + 1)
         variances = 1 / pulls if deviations is None else 1 / pulls + (deviations[1:] / pulls) ** 2
-        # By number of pulls; nobody is asked before each arm has been pulled once.
-        self._doubts = np.sqrt(math.log(problem.horizon) * np.r_[np.inf, variances])
+        # By number of pulls; each arm has been pulled once before the first choice.
+        self._bonuses = np.sqrt(math.log(problem.horizon) * np.r_[np.inf, variances])
         self._optimism = np.array([[setting.optimism] for setting in settings])
         self._estimates = estimates
         self.means = estimates.means
 
-    def choose(self, step: int) -> IndexArray:  # noqa: ARG002 - optimists have no calendar
-        """Return the arm with the highest hope."""
-        hopes = self.means + self._optimism * self._doubts[self._estimates.counts]
-        return _larger(hopes)
+    def choose(self, step: int) -> IndexArray:  # noqa: ARG002 - the protocol's
+        """Return the arm with the highest upper confidence bound."""
+        bounds = self.means + self._optimism * self._bonuses[self._estimates.counts]
+        return _larger(bounds)
 
     def learn(self, places: IndexArray, rewards: FloatArray) -> None:
         """Add the rewards to the means."""
         self._estimates.add(places, rewards)
 
 
-class ForgetfulOptimist:
-    """Discounted UCB: a reward counts γ times as much with every step that passes.
+class DiscountedUCB:
+    """Discounted UCB: the weight of a reward is multiplied by γ in every step.
 
     The bonus is 2B √(ξ ln n / N), with discounted numbers of pulls N and their sum n, rewards within B of each
-    other, ξ = 0.6 (theory asks for more than ½), and γ = 1 − √(1/T)/(4B) for one change in T steps.
+    other, ξ = 0.6 (the theory needs more than ½), and γ = 1 − √(1/T)/(4B) for one change in T steps.
 
     References:
         A. Garivier, E. Moulines, On upper-confidence bound policies for switching bandit problems, 2011.
@@ -179,13 +176,13 @@ class ForgetfulOptimist:
         self.means = np.full((len(settings), 2), np.nan)
 
     def choose(self, step: int) -> IndexArray:  # noqa: ARG002
-        """Return the arm with the highest hope."""
+        """Return the arm with the highest upper confidence bound."""
         total = np.log(self._counts.sum(axis=1, keepdims=True))
-        hopes = self.means + 2 * self._spread * np.sqrt(0.6 * np.maximum(total, 0) / self._counts)
-        return _larger(hopes)
+        bounds = self.means + 2 * self._spread * np.sqrt(0.6 * np.maximum(total, 0) / self._counts)
+        return _larger(bounds)
 
     def learn(self, places: IndexArray, rewards: FloatArray) -> None:
-        """Forget a little, and add the rewards."""
+        """Discount the old rewards, and add the new ones."""
         self._counts *= self._keep
         self._sums *= self._keep
         self._counts.reshape(-1)[places] += 1
@@ -193,11 +190,11 @@ class ForgetfulOptimist:
         np.divide(self._sums, self._counts, out=self.means, where=self._counts > 0)
 
 
-class Bayesian:
-    """Thompson sampling: the arm with the largest draw from the posterior of its mean.
+class ThompsonSampling:
+    """Thompson sampling: picks the arm with the largest draw from the posterior of its mean.
 
-    Rewards are taken for Gaussian with a known standard deviation, the larger one of the two arms; each mean has
-    the prior N(½, 1).
+    The model is Gaussian with a known standard deviation, the larger one of the two arms. Each mean has the prior
+    N(½, 1).
     """
 
     def __init__(self, problem: Problem, settings: Sequence[Setting], seed: int) -> None:
@@ -219,12 +216,12 @@ class Bayesian:
 
 
 def _larger(values: FloatArray) -> IndexArray:
-    """Return which of the two is larger, in each row; the first if they are equal."""
+    """Return which of the two values of each row is larger, or the first if they are equal."""
     return np.asarray(values[:, 1] > values[:, 0], dtype=np.int64)
 
 
 class Oracle:
-    """Knows which arm is better, and when that changes."""
+    """Knows the better arm, and when it changes."""
 
     def __init__(self, problem: Problem, settings: Sequence[Setting], seed: int) -> None:  # noqa: ARG002
         self._problem = problem
@@ -242,7 +239,7 @@ class Oracle:
 
 
 Build: TypeAlias = Callable[[Problem, Sequence[Setting], int], Learner]
-"""Makes a learner for a problem, with a run for each setting, from a seed."""
+"""Makes a learner for a problem, with one run for each setting, from a seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,17 +252,9 @@ class Team:
 
 
 MECHANISMS: Mapping[str, dps.Mechanism] = MappingProxyType(
-    {
-        "rnm": dps.NoisyMax(epsilon=1.0),
-        "rs": dps.RandomStopping(epsilon=1.0, gamma=0.05),
-        "gem": dps.GEM(epsilon=1.0, beta=0.05),
-        "mgem": dps.ModifiedGEM(epsilon=1.0, beta=0.05),
-        "combined-gem": dps.CombinedGEM(epsilon=1.0, beta=0.05),
-        "krr": dps.RandomizedResponse(epsilon=4.0),
-        "uniform": dps.Uniform(),
-    }
+    {name: build(name, 4.0 if name == "krr" else 1.0) for name in PRIVATE if not name.startswith("rs-improved")}
 )
-"""What private policies pick with: ε_S = 1, but 4 for kRR."""
+"""The mechanisms of the private policies: ε_S = 4 for kRR, and 1 for the others."""
 
 BUDGETS: Mapping[str, Budget] = MappingProxyType(
     {
@@ -276,37 +265,37 @@ BUDGETS: Mapping[str, Budget] = MappingProxyType(
         )
         for name, mechanism in MECHANISMS.items()
     }
-    # As much as one reward costs under the policies with quantiles: ε_M + ε_p.
+    # The cost of one reward under the policies with quantiles: ε_M + ε_p.
     | {"private-ucb": Budget(means=2.0)}
 )
-"""What the private policies spend: ε_M = ε_p = 1."""
+"""The budgets of the private policies: ε_M = ε_p = 1."""
 
 
 def private_team(*names: str) -> Team:
-    """Return policies that pick with these mechanisms; they must agree on whether they need quantiles."""
+    """Return policies that pick with these mechanisms. Either all of them need quantiles, or none."""
     build = partial(PrivateLearner, [MECHANISMS[name] for name in names], BUDGETS[names[0]])
     return Team(members=names, build=build)
 
 
 def _random(problem: Problem, settings: Sequence[Setting], seed: int) -> Learner:
-    # It shows nothing but picks that depend on nothing; its means are for the figure only, at any budget.
+    # Its picks depend on nothing. Its means are for the figure only, so any budget will do.
     return PrivateLearner([MECHANISMS["uniform"]], Budget(means=1.0), problem, settings, seed)
 
 
-def _optimist(problem: Problem, settings: Sequence[Setting], seed: int) -> Learner:  # noqa: ARG001
-    return Optimist(RunningMeans(len(settings)), problem, settings)
+def _ucb(problem: Problem, settings: Sequence[Setting], seed: int) -> Learner:  # noqa: ARG001
+    return UCB(RunningMeans(len(settings)), problem, settings)
 
 
 def _greedy(problem: Problem, settings: Sequence[Setting], seed: int) -> Learner:
-    return _optimist(problem, [replace(setting, optimism=0.0) for setting in settings], seed)
+    return _ucb(problem, [replace(setting, optimism=0.0) for setting in settings], seed)
 
 
-def _private_optimist(problem: Problem, settings: Sequence[Setting], seed: int) -> Learner:
+def _private_ucb(problem: Problem, settings: Sequence[Setting], seed: int) -> Learner:
     """Return UCB on private means, for rewards in [0, 1]."""
     epsilon = BUDGETS["private-ucb"].means
     clips = np.array([setting.clip for setting in settings])
     means = RunningMeans.private(problem.horizon, clips, epsilon=epsilon, rng=np.random.default_rng(seed))
-    return Optimist(means, problem, settings, hybrid_deviations(problem.horizon, epsilon=epsilon))
+    return UCB(means, problem, settings, hybrid_deviations(problem.horizon, epsilon=epsilon))
 
 
 TEAMS = (
@@ -315,12 +304,12 @@ TEAMS = (
     private_team("combined-gem"),
     private_team("krr"),
     Team(members=["uniform"], build=_random),
-    Team(members=["private-ucb"], build=_private_optimist),
-    Team(members=["ucb"], build=_optimist),
+    Team(members=["private-ucb"], build=_private_ucb),
+    Team(members=["ucb"], build=_ucb),
     Team(members=["greedy"], build=_greedy),
-    Team(members=["discounted-ucb"], build=ForgetfulOptimist),
-    Team(members=["thompson"], build=Bayesian),
+    Team(members=["discounted-ucb"], build=DiscountedUCB),
+    Team(members=["thompson"], build=ThompsonSampling),
     Team(members=["oracle"], build=Oracle),
 )
-"""All policies, those that take long first. Beyond the paper: combined GEM, random choice, UCB on private means,
-UCB without optimism, discounted UCB, the oracle."""
+"""All policies, the slow ones first. Beyond the paper: combined GEM, random choice, UCB on private means, UCB with
+α = 0, discounted UCB and the oracle."""

@@ -1,4 +1,4 @@
-"""The report's account of the bandit: what policies cost, and how far private sums are off."""
+"""The privacy loss of the bandit's policies, and the errors of private sums."""
 
 from functools import partial
 
@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments import drawing
+from experiments.bandit.claims import PRINTED
 from experiments.bandit.exposure import account, block_losses, window_losses
 from experiments.bandit.policies import BUDGETS, Setting
 from experiments.bandit.runs import problem_of
@@ -22,8 +23,6 @@ __all__ = ["BANDIT_PRIVACY"]
 FAILURE = 0.05
 STREAMS = 200
 SHOWN_ITEMS = 1000
-PRINTED = frozenset({"rnm", "rs", "gem", "mgem", "krr"})
-"""The policies of the paper."""
 LOOKS = {"binary": ("#0072b2", "v"), "hybrid": ("#d55e00", "^")}
 
 
@@ -60,13 +59,13 @@ def _losses() -> pa.Table:
 
 
 def _errors(horizon: int) -> pa.Table:
-    """Return the error of sums of n rewards in [0, 1] at ε = 1, measured and as the theorem bounds it."""
+    """Return the measured error of sums of n rewards in [0, 1] at ε = 1, and the theorem's bound."""
     rng = np.random.default_rng([SEED, 7])
     lengths = np.unique(np.geomspace(1, horizon, 60).astype(int))
     parts = []
     for name in LOOKS:
         draw = binary_noise if name == "binary" else hybrid_noise
-        # A few streams at a time, since each has a number for every step.
+        # A few streams at a time: each has a number for every step.
         noise = np.concatenate([draw(20, horizon, epsilon=1.0, rng=rng)[:, lengths] for _ in range(STREAMS // 20)])
         known = {"horizon": horizon} if name == "binary" else {}
         scales = [scales_at(int(n), epsilon=1.0, **known) for n in lengths]
@@ -90,9 +89,9 @@ def _draw(data: Tables) -> Figure:
     table = data["losses"]
     items, means, quantiles = (table[name].to_numpy() for name in ("item", "means", "quantiles"))
     losses.plot(items, means, color="#0072b2", linewidth=0.8, label="through running sums")
-    losses.plot(items, means + quantiles, color="#d55e00", linewidth=0.8, label="and through quantiles")
+    losses.plot(items, means + quantiles, color="#d55e00", linewidth=0.8, label="plus quantiles")
     losses.set(
-        title="What each reward loses",
+        title="Loss of each reward",
         xlabel="place in an arm’s stream of 1,000",
         ylabel="privacy loss",
         ylim=(0, 2.6),
@@ -111,7 +110,7 @@ def _draw(data: Tables) -> Figure:
             label=f"{name}: measured",
         )
     errors.set(title="Error of private sums", xlabel="rewards in the sum", xscale="log", yscale="log")
-    errors.set_ylabel("exceeded with probability 5 %")
+    errors.set_ylabel("95 % quantile of the error")
     errors.legend(loc="lower right")
     for axis in (errors.xaxis, errors.yaxis):
         drawing.plain_numbers(axis)
@@ -128,22 +127,22 @@ def _draw_accounts(panel: Axes, table: pa.Table) -> None:
         (row["as_printed"], label) for row, label in zip(rows, labels, strict=True) if row["policy"] in PRINTED
     ]
     panel.plot(*zip(*printed, strict=True), "D", color="#000000", markersize=5, label="the paper’s sum")
-    panel.set(title="What one reward costs", xlabel="ε", xlim=(0, 6.8))
+    panel.set(title="Cost of one reward", xlabel="ε", xlim=(0, 6.8))
     panel.legend(loc="lower right")
     panel.grid(visible=False, axis="y")
 
 
-def _list(data: Tables) -> Listing:
+def _listing(data: Tables) -> Listing:
     return Listing(
-        caption="The privacy loss of one person’s reward, for everything that a policy ever shows.",
+        caption="The privacy loss of one person’s reward through all releases of a policy.",
         columns=[
             "policy",
             "running sums",
             "quantiles",
             "picks",
-            "in all",
+            "total",
             "the paper’s sum ε_M + ε_S + 2ε_p",
-            "if picked from exact means, T · ε_S",
+            "with exact means, T · ε_S",
         ],
         rows=[
             [
@@ -161,40 +160,40 @@ def _list(data: Tables) -> Listing:
 
 
 _COSTS = (
-    "A reward enters the running sum of one arm and one window of that arm: ε_M + ε_p, and not 2ε_p, since a "
-    "person pulls one arm. Picks read nothing but released means and released quantiles, so they are "
-    "post-processing and cost nothing more, whatever ε_S is; the noise of the pick buys exploration, not privacy. "
-    "Were the means exact, every pick after a person’s visit would depend on that person’s reward, and T picks at "
-    "ε_S each would have to be composed."
+    "A reward enters the running sum of one arm and one window of that arm. It costs ε_M + ε_p, and not 2ε_p, "
+    "since a person pulls only one arm. Picks use only released means and released quantiles, so they are "
+    "post-processing and cost nothing more for any ε_S. The noise of the pick provides exploration, not privacy. "
+    "With exact means, every pick after a person’s visit would depend on that person’s reward, and T picks at ε_S "
+    "each would compose."
 )
 _PICKS = (
-    "ε_S is what a pick would cost a person whose own scores it read, as in a contextual bandit, and only if "
-    "these scores are clipped to the released quantiles: only then do the released ranges bound how far they can "
-    "move. The paper does not say that it clips them; the next figure shows both. By the paper’s own sum kRR, "
-    "with ε_S = 4, has 5 to spend and the others 4."
+    "ε_S is the cost of a pick that uses a person’s own scores, as in a contextual bandit. This holds only if the "
+    "scores are clipped to the released quantiles, since only then do the released ranges bound their changes. The "
+    "paper does not say that it clips them; the next figure shows both. By the paper’s own sum, kRR with ε_S = 4 "
+    "spends 5, and the others 4."
 )
 
 BANDIT_PRIVACY = Experiment(
     name="bandit-privacy",
     title="Bandits: the privacy of the whole policy",
     caption=(
-        "Left: what one reward costs, by where it goes. Middle: what each of 1,000 rewards of one arm loses. "
-        "Right: how far running sums of rewards in [0, 1] are off at ε = 1."
+        "Left: the cost of one reward through running sums and quantiles. Middle: the loss of each of 1,000 "
+        "rewards of one arm. Right: the error of running sums of rewards in [0, 1] at ε = 1."
     ),
     description=(
         "Three panels: bars of ε for each private policy, split into running sums and quantiles, with the "
         "paper's sum as a mark; the loss of each reward by its place in an arm's stream, never above 2; measured "
         "errors of the binary and the hybrid mechanism below their bounds."
     ),
-    choices={
-        "neighbours": "two worlds that differ in what the arms would pay in one step, so in one person’s reward; a "
-        "person who comes back m times loses m times as much",
+    notes={
+        "neighbours": "two worlds that differ in the rewards of one step, so in one person’s reward; a person who "
+        "comes back m times loses m times as much",
         "released": "every pick, every private mean, every private quantile",
-        "error": f"95 % quantile over {STREAMS} streams, against the bound of Chan, Shi and Song at δ = 0.05",
-        "noise": "floats from NumPy’s generator: a simulation, not a release",
+        "error": f"95 % quantile over {STREAMS} streams, and the bound of Chan, Shi and Song at δ = 0.05",
+        "noise": "floating point from NumPy’s generator: a simulation, not a release",
     },
     discussion=(_COSTS, _PICKS),
     plan=_plan,
     draw=_draw,
-    list=_list,
+    listings=lambda data: [_listing(data)],
 )

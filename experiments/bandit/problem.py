@@ -1,25 +1,25 @@
-"""Two arms with clipped Gaussian rewards, which change places."""
+"""Two arms with clipped Gaussian rewards that swap at a shift."""
 
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+
+from experiments.arrays import FloatArray
 
 __all__ = ["Clip", "Problem"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 Clip: TypeAlias = tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """How long it lasts, when the arms change places, and what they pay."""
+    """The length, the time of the shift, and the rewards."""
 
     horizon: int = 50_000
     shift: int = 30_000
-    """After how many steps the arms change places."""
+    """The number of steps after which the arms swap."""
     means: tuple[float, float] = (0.2, 0.8)
     deviations: tuple[float, float] = (0.1, 0.3)
 
@@ -29,9 +29,9 @@ class Problem:
         return NormalDist(self.means[place], self.deviations[place])
 
     def rewards(self, repetitions: int, rng: np.random.Generator) -> FloatArray:
-        """Return what each arm would pay in each step and repetition, before clipping: (steps, repetitions, arms).
+        """Return the reward of each arm in each step and repetition, before clipping: (steps, repetitions, arms).
 
-        Policies that share this table meet the same luck: their differences are known better than their earnings.
+        Policies that share this table have common random numbers: their differences vary less than their earnings.
         """
         table = rng.standard_normal((self.horizon, repetitions, 2))
         for shifted, steps in ((False, slice(self.shift)), (True, slice(self.shift, None))):

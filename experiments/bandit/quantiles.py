@@ -1,13 +1,10 @@
 """Private quantiles by the exponential mechanism on the real line."""
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
+
+from experiments.arrays import FloatArray
 
 __all__ = ["interval_log_weights", "private_quantiles"]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 def interval_log_weights(
@@ -16,7 +13,7 @@ def interval_log_weights(
     """Return the edges of the intervals between sorted values, and the logarithm of each interval's weight.
 
     With x₁ ≤ … ≤ xₙ, x₀ = low and xₙ₊₁ = high, every z in (xᵢ, xᵢ₊₁) has i values below it, so the density
-    is the same on the whole interval and its weight is (xᵢ₊₁ − xᵢ) · exp(−ε |i − level · n| / 2).
+    is constant on the interval and its weight is (xᵢ₊₁ − xᵢ) · exp(−ε |i − level · n| / 2).
     """
     count = values.shape[-1]
     edges = np.concatenate([low[:, np.newaxis], np.sort(values, axis=-1), high[:, np.newaxis]], axis=-1)
@@ -38,7 +35,7 @@ def private_quantiles(
 
     Privacy:
         ε-DP for neighbours that differ in one value (the number of values is public): the number of values below z
-        changes by at most 1 for every z. Values have to be clipped to [low, high], which is public.
+        changes by at most 1 for every z. Values must be clipped to [low, high], which is public.
 
     Cost:
         O(n log n) for each row.

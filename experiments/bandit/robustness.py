@@ -1,14 +1,11 @@
-"""The sensitivity check: other ranges for rewards, other windows, and scores clipped to the quantiles."""
-
-from typing import TypeAlias
+"""The sensitivity check: other reward ranges, other windows, and scores clipped to the quantiles."""
 
 import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
 from experiments import drawing
+from experiments.arrays import FloatArray
 from experiments.bandit.outcomes import estimate
 from experiments.bandit.runs import SETTINGS, plan_settings
 from experiments.bandit.styles import POLICY_STYLES
@@ -17,13 +14,12 @@ from experiments.tables import Tables, where
 
 __all__ = ["BANDIT_ROBUSTNESS"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 
 POLICIES = ("rnm", "rs", "gem", "mgem")
 
 
 def _shares(table: pa.Table, policy: str, setting: str, *phases: str) -> FloatArray:
-    """Return what share of the oracle's earnings a policy made, in each world."""
+    """Return a policy's earnings as a share of the oracle's, in each world."""
     chosen = where(table, policy=policy, setting=setting)
     lost, best = (
         sum(np.asarray(chosen[f"{kind}_{phase}"].to_numpy()) for phase in phases) for kind in ("regret", "oracle")
@@ -52,17 +48,14 @@ def _draw(data: Tables) -> Figure:
             title=f"{phase.capitalize()} the shift", xlabel="share of the oracle’s earnings", xlim=(0.15, 1.02)
         )
     before.set_yticks(places, SETTINGS)
-    handles = [
-        Line2D([], [], label=style.label, color=style.color, marker=style.marker, linestyle="none")
-        for style in (POLICY_STYLES[policy] for policy in POLICIES)
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    handles = [drawing.handle(POLICY_STYLES[policy], linestyle="none") for policy in POLICIES]
+    drawing.bottom_legend(figure, handles, columns=4)
     return figure
 
 
-def _list(data: Tables) -> Listing:
+def _listing(data: Tables) -> Listing:
     return Listing(
-        caption="Share of the oracle’s earnings over the whole time, with 95 % confidence intervals.",
+        caption="Share of the oracle’s earnings over all steps, with 95 % confidence intervals.",
         columns=["setting", *(POLICY_STYLES[policy].label for policy in POLICIES)],
         rows=[
             [
@@ -81,20 +74,19 @@ BANDIT_ROBUSTNESS = Experiment(
     name="bandit-settings",
     title="Bandits: do the choices matter?",
     caption=(
-        "What the policies with quantiles earn, as a share of what the oracle would, if rewards are clipped to "
-        "another range, windows have another size, or scores are clipped to the released quantiles before the "
-        "pick."
+        "The earnings of the policies with quantiles, as a share of the oracle’s, for other reward ranges, other "
+        "window sizes, and scores clipped to the released quantiles before the pick."
     ),
     description=(
-        "Two panels, before and after the shift. Nine settings from top to bottom; for each, four marks with "
-        "error bars show the share of the oracle's earnings that RNM, random stopping, GEM and mGEM made."
+        "Two panels, before and after the shift. For each of nine settings, four marks with error bars show the "
+        "earnings of RNM, random stopping, GEM and mGEM as a share of the oracle's."
     ),
-    choices={
-        "runs": "a quarter as many as for the main figure, in the same worlds; all else as there",
-        "share": "1 − regret / what the better arm pays on average, since clipping changes what there is to earn",
+    notes={
+        "runs": "a quarter of those of the main figure, in the same worlds; everything else is the same",
+        "share": "1 − regret / mean reward of the better arm, since clipping changes the rewards",
         "not varied": "kRR, combined GEM and the policies without privacy",
     },
     plan=plan_settings,
     draw=_draw,
-    list=_list,
+    listings=lambda data: [_listing(data)],
 )

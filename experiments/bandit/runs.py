@@ -1,14 +1,13 @@
-"""Who earned what: the simulations behind the bandit's figures, as tables."""
+"""The simulations behind the bandit's figures, as tables."""
 
 from collections.abc import Mapping
 from functools import cache, partial
 from types import MappingProxyType
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from experiments.arrays import FloatArray, IndexArray
 from experiments.bandit.policies import TEAMS, Setting
 from experiments.bandit.problem import Problem
 from experiments.bandit.simulation import Run, Trace, simulate_all
@@ -17,10 +16,9 @@ from experiments.scenarios import SEED
 
 __all__ = ["POINTS", "SETTINGS", "VARIED", "plan", "plan_settings", "problem_of", "times_of"]
 
-IndexArray: TypeAlias = NDArray[np.int64]
 
 POINTS = 125
-"""How many times are recorded; the shift is the 75th."""
+"""The number of recorded times; the shift is the 75th."""
 
 SETTINGS: Mapping[str, Setting] = MappingProxyType(
     {
@@ -35,14 +33,14 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "scores clipped to the quantiles": Setting(clips_scores=True),
     }
 )
-"""What the sensitivity check compares."""
+"""The settings of the sensitivity check."""
 
 VARIED = frozenset({"mgem", "rs", "rnm", "gem"})
-"""Whose settings it varies: the paper's policies with quantiles."""
+"""The policies of the sensitivity check: the paper's policies with quantiles."""
 
 
 def problem_of(effort: Effort) -> Problem:
-    """Return the paper's problem, shortened in the fast mode: the arms change places after three fifths."""
+    """Return the paper's problem, shortened in the fast mode. The arms swap after three fifths of the steps."""
     return Problem(horizon=effort.bandit_steps, shift=effort.bandit_steps * 3 // 5)
 
 
@@ -52,7 +50,7 @@ def times_of(problem: Problem) -> IndexArray:
 
 
 def plan(effort: Effort) -> list[Task]:
-    """Return the task that plays all policies as the paper has it."""
+    """Return the task that plays all policies with the paper's setting."""
     return [Task(label="all policies", table="runs", compute=partial(_runs, effort))]
 
 
@@ -63,7 +61,7 @@ def plan_settings(effort: Effort) -> list[Task]:
 
 @cache
 def _play(effort: Effort) -> dict[str, Trace]:
-    """Return all runs of all policies. Both tables come from these: runs side by side cost little more than one."""
+    """Return all runs of all policies, for both tables. Many runs side by side cost little more than one."""
     problem = problem_of(effort)
     usual = [Run(setting=Setting(), world=world) for world in range(effort.bandit_worlds)]
     others = [
@@ -77,22 +75,22 @@ def _play(effort: Effort) -> dict[str, Trace]:
 
 
 def _settings_worlds(effort: Effort) -> range:
-    """Return a quarter of the worlds: enough to see whether anything turns round."""
+    """Return a quarter of the worlds: enough to see whether a conclusion changes."""
     return range(max(effort.bandit_worlds // 4, 2))
 
 
 def _runs(effort: Effort) -> pa.Table:
     return pa.concat_tables(
-        _whole_story(policy, trace.part([run.setting == Setting() for run in trace.runs]))
+        _trace_table(policy, trace.part([run.setting == Setting() for run in trace.runs]))
         for policy, trace in _play(effort).items()
     )
 
 
-def _whole_story(policy: str, trace: Trace) -> pa.Table:
+def _trace_table(policy: str, trace: Trace) -> pa.Table:
     """Return a row for each run and time."""
     points, worlds = trace.times.size, len(trace.runs)
 
-    def column(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def column(values: FloatArray) -> FloatArray:
         return values.T.reshape(-1)
 
     return pa.table(
@@ -120,7 +118,7 @@ def _settings(effort: Effort) -> pa.Table:
 
 
 def _end(problem: Problem, policy: str, trace: Trace) -> pa.Table:
-    """Return a row for each run: what it lost, and what the oracle would have earned on average."""
+    """Return a row for each run: its regret, and the oracle's mean earnings."""
     shift = int(np.searchsorted(trace.times, problem.shift))
     names = {setting: name for name, setting in SETTINGS.items()}
     best = [max(problem.clipped_mean(arm, run.setting.clip, shifted=False) for arm in (0, 1)) for run in trace.runs]

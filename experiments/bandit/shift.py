@@ -1,6 +1,7 @@
 """The paper's bandit figure: earnings, regret, estimated means and estimated quantiles."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,8 +18,9 @@ from experiments.tables import Tables
 
 __all__ = ["BANDIT"]
 
+TRUTH: dict[str, Any] = {"color": "#999999", "linewidth": 5, "alpha": 0.35}
 WITH_MEANS = ("mgem", "rs", "rnm", "gem", "krr", "ucb", "thompson")
-"""Whose estimated means are drawn: the paper's."""
+"""The policies whose estimated means are drawn, as in the paper."""
 
 
 def _draw(data: Tables) -> Figure:
@@ -30,28 +32,25 @@ def _draw(data: Tables) -> Figure:
         panel.set_title(f"Cumulative {column}")
     for arm, panel in enumerate((first_means, second_means)):
         _curves(panel, runs, f"mean_{arm}", WITH_MEANS)
-        panel.plot(runs.times, runs.truth(arm, "mean"), color="#999999", linewidth=5, alpha=0.35, zorder=1)
+        panel.plot(runs.times, runs.truth(arm, "mean"), zorder=1, **TRUTH)
         panel.set(title=f"Estimated mean of arm {arm}", ylim=(-0.05, 1.05))
     for arm, panel in enumerate((first_quantiles, second_quantiles)):
         for end in ("low", "high"):
             _curves(panel, runs, f"{end}_{arm}", WITH_QUANTILES)
-            panel.plot(runs.times, runs.truth(arm, end), color="#999999", linewidth=5, alpha=0.35, zorder=1)
+            panel.plot(runs.times, runs.truth(arm, end), zorder=1, **TRUTH)
         panel.set(title=f"Estimated 10th and 90th percentile of arm {arm}", ylim=(-0.05, 1.05))
     for panel in panels.flat:
         panel.axvline(runs.problem.shift, color="#888888", linewidth=0.8)
         panel.margins(x=0.01)
         panel.set_xlabel("step")
-    lines = [
-        Line2D([], [], label=POLICY_STYLES[name].label, **drawing.line(POLICY_STYLES[name]))
-        for name in runs.policies
-    ]
-    truth = Line2D([], [], label="truth", color="#999999", linewidth=5, alpha=0.35)
-    figure.legend(handles=[*lines, truth], loc="outside lower center", ncols=5, handlelength=3.2)
+    truth = Line2D([], [], label="truth", **TRUTH)
+    handles = [drawing.handle(POLICY_STYLES[name]) for name in runs.policies]
+    drawing.bottom_legend(figure, [*handles, truth], columns=5)
     return figure
 
 
 def _curves(panel: Axes, runs: Outcomes, column: str, policies: Iterable[str]) -> None:
-    """Draw means over all worlds, and bands from the 10th to the 90th percentile of the worlds."""
+    """Draw means over all worlds, with bands from the 10th to the 90th percentile."""
     for position, policy in enumerate(policies):
         values, style = runs.of(policy, column), POLICY_STYLES[policy]
         every = max(1, runs.times.size // 5)
@@ -65,7 +64,7 @@ def _curves(panel: Axes, runs: Outcomes, column: str, policies: Iterable[str]) -
         panel.fill_between(runs.times, low, high, color=style.color, alpha=0.18, linewidth=0)
 
 
-def _list(data: Tables) -> Listing:
+def _listing(data: Tables) -> Listing:
     runs = Outcomes(data["runs"])
 
     def row(policy: str) -> list[str]:
@@ -83,10 +82,10 @@ def _list(data: Tables) -> Listing:
         columns=[
             "policy",
             "reward before the shift",
-            "after it",
-            "in all",
-            "regret in all",
-            "steps until the rising arm’s estimate is half-way (median)",
+            "reward after the shift",
+            "total reward",
+            "total regret",
+            "steps until the new best arm’s estimate has covered half of its rise (median)",
         ],
         rows=[row(policy) for policy in runs.policies],
     )
@@ -96,29 +95,32 @@ BANDIT = Experiment(
     name="bandit",
     title="Bandits under distribution shift",
     caption=(
-        "Two arms change places (vertical line). Curves are means over all runs, bands the middle 80 % of them; "
-        "grey bars are the truth."
+        "Two arms swap their rewards (vertical line). Curves are means over all runs, and bands are the middle 80 "
+        "%. Thick grey lines are the truth."
     ),
     description=(
         "Six panels over time. Top: cumulative reward and cumulative regret of all policies. Middle: the "
         "estimated mean of each arm. Bottom: the estimated 10th and 90th percentile of each arm, against the "
         "true ones."
     ),
-    choices={
-        "arms": "rewards N(0.2, 0.1²) and N(0.8, 0.3²), clipped to [0, 1]; they change places at the shift",
-        "length": "T = 50,000, shift at 30,000, as the caption has it (the text: 500); fast mode: 1,250 and 750",
-        "runs": "20 (6 in the fast mode); what an arm would pay in a step is the same for all policies of a run",
+    notes={
+        "arms": "rewards N(0.2, 0.1²) and N(0.8, 0.3²), clipped to [0, 1]; they swap at the shift",
+        "length": "T = 50,000, shift at 30,000, as in the paper’s caption (its text says 500); fast mode: 1,250 "
+        "and 750",
+        "runs": "20 (6 in the fast mode); the rewards of a run are the same for all policies",
         "private policies": "ε_M = ε_p = 1, ε_S = 1 (4 for kRR), β = γ = 0.05, windows of 200 rewards of an arm",
         "private means": "from the hybrid mechanism, over the whole past, not clipped",
-        "at the start": "each arm is pulled once; its sensitivity is 1, the range, until its first window is full",
+        "at the start": "each arm is pulled once; its sensitivity is 1, the width of the range, until its first "
+        "window is full",
         "UCB": "α = √2 and ln T, as printed; with α = 0 for comparison",
         "Thompson sampling": "Gaussian posterior, prior N(½, 1), known standard deviation 0.3, the larger one",
         "discounted UCB": "γ = 1 − 1/(4√T), ξ = 0.6 (Garivier and Moulines 2011)",
-        "UCB on private means": "ε_M = 2 and no quantiles: the same total; its bonus covers the noise’s variance",
-        "regret": "against the better arm’s true mean, so the luck of single rewards does not enter",
+        "UCB on private means": "ε_M = 2 and no quantiles, so the same total; its bonus covers the variance of the "
+        "noise",
+        "regret": "relative to the better arm’s true mean, so the randomness of single rewards does not enter",
     },
     plan=plan,
     draw=_draw,
-    list=_list,
+    listings=lambda data: [_listing(data)],
     claims=CLAIMS,
 )

@@ -1,7 +1,7 @@
 """The loop: many runs of many policies side by side, step by step.
 
-Every step is one call of a mechanism's ``select`` on all its runs at once: what picks here is what picks anywhere
-else, the compiled kernels do the work, and the call's overhead is shared by the runs.
+Every step calls a mechanism's ``select`` once, on all its runs. The picks are the library's, the compiled kernels
+do the work, and the runs share the overhead of the call.
 """
 
 import os
@@ -10,30 +10,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
-from typing import TypeAlias
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
+from experiments.arrays import FloatArray, IndexArray
 from experiments.bandit.policies import Learner, PrivateLearner, Setting, Team
 from experiments.bandit.problem import Problem
 
 __all__ = ["Run", "Trace", "simulate", "simulate_all"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IndexArray: TypeAlias = NDArray[np.int64]
 
 ARMS = 2
 BLOCK = 1000
-"""Steps whose rewards are clipped at once."""
+"""The number of steps whose rewards are clipped at once."""
 WORTH_A_PROCESS = 10_000
-"""Steps below which starting a process takes longer than playing."""
+"""The number of steps below which starting a process takes longer than playing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One life of a policy: under which setting, and in which of the worlds."""
+    """A setting and a world in which a policy plays."""
 
     setting: Setting
     world: int
@@ -41,20 +38,20 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """What happened in each run. Times are numbers of steps done."""
+    """The history of each run. Times are numbers of steps done."""
 
     runs: Sequence[Run]
     times: IndexArray
     rewards: FloatArray
     """Cumulative reward: (times, runs)."""
     regrets: FloatArray
-    """Cumulative mean reward that the better arm would have paid on top: (times, runs)."""
+    """Cumulative regret: the mean reward of the better arm minus that of the pulled one: (times, runs)."""
     means: FloatArray
     """Estimated means: (times, runs, arms)."""
     quantiles: FloatArray
-    """Estimated 10th and 90th percentile: (times, runs, arms, 2); NaN where there are none."""
+    """Estimated 10th and 90th percentile: (times, runs, arms, 2); NaN if there are none."""
     pulls: IndexArray
-    """How often each arm was pulled in all: (runs, arms)."""
+    """The number of pulls of each arm: (runs, arms)."""
 
     def part(self, rows: Sequence[bool] | slice) -> "Trace":
         """Return the trace of some of the runs."""
@@ -73,19 +70,19 @@ class Trace:
 def simulate(
     team: Team, problem: Problem, runs: Sequence[Run], *, times: IndexArray, seed: int
 ) -> dict[str, Trace]:
-    """Return what happens to each member of a team in the given runs.
+    """Return the trace of each member of a team in the given runs.
 
-    What an arm would pay depends on ``seed``, the world and the step only: all policies meet the same luck there.
+    The rewards depend only on ``seed``, the world and the step, so they are the same for all policies.
     """
     worlds = 1 + max(run.world for run in runs)
     table = problem.rewards(worlds, np.random.default_rng(seed))
-    everybody = [run for _ in team.members for run in runs]
-    settings = [run.setting for run in everybody]
+    repeated = [run for _ in team.members for run in runs]
+    settings = [run.setting for run in repeated]
     learner = team.build(problem, settings, _own_seed(team, seed))
     recorder = _Recorder(problem, settings, times)
     clips = np.array([setting.clip for setting in settings])
-    chosen_worlds = [run.world for run in everybody]
-    first_places = ARMS * np.arange(len(everybody))
+    chosen_worlds = [run.world for run in repeated]
+    first_places = ARMS * np.arange(len(repeated))
     for start in range(0, problem.horizon, BLOCK):
         block = table[start : start + BLOCK, chosen_worlds]
         clipped = np.clip(block, clips[:, :1], clips[:, 1:]).reshape(len(block), -1)
@@ -94,12 +91,12 @@ def simulate(
             rewards = paid[places]
             learner.learn(places, rewards)
             recorder.record(step, places, rewards, learner)
-    trace = recorder.trace(everybody)
+    trace = recorder.trace(repeated)
     return {member: trace.part(slice(i * len(runs), (i + 1) * len(runs))) for i, member in enumerate(team.members)}
 
 
 class _Recorder:
-    """Keeps the score: nothing in here reaches a policy."""
+    """Records what happens. Nothing in here reaches a policy."""
 
     def __init__(self, problem: Problem, settings: Sequence[Setting], times: IndexArray) -> None:
         self._shift = problem.shift
@@ -148,16 +145,16 @@ class _Recorder:
 def simulate_all(
     games: Sequence[tuple[Team, Sequence[Run]]], problem: Problem, *, times: IndexArray, seed: int
 ) -> dict[str, Trace]:
-    """Return what happens to each member of each team, in the runs that go with it.
+    """Return the trace of each member of each team in its runs.
 
-    Long games are shared out to the machine's processors.
+    Long games run in parallel processes.
     """
     play = partial(simulate, times=times, seed=seed)
     arguments = [(team, problem, runs) for team, runs in games]
     if problem.horizon < WORTH_A_PROCESS:
         results = [play(*each) for each in arguments]
     else:
-        # Fresh processes, not forked ones: those would inherit locks of threads that they do not have.
+        # Spawned processes: forked ones would inherit the locks of threads that they do not have.
         processes = min(_processors(), len(games))
         with get_context("spawn").Pool(processes, initializer=_leave_interrupts_alone) as pool:
             results = pool.starmap(play, arguments, chunksize=1)
@@ -165,12 +162,12 @@ def simulate_all(
 
 
 def _own_seed(team: Team, seed: int) -> int:
-    """Return a seed for a team's own noise, apart from that of other teams and of the worlds."""
+    """Return a seed for a team's own noise, different from those of other teams and of the worlds."""
     return int(np.random.SeedSequence([seed, crc32(" ".join(team.members).encode())]).generate_state(1)[0])
 
 
 def _leave_interrupts_alone() -> None:
-    """Let the parent alone answer Ctrl-C: it ends its workers."""
+    """Let only the parent handle Ctrl-C; it ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

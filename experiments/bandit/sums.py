@@ -1,19 +1,20 @@
-"""Private running sums: what the binary and the hybrid mechanism of Chan, Shi and Song add to the exact ones.
+"""Private running sums: the noise of the binary and the hybrid mechanism of Chan, Shi and Song.
 
-Both cut a stream into dyadic blocks, add Laplace noise to the sum of each block once, and answer every prefix by a
-few blocks. So the noise of all prefixes can be drawn before the stream is seen, even if the stream is chosen in the
-light of earlier answers: a private running sum is the exact one plus a path of noise.
+Both divide a stream into dyadic blocks, add Laplace noise to the sum of each block once, and answer every prefix
+from a few blocks. The noise of all prefixes can therefore be drawn before the stream is seen, even if the stream
+depends on earlier answers: a private running sum is the exact one plus a path of noise.
 
-The blocks that hold one item, and their scales, say what that item loses; how many blocks a prefix needs says how
-large the error is.
+The scales of the blocks that contain an item give the item's privacy loss. The number of blocks of a prefix gives
+its error.
 """
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from experiments.arrays import FloatArray
 
 __all__ = [
     "Block",
@@ -25,8 +26,6 @@ __all__ = [
     "hybrid_noise",
     "scales_at",
 ]
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class Block(NamedTuple):
@@ -45,7 +44,7 @@ def binary_noise(streams: int, horizon: int, *, epsilon: float, rng: np.random.G
 
     Privacy:
         ε-DP for the whole sequence of sums, if neighbouring streams differ in one item by at most 1. For items
-        in [low, high] multiply the noise by high − low. Holds for streams chosen adaptively too.
+        in [low, high] multiply the noise by high − low. This also holds for adaptively chosen streams.
 
     Cost:
         O(T log T) additions, O(T) memory.
@@ -66,9 +65,9 @@ def binary_noise(streams: int, horizon: int, *, epsilon: float, rng: np.random.G
 def hybrid_noise(streams: int, length: int, *, epsilon: float, rng: np.random.Generator) -> FloatArray:
     """Return the hybrid mechanism's noise after 0, 1, …, ``length`` items, a row for each stream.
 
-    For streams that may end at any time. The items from 2ᵏ + 1 to 2ᵏ⁺¹ are one sum with noise of scale 2/ε (the
-    logarithmic mechanism at ε/2), and until that is complete a binary mechanism of k levels with noise of
-    scale 2k/ε answers (at ε/2 too).
+    It is for streams that may end at any time. The items from 2ᵏ + 1 to 2ᵏ⁺¹ are one sum with noise of scale 2/ε
+    (the logarithmic mechanism at ε/2). Until that sum is complete, a binary mechanism of k levels with noise of
+    scale 2k/ε answers (also at ε/2).
 
     Privacy:
         ε-DP for the whole sequence of sums, however long, if neighbouring streams differ in one item by at most 1:
@@ -113,7 +112,7 @@ def binary_blocks(horizon: int, *, epsilon: float) -> Iterator[Block]:
 
 
 def hybrid_blocks(length: int, *, epsilon: float) -> Iterator[Block]:
-    """Yield every block that the hybrid mechanism releases by the time the stream has ``length`` items."""
+    """Yield every block that the hybrid mechanism releases for a stream of ``length`` items."""
     for k in range(length.bit_length()):
         yield Block(2**k // 2 + 1, 2**k, 2 / epsilon)
         yield from _dyadic_blocks(2**k, k, length, 2 * k / epsilon)
@@ -121,7 +120,7 @@ def hybrid_blocks(length: int, *, epsilon: float) -> Iterator[Block]:
 
 def _dyadic_blocks(start: int, levels: int, length: int, scale: float) -> Iterator[Block]:
     for j in range(levels):
-        # A block is released only where bit j ends up set: every other one of its size.
+        # A block is released only if bit j is set: every other one of its size.
         for last in range(start + 2**j, min(start + 2**levels - 1, length) + 1, 2 ** (j + 1)):
             yield Block(last - 2**j + 1, last, scale)
 
@@ -129,7 +128,7 @@ def _dyadic_blocks(start: int, levels: int, length: int, scale: float) -> Iterat
 def scales_at(length: int, *, epsilon: float, horizon: int | None = None) -> FloatArray:
     """Return the scales of all noise in the sum of ``length`` items.
 
-    Of the binary mechanism if its ``horizon`` is given, of the hybrid mechanism otherwise.
+    They are the binary mechanism's if you give its ``horizon``, and the hybrid mechanism's otherwise.
     """
     if horizon is not None:
         return np.full(length.bit_count(), horizon.bit_length() / epsilon)
@@ -144,7 +143,7 @@ def hybrid_deviations(length: int, *, epsilon: float) -> FloatArray:
 
 
 def error_bound(scales: FloatArray, failure: float) -> float:
-    """Return what a sum of independent Laplace variables exceeds in magnitude with probability ``failure`` at most.
+    """Return a bound that a sum of independent Laplace variables exceeds with probability at most ``failure``.
 
     With ν = max(√Σb², max b · √ln(2/δ)) it is ν √(8 ln(2/δ)): the tail bound behind the mechanisms' theorems
     (lemma 2.8 of Chan, Shi and Song), on both sides.

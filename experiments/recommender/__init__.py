@@ -1,19 +1,20 @@
 """The paper on interaction data: one private recommendation for each user.
 
-Train a shallow autoencoder on who liked what, score every item for each test user, keep the best 500, and pick
-one of them privately. From files to verdicts, one module for each step:
+Train a shallow autoencoder on likes, score every item for each test user, keep the best 500, and pick one of them
+privately. There is one module for each step:
 
     formats/        the published file formats, streamed
-    datasets        which sets are known, how many rows they should have, where they come from
-    generated       a set made from nothing, for machines without data
-    preprocessing   ratings to likes; who is held out
+    datasets        the known datasets: their files, sizes and sources
+    generated       synthetic interactions
+    preprocessing   ratings to likes; held-out users
     models, sansa   EASE, built in; SANSA, an extra
     scoring         percentiles in blocks of items, the best 500 in batches of users
-    protocol        errors, correlations, ratios, tilts
-    private         the same with everything accounted for
-    pipeline        all of it for one run, resumable
+    protocol, tuned errors, correlations, ratios, tilts; the tuned mechanism
+    private         a protocol that is private from end to end
+    pipeline, alone all of it for one run, resumable, in a process of its own
     results         the small tables that are kept
-    figures, claims what the report shows and what it judges
+    live            the tables of the synthetic interactions
+    sections        the experiments, with their figures and claims
 
-``python -m experiments.recommender --data DIRECTORY`` runs every set that is found there.
+``python -m experiments.recommender --data DIRECTORY`` runs every dataset in that directory.
 """

@@ -20,11 +20,11 @@ VARIABLE = "DPSELECT_DATA"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run every set that is there, one after the other, and say where the tables are."""
+    """Run every available dataset, one after the other, and print the folders of the tables."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments.recommender",
-        description="The paper on real data: train, score, pick privately. Interrupt it at any time: it goes on "
-        "from there. The next `make paper` shows what it finds.",
+        description="The paper on real data: train, score, pick privately. You can interrupt it at any time; the "
+        "next run resumes. The next `make paper` shows the results.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -32,23 +32,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=Path,
         default=os.environ.get(VARIABLE),
         metavar="DIRECTORY",
-        help=f"where the sets are (default: the environment variable {VARIABLE})",
+        help=f"the directory of the datasets (default: the environment variable {VARIABLE})",
     )
     parser.add_argument(
         "--output",
         type=Path,
         default=Path("output"),
         metavar="DIRECTORY",
-        help="where results go (default: output)",
+        help="the output directory (default: output)",
     )
-    parser.add_argument(
-        "--only", action="append", metavar="RUN", help="run this one alone; may be given more than once"
-    )
-    parser.add_argument("--list", action="store_true", help="list the runs that are possible, and do nothing else")
+    parser.add_argument("--only", action="append", metavar="RUN", help="run only this one; repeat for more")
+    parser.add_argument("--list", action="store_true", help="list the possible runs and exit")
     parser.add_argument(
         "--publish",
         action="store_true",
-        help="also copy the tables to where they are committed (experiments/…/results)",
+        help="also copy the tables to the committed ones (experiments/recommender/results)",
     )
     options = parser.parse_args(arguments)
     runs = _runs(parser, options.data, options.only)
@@ -57,9 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{run.name:28}{run.title}")
         return 0
     if not sansa_is_installed():
-        print(
-            f"{SANSA_MISSING}. Until then EASE takes its place where there are few enough items.", file=sys.stderr
-        )
+        print(f"{SANSA_MISSING}. Until then, EASE replaces it for datasets with few enough items.", file=sys.stderr)
     failed = 0
     for run in runs:
         try:
@@ -69,12 +65,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             failed += 1
             continue
         except Exception:
-            # Whatever went wrong in one run, the others are worth having.
+            # One failed run must not stop the others.
             traceback.print_exc()
             failed += 1
             continue
         except KeyboardInterrupt:
-            print("\nInterrupted. Run again to go on from here.", file=sys.stderr)
+            print("\nInterrupted. Run again to resume.", file=sys.stderr)
             return 130
         if options.publish:
             results.publish(folder, run.name)
@@ -84,20 +80,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _runs(parser: argparse.ArgumentParser, folder: Path | None, only: Sequence[str] | None) -> list[Run]:
     if folder is None:
-        parser.error(f"argument --data: is needed, or the environment variable {VARIABLE}; {_sources()}")
+        parser.error(f"argument --data: missing; give it or set the environment variable {VARIABLE}; {_sources()}")
     if not Path(folder).is_dir():
         parser.error(f"argument --data: {folder} is not a directory; {_sources()}")
     runs = runs_in(Path(folder))
     if not runs:
-        parser.error(f"argument --data: no known set in {folder}; {_sources()}")
+        parser.error(f"argument --data: no known dataset in {folder}; {_sources()}")
     unknown = sorted(set(only or ()) - {run.name for run in runs})
     if unknown:
-        parser.error(f"argument --only: {unknown[0]} is not one of {', '.join(run.name for run in runs)}")
+        parser.error(
+            f"argument --only: unknown run {unknown[0]}; choose from {', '.join(run.name for run in runs)}"
+        )
     return [run for run in runs if not only or run.name in only]
 
 
 def _sources() -> str:
-    return "where to get the sets: " + " ".join(dataset.source for dataset in DATASETS.values())
+    return "sources of the datasets: " + " ".join(dataset.source for dataset in DATASETS.values())
 
 
 if __name__ == "__main__":

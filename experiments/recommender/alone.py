@@ -1,4 +1,4 @@
-"""A run in a process of its own: its memory is measured alone, and gone afterwards."""
+"""A run in a separate process: its memory is measured separately and freed afterwards."""
 
 import multiprocessing
 import os
@@ -18,7 +18,7 @@ __all__ = ["execute_alone"]
 
 
 def execute_alone(run: Run, folder: Path, output: Path) -> Path:
-    """Run in a process of its own, so that its memory is its own and gone afterwards."""
+    """Run in a separate process and return the folder of the tables."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as process:
         return process.submit(_execute, run, folder, output).result()
@@ -32,7 +32,7 @@ def _execute(run: Run, folder: Path, output: Path) -> Path:
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it is gone: what is kept is whole at any time."""
+    """End this process when its parent ends. Kept results are complete at any time."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -40,7 +40,7 @@ def _end_with_parent() -> None:
 
 
 def _teller(run: Run, bar: "tqdm[Any]") -> Callable[[str, float], None]:
-    """Return what shows progress: a bar on a terminal, a line for each stage elsewhere."""
+    """Return a function that shows progress: a bar on a terminal, a line for each stage elsewhere."""
     said: set[str] = set()
 
     def say(stage: str, share: float) -> None:

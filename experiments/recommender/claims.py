@@ -1,30 +1,36 @@
-"""Claims R1 to R4 and A3, judged on each run's tables, on clipped scores.
+"""Claims R1 to R4 and A3, judged on each run's tables with clipped scores.
 
-A claim about every dataset holds if it does on every run; the ledger names those on which it does not, and the
-table below the figure has a verdict for each.
+A claim about every dataset holds if it holds on every run. The ledger names the runs on which it fails, and the
+table below the figure has a verdict for each run.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from experiments.ledger import Claim, Finding, judge
-from experiments.mechanisms import STYLES
+from experiments.mechanisms import PRIVATE, STYLES
+from experiments.recommender.figures import runs_of
 from experiments.tables import Tables, where
 
 __all__ = ["CLAIMS", "checkable", "per_run", "unclipped"]
 
 Verdicts: TypeAlias = Mapping[str, tuple[dict[str, bool], str]]
-"""For each run, the parts of a claim and whether they hold, and what was measured."""
+"""For each run: whether each part of a claim holds, and what was measured."""
 
 SMALL = (0.01, 0.1)
-"""Small ε, where the paper claims most."""
+"""The small values of ε that the claims are about."""
 FEW = 30
-"""So many users with negative correlation are needed to judge their ratios."""
-NOT_HERE = "Judged on the sets named here; a set of the paper that is not among them was not at hand"
+"""The fewest users with negative correlation for a verdict on their ratios."""
+NOT_HERE = "Judged on the datasets named here; the paper’s other datasets were not available"
 
 
-def _runs(data: Tables) -> list[str]:
-    return list(data["facts"]["run"].unique().to_pylist())
+INSTEAD = {
+    "no user has a negative correlation": "some users have a negative correlation",
+    "the ratio grows with the correlation": "the ratio falls with the correlation",
+    "the mean ratio is negative where the correlation is": "the mean ratio is positive where the correlation is "
+    "negative",
+}
+"""What is true where a part fails."""
 
 
 def _facts(data: Tables, run: str) -> dict[str, str]:
@@ -43,43 +49,42 @@ def _is_amazon(run: str) -> bool:
 
 def _r1(data: Tables) -> Verdicts:
     found: dict[str, tuple[dict[str, bool], str]] = {}
-    for run in _runs(data):
+    for run in runs_of(data):
         facts = _facts(data, run)
         median = float(facts["correlation_clipped_quantile_50"])
         negative = float(facts["correlation_clipped_negative_share"])
-        parts = {"mostly positive": median > 0 and negative < 0.5}
+        parts = {"correlations are mostly positive": median > 0 and negative < 0.5}
         if _is_amazon(run):
-            parts["some users negative"] = negative > 0
+            parts["some users have a negative correlation"] = negative > 0
         else:
-            parts["no user negative"] = negative == 0
-        found[run] = parts, f"median {median:.2f}, {negative:.2%} of users negative"
+            parts["no user has a negative correlation"] = negative == 0
+        found[run] = parts, f"median {median:.2f}, negative for {negative:.2%} of the users"
     return found
 
 
 def _r2(data: Tables) -> Verdicts:
     found: dict[str, tuple[dict[str, bool], str]] = {}
-    for run in _runs(data):
+    for run in runs_of(data):
         facts = _facts(data, run)
         trend, negative = float(facts["ratio_trend"]), int(float(facts["ratio_negative_users"]))
-        parts = {"the ratio grows": trend > 0}
-        measured = f"rank correlation of ratio and correlation {trend:.2f}"
+        parts = {"the ratio grows with the correlation": trend > 0}
+        measured = f"the ratio’s rank correlation with the correlation is {trend:.2f}"
         if negative >= FEW:
             ratio = float(facts["ratio_mean_ratio_where_negative"])
-            parts["negative where the correlation is"] = ratio < 0
-            measured += f", mean log ratio {ratio:.2f} for the {negative} users of negative correlation"
+            parts["the mean ratio is negative where the correlation is"] = ratio < 0
+            measured += f", the mean log ratio {ratio:.2f} for the {negative} users with negative correlation"
         found[run] = parts, measured
     return found
 
 
 def _r3(data: Tables) -> Verdicts:
     found: dict[str, tuple[dict[str, bool], str]] = {}
-    private = [name for name, style in STYLES.items() if style.private]
-    for run in _runs(data):
+    for run in runs_of(data):
         errors = _errors(data, run)
         parts, measured = {}, []
         for epsilon in SMALL:
-            best = min(private, key=lambda name: errors[name, epsilon])
-            parts[f"best at ε = {epsilon:g}"] = best == "mgem"
+            best = min(PRIVATE, key=lambda name: errors[name, epsilon])
+            parts[f"mGEM is best at ε = {epsilon:g}"] = best == "mgem"
             measured.append(
                 f"ε = {epsilon:g}: mGEM {errors['mgem', epsilon]:.2g}, RNM {errors['rnm', epsilon]:.2g}"
                 + ("" if best == "mgem" else f", {STYLES[best].label} {errors[best, epsilon]:.2g}")
@@ -90,34 +95,34 @@ def _r3(data: Tables) -> Verdicts:
 
 def _r4(data: Tables) -> Verdicts:
     found: dict[str, tuple[dict[str, bool], str]] = {}
-    for run in _runs(data):
+    for run in runs_of(data):
         errors = _errors(data, run)
         epsilons = sorted({epsilon for _, epsilon in errors})
         better = [e for e in epsilons if errors["gem", e] <= errors["rnm", e]]
         parts = {
-            "worse than RNM": not better,
-            "worse than random at small ε": all(errors["gem", e] > errors["uniform", e] for e in SMALL),
+            "GEM is worse than RNM": not better,
+            "GEM is worse than random at small ε": all(errors["gem", e] > errors["uniform", e] for e in SMALL),
         }
         measured = (
             f"ε = 0.01: GEM {errors['gem', 0.01]:.2g}, RNM {errors['rnm', 0.01]:.2g}, "
             f"random {errors['uniform', 0.01]:.2g}"
         )
         if better:
-            measured += f"; GEM is not worse than RNM at ε = {', '.join(f'{e:g}' for e in better)}"
+            measured += f"; GEM is at least as good as RNM at ε = {', '.join(f'{e:g}' for e in better)}"
         found[run] = parts, measured
     return found
 
 
 def _a3(data: Tables) -> Verdicts:
     found: dict[str, tuple[dict[str, bool], str]] = {}
-    for run in _runs(data):
+    for run in runs_of(data):
         errors = _errors(data, run)
         epsilons = sorted({epsilon for _, epsilon in errors})
         pays = [e for e in epsilons if errors["combined-gem", e] <= errors["mgem", e]]
         measured = f"ε = 1: combined GEM {errors['combined-gem', 1.0]:.2g}, mGEM {errors['mgem', 1.0]:.2g}"
         if pays:
-            measured += f"; it pays at ε = {', '.join(f'{e:g}' for e in pays)}"
-        found[run] = {"does not pay": not pays}, measured
+            measured += f"; combined GEM is at least as good at ε = {', '.join(f'{e:g}' for e in pays)}"
+        found[run] = {"combined GEM is worse than mGEM": not pays}, measured
     return found
 
 
@@ -129,7 +134,14 @@ def _over_runs(
     def check(data: Tables) -> Finding:
         found = {run: verdict for run, verdict in verdicts(data).items() if run.startswith(only)}
         parts = {f"{name} ({run})": holds for run, (each, _) in found.items() for name, holds in each.items()}
-        return judge(parts, ". ".join(f"{run}: {measured}" for run, (_, measured) in found.items()) + ".", comment)
+        instead = {
+            f"{name} ({run})": f"{fact} ({run})"
+            for run, (each, _) in found.items()
+            for name in each
+            if (fact := INSTEAD.get(name))
+        }
+        measured = ". ".join(f"{run}: {measured}" for run, (_, measured) in found.items())
+        return judge(parts, f"{measured}.", comment, instead=instead)
 
     return check
 
@@ -141,32 +153,36 @@ CLAIMS = (
         id="A3",
         text="On Amazon Books, spending budget on the choice does not pay.",
         check=_over_runs(
-            _a3, "Combined GEM against mGEM, at every ε. Four fifths of the training interactions.", only="Amazon"
+            _a3,
+            "Combined GEM is compared with mGEM at every ε, on four fifths of the training interactions.",
+            only="Amazon",
         ),
     ),
     Claim(
         id="R1",
         text="Per-user Spearman correlation is mostly positive in every dataset; Netflix most; only Amazon Books "
         "has negative users.",
-        check=_over_runs(_r1, f"{NOT_HERE}, and “Netflix most” is not judged."),
+        check=_over_runs(_r1, f"{NOT_HERE}, so “Netflix most” is not judged."),
     ),
     Claim(
         id="R2",
         text="The log ratio of mean selected score mGEM/GEM grows with the user’s correlation, and is negative "
         "where the correlation is.",
         check=_over_runs(
-            _r2, f"Exact means at ε = 1; signs are judged where at least {FEW} users are negative. {NOT_HERE}."
+            _r2,
+            f"Means are exact, at ε = 1. Signs are judged if at least {FEW} users have a negative correlation. "
+            f"{NOT_HERE}.",
         ),
     ),
     Claim(
         id="R3",
         text="mGEM is the best mechanism at small ε in every dataset.",
-        check=_over_runs(_r3, f"Best of all private mechanisms of the paper, tilts aside. {NOT_HERE}."),
+        check=_over_runs(_r3, f"The best of the paper’s private mechanisms, without other tilts. {NOT_HERE}."),
     ),
     Claim(
         id="R4",
         text="GEM is worse than RNM in every dataset, and worse than random at small ε.",
-        check=_over_runs(_r4, f"Worse than RNM at every ε from 0.01 to 16. {NOT_HERE}."),
+        check=_over_runs(_r4, f"“Worse than RNM” means at every ε from 0.01 to 16. {NOT_HERE}."),
     ),
 )
 
@@ -177,12 +193,11 @@ def checkable(runs: Sequence[str]) -> list[Claim]:
 
 
 def unclipped(data: Tables) -> dict[str, str]:
-    """Return what each run's unclipped scores show: where sensitivities are false, so that nothing is private."""
+    """Return what each run's unclipped scores show. Their sensitivities are false, so nothing is private."""
     found: dict[str, str] = {}
-    private = [name for name, style in STYLES.items() if style.private]
-    for run in _runs(data):
+    for run in runs_of(data):
         errors = _errors(data, run, "unclipped")
-        chosen = min((errors[name, SMALL[0]], name) for name in private)[1]
+        chosen = min((errors[name, SMALL[0]], name) for name in PRIVATE)[1]
         found[run] = f"best at ε = {SMALL[0]:g}: {STYLES[chosen].label}; " + ", ".join(
             f"{STYLES[name].label} {errors[name, SMALL[0]]:.2g}" for name in ("mgem", "gem", "rnm", "uniform")
         )

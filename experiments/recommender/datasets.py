@@ -1,4 +1,4 @@
-"""Which sets are known: their files, how many rows they must have, where they come from, how they are run."""
+"""The known datasets: their files, sizes and sources, and the runs on them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,18 +23,18 @@ __all__ = ["DATASETS", "RUNS", "Dataset", "Run", "Sansa", "find", "load", "runs_
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """A set of interactions, in one of the forms in which it is published."""
+    """A dataset of interactions, in one of its published forms."""
 
     name: str
     title: str
     forms: Mapping[str, Callable[[Path], Iterator[Batch]]]
-    """Readers, by the file or folder that each one reads."""
+    """The readers, by the file or folder that each one reads."""
     counts: Counts | None
-    """What a complete copy has; None if that cannot be known."""
+    """The counts of a complete copy; None if unknown."""
     source: str
-    """Where to get it, in one sentence."""
+    """The source, in one sentence."""
     held_out: int | None = None
-    """How many users to test on, and as many to calibrate on; None if the set has a split of its own."""
+    """The number of test users, and of calibration users; None if the dataset has its own split."""
     gamma: float = 0.008
 
 
@@ -50,7 +50,7 @@ class Sansa:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A set and a model: one column of the figure."""
+    """A dataset and a model: one column of the figure."""
 
     name: str
     title: str
@@ -60,9 +60,9 @@ class Run:
     l2: float = 600.0
     """EASE's penalty."""
     private: bool = True
-    """Whether the private protocol is run next to the paper's: it trains once more, on public users alone."""
+    """Whether to run the private protocol too, which trains again on public users only."""
     published: str = "–"
-    """Recall@20 that others report, and for what."""
+    """Published recall@20, and its setting."""
 
 
 def _lightgcn(counts: Counts) -> Callable[[Path], Iterator[Batch]]:
@@ -200,12 +200,12 @@ RUNS = (
 
 
 def find(dataset: Dataset, folder: Path) -> Path | None:
-    """Return the file or folder of a set, or None if it is not there."""
+    """Return the file or folder of a dataset, or None if it is missing."""
     return next((folder / form for form in dataset.forms if (folder / form).exists()), None)
 
 
 def runs_in(folder: Path) -> list[Run]:
-    """Return the runs whose sets are in the folder; any further Parquet file is a set of its own."""
+    """Return the runs whose datasets are in the folder. Every other Parquet file there is a dataset too."""
     known = [run for run in RUNS if find(DATASETS[run.dataset], folder)]
     names = {form for dataset in DATASETS.values() for form in dataset.forms}
     others = sorted(path.stem for path in folder.glob("*.parquet") if path.name not in names)
@@ -213,15 +213,15 @@ def runs_in(folder: Path) -> list[Run]:
 
 
 def load(name: str, folder: Path) -> Interactions:
-    """Read the likes of a set and check that it is complete.
+    """Read the likes of a dataset and check that it is complete.
 
     Args:
         name: A name of :data:`DATASETS`, or of a Parquet file in the folder without its ending.
-        folder: Where the sets are.
+        folder: The directory of the datasets.
 
     Raises:
-        FileNotFoundError: The set is not there; says where to get it.
-        BadDataError: A file is not as it should be.
+        FileNotFoundError: The dataset is missing; the message names its source.
+        BadDataError: A file is damaged or incomplete.
     """
     dataset = DATASETS.get(name) or _unknown(name)
     path = find(dataset, folder)
@@ -231,7 +231,7 @@ def load(name: str, folder: Path) -> Interactions:
     likes = collect(reader(path), least_rating=LEAST_RATING)
     if dataset.counts is not None and likes.counts != dataset.counts:
         raise BadDataError(
-            f"{path.name}: {likes.counts}; a complete copy of {dataset.title} has {dataset.counts}. "
+            f"{path.name}: found {likes.counts}; a complete copy of {dataset.title} has {dataset.counts}. "
             f"{dataset.source}"
         )
     if likes.users.size == 0:
@@ -245,5 +245,6 @@ def _unknown(name: str) -> Dataset:
         title=name,
         forms={f"{name}.parquet": read_parquet},
         counts=None,
-        source="A set of your own is a Parquet file with columns user, item and, if it has them, rating and split.",
+        source="Your own dataset is a Parquet file with the columns user and item, and optionally rating and "
+        "split.",
     )

@@ -1,4 +1,4 @@
-"""How the section's figures are drawn, from tables alone."""
+"""The section's figures, drawn from tables alone."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -12,34 +12,31 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+import dpselect as dps
 from experiments import drawing
-from experiments.mechanisms import STYLES
-from experiments.tables import Tables, where
+from experiments.mechanisms import STYLES, Style, tilted_style
+from experiments.recommender.private import FAST, STRONGLY_TILTED
+from experiments.recommender.protocol import TILT_CURVES
+from experiments.tables import Tables, unique, where
 
-__all__ = ["draw_beyond", "draw_generated", "draw_real"]
+__all__ = ["SHOWN_EPSILON", "SHOWN_FAST", "draw_beyond", "draw_generated", "draw_real", "runs_of"]
 
 WIDTH = 2.7
 Dashes: TypeAlias = tuple[float, Sequence[float]]
 
-CURVES: Mapping[str, tuple[str, str, Dashes]] = {
-    "gem": ("GEM, tilted", "#0072b2", (0, ())),
-    "tilted-rnm": ("noisy max, tilted", "#000000", (0, (5, 1.5))),
+TUNED: dict[str, Any] = {"color": "#e69f00", "linestyle": (0, (1, 1))}
+SHOWN_FAST = {name: (STYLES[name].label, STYLES[name].color) for name in FAST if name != "krr"} | {
+    name: (dps.MECHANISMS[record](epsilon=1.0, tilt=-8.0).label, dps.MECHANISMS[record].color)
+    for name, record in STRONGLY_TILTED.items()
 }
-PRIVATE = {
-    "rnm": ("RNM", "#000000"),
-    "gem": ("GEM", "#0072b2"),
-    "mgem": ("mGEM", "#d55e00"),
-    "gem-tilt-8": ("GEM, tilt −8", "#009e73"),
-    "rnm-tilt-8": ("noisy max, tilt −8", "#8c6bb1"),
-    "uniform": ("random", "#8a8a8a"),
-}
+"""Labels and colours of the mechanisms shown under both protocols."""
 PROTOCOLS: Mapping[str, Dashes] = MappingProxyType({"paper": (0, (2, 1.5)), "private": (0, ())})
 SHOWN_EPSILON = 1.0
 
 
 def draw_real(data: Tables) -> Figure:
-    """Draw the paper's three rows, a column for each run, and the unclipped errors below."""
-    runs = _runs(data)
+    """Draw the paper's three rows and the unclipped errors below them, with a column for each run."""
+    runs = runs_of(data)
     figure, panels = drawing.grid(rows=4, columns=len(runs), heights=(1.7, 2.2, 3, 3), width=WIDTH, aligned=False)
     for run, column in zip(runs, panels.T, strict=True):
         column[0].set_title(_wrapped(run), fontsize=9.5)
@@ -47,16 +44,14 @@ def draw_real(data: Tables) -> Figure:
         _ratios(column[1], where(data["ratios"], run=run, version="exact"))
         for panel, variant in zip(column[2:], ("clipped", "unclipped"), strict=True):
             _errors(panel, where(data["errors"], run=run, variant=variant))
-    _label(
-        panels, ["users", "log ratio mGEM / GEM", "mean squared error, clipped", "the same, unclipped: not private"]
-    )
+    _label(panels, ["users", "log ratio mGEM / GEM", "mean squared error, clipped", "unclipped (not private)"])
     drawing.legend(figure, columns=min(5, len(runs)))
     return figure
 
 
 def draw_beyond(data: Tables) -> Figure:
     """Draw curves over the tilt, and the private protocol next to the paper's."""
-    runs = _runs(data)
+    runs = runs_of(data)
     figure, panels = drawing.grid(rows=2, columns=len(runs), heights=(2.6, 3), width=3.2, aligned=False)
     for run, (top, bottom) in zip(runs, panels.T, strict=True):
         top.set_title(_wrapped(run), fontsize=10)
@@ -66,16 +61,16 @@ def draw_beyond(data: Tables) -> Figure:
             _private(bottom, table)
         else:
             bottom.set_axis_off()
-    _label(panels, ["mean squared error, ε = 1", "squared shortfall from the best"])
-    _legend_beyond(figure, columns=min(5, len(runs)))
+    _label(panels, ["mean squared error, ε = 1", "squared shortfall"])
+    drawing.bottom_legend(figure, [*_tilt_handles(), *_private_handles()], columns=min(5, len(runs)))
     return figure
 
 
 def draw_generated(data: Tables) -> Figure:
-    """Draw everything for the generated set."""
+    """Draw all tables of the synthetic interactions."""
     figure, panels = drawing.grid(rows=2, columns=3, heights=(2.6, 3), aligned=False)
     (correlations, ratios, tilts), (clipped, unclipped, private) = panels
-    figure.suptitle("Generated interactions, not real data", fontsize=11, fontweight="bold")
+    figure.suptitle("Synthetic interactions, not real data", fontsize=11, fontweight="bold")
     _correlations(correlations, where(data["correlations"], variant="clipped"))
     correlations.set_ylabel("users")
     _ratios(ratios, where(data["ratios"], version="exact"))
@@ -94,8 +89,9 @@ def draw_generated(data: Tables) -> Figure:
     return figure
 
 
-def _runs(data: Tables) -> list[str]:
-    return list(data["facts"]["run"].unique().to_pylist())
+def runs_of(data: Tables) -> list[str]:
+    """Return the titles of the runs, in the order of the figure."""
+    return unique(data["facts"], "run")
 
 
 def _wrapped(title: str) -> str:
@@ -134,25 +130,34 @@ def _ratios(panel: Axes, table: pa.Table) -> None:
 
 def _errors(panel: Axes, table: pa.Table) -> None:
     epsilons, values = table["epsilon"].to_numpy(), table["mean_squared_error"].to_numpy()
-    # To where curves part: beyond ε = 4 randomised response falls off the panel.
+    # Show where the curves differ: beyond ε = 4 randomised response leaves the panel.
     drawing.errors(panel, table, limits=(0.5 * float(values[epsilons <= 4].min()), 1.4 * float(values.max())))
 
 
 def _tilts(panel: Axes, table: pa.Table, tuned: pa.Table) -> None:
-    for family, (_, color, style) in CURVES.items():
-        curve = _at(where(table, family=family))
-        places = curve["tilt"].to_numpy()
-        panel.plot(places, curve["mean_squared_error"].to_numpy(), color=color, linestyle=style, marker=".")
-        if family == "gem":
-            for tilt, name in ((1.0, "gem"), (-1.0, "mgem")):
-                value = curve["mean_squared_error"].to_numpy()[places == tilt]
-                panel.plot([tilt] * value.size, value, STYLES[name].marker, color=STYLES[name].color, markersize=8)
+    for name in TILT_CURVES:
+        curve = _at(where(table, family=name))
+        places, values = curve["tilt"].to_numpy(), curve["mean_squared_error"].to_numpy()
+        panel.plot(places, values, **_tilt_line(name))
+        for tilt, special in ((1.0, "gem"), (-1.0, "mgem")) if name == "gem" else ():
+            value, style = values[places == tilt], STYLES[special]
+            panel.plot([tilt] * value.size, value, style.marker, color=style.color, markersize=8)
     for value in _at(tuned)["mean_squared_error"].to_pylist():
-        panel.axhline(value, color="#e69f00", linewidth=1.2, linestyle=(0, (1, 1)))
+        panel.axhline(value, linewidth=1.2, **TUNED)
     panel.set_xscale("symlog", linthresh=1, linscale=0.6)
     panel.set_xticks([-32, -8, -2, 0, 2, 8], ["−32", "−8", "−2", "0", "2", "8"])
     panel.set(xlabel="tilt", ylim=(0, None))
     panel.ticklabel_format(axis="y", style="sci", scilimits=(-2, 3))
+
+
+def _tilt_style(name: str) -> Style:
+    """Return the style of a tilted curve; GEM's own record also makes tilted GEM."""
+    return tilted_style("tilted-gem" if name == "gem" else name)
+
+
+def _tilt_line(name: str) -> dict[str, Any]:
+    dashes = (0, ()) if name == "gem" else (0, (5, 1.5))
+    return {"color": _tilt_style(name).color, "linestyle": dashes, "marker": "."}
 
 
 def _at(table: pa.Table) -> pa.Table:
@@ -160,7 +165,7 @@ def _at(table: pa.Table) -> pa.Table:
 
 
 def _private(panel: Axes, table: pa.Table) -> None:
-    for mechanism, (_, color) in PRIVATE.items():
+    for mechanism, (_, color) in SHOWN_FAST.items():
         for name, style in PROTOCOLS.items():
             curve = where(table, mechanism=mechanism, protocol=name)
             panel.plot(
@@ -172,24 +177,14 @@ def _private(panel: Axes, table: pa.Table) -> None:
 
 
 def _tilt_handles() -> list[Line2D]:
-    curves = [Line2D([], [], color=color, linestyle=style, label=label) for label, color, style in CURVES.values()]
-    points = [
-        Line2D([], [], color=STYLES[name].color, marker=STYLES[name].marker, linestyle="", label=STYLES[name].label)
-        for name in ("gem", "mgem")
-    ]
-    tuned = Line2D([], [], color="#e69f00", linestyle=(0, (1, 1)), label="tuned")
-    return [*curves, *points, tuned]
+    curves = [Line2D([], [], label=_tilt_style(name).label, **_tilt_line(name)) for name in TILT_CURVES]
+    points = [drawing.handle(STYLES[name], linestyle="") for name in ("gem", "mgem")]
+    return [*curves, *points, Line2D([], [], label="tuned", **TUNED)]
 
 
 def _private_handles() -> list[Line2D]:
     protocols = [
         Line2D([], [], color="#555555", linestyle=style, label=label)
-        for label, style in zip(("paper’s", "private"), PROTOCOLS.values(), strict=True)
+        for label, style in zip(("paper’s protocol", "private protocol"), PROTOCOLS.values(), strict=True)
     ]
-    return [*(Line2D([], [], color=color, label=label) for label, color in PRIVATE.values()), *protocols]
-
-
-def _legend_beyond(figure: Figure, *, columns: int) -> None:
-    figure.legend(
-        handles=[*_tilt_handles(), *_private_handles()], loc="outside lower center", ncols=columns, handlelength=2.8
-    )
+    return [*(Line2D([], [], color=color, label=label) for label, color in SHOWN_FAST.values()), *protocols]

@@ -1,4 +1,4 @@
-"""Who interacted with what: the form that all file formats are read into."""
+"""Interactions of users with items: the common form of all file formats."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -7,10 +7,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.arrays import BoolArray
+
 __all__ = ["Batch", "Counts", "Interactions", "collect"]
 
 Ids: TypeAlias = NDArray[np.int32]
-Flags: TypeAlias = NDArray[np.bool_]
+Flags: TypeAlias = BoolArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,12 +23,12 @@ class Batch:
     items: Ids
     ratings: NDArray[np.float32] | None = None
     test: Flags | None = None
-    """True for interactions that the set's own split keeps for testing; None if it has no split."""
+    """True for the test interactions of the dataset's own split; None if it has no split."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """How many rows, users and items a set has before anything is left out."""
+    """The numbers of rows, users and items of a dataset before anything is left out."""
 
     rows: int
     users: int
@@ -38,7 +40,7 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class Interactions:
-    """Likes: pairs of user and item, and what was counted on the way."""
+    """Likes: pairs of user and item, and the counts of the dataset."""
 
     users: Ids
     items: Ids
@@ -48,7 +50,7 @@ class Interactions:
 
 @dataclass
 class _Tally:
-    """Counts distinct ids without keeping the rows: batches come and go, ids stay."""
+    """Counts rows and distinct ids without keeping the rows."""
 
     rows: int = 0
     users: Ids = field(default_factory=lambda: np.empty(0, np.int32))
@@ -65,9 +67,9 @@ class _Tally:
 
 
 def collect(batches: Iterable[Batch], *, least_rating: float) -> Interactions:
-    """Keep the rows rated ``least_rating`` or better (all, where there are no ratings), and count everything.
+    """Keep the rows rated ``least_rating`` or better (all rows if there are no ratings), and count everything.
 
-    A row is dropped as soon as its batch is read, so the memory is that of the likes, not of the file.
+    Other rows are dropped batch by batch, so only the likes take memory, not the whole file.
 
     >>> one = Batch(users=np.array([3, 3], np.int32), items=np.array([7, 8], np.int32),
     ...             ratings=np.array([5, 2], np.float32))

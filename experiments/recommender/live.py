@@ -1,4 +1,4 @@
-"""The section on generated interactions: computed whenever the report is, on any machine."""
+"""The tables of the section on synthetic interactions, computed with every report."""
 
 from collections.abc import Sequence
 from functools import cache, partial
@@ -6,8 +6,8 @@ from functools import cache, partial
 import pyarrow as pa
 
 from experiments.experiment import Effort, Task
-from experiments.mechanisms import STYLES
-from experiments.recommender import private, protocol, results, tuned
+from experiments.mechanisms import COMPARED
+from experiments.recommender import private, protocol, tuned
 from experiments.recommender.generated import generate
 from experiments.recommender.models import DenseModel, fit_ease
 from experiments.recommender.preprocessing import Split, hold_out_users
@@ -15,7 +15,7 @@ from experiments.recommender.scoring import Candidates, Ranges, find_candidates,
 
 __all__ = ["TITLE", "plan"]
 
-TITLE = "generated interactions"
+TITLE = "synthetic interactions"
 SEED = 42
 L2 = 100.0
 GAMMA = 0.008
@@ -50,7 +50,7 @@ def _epsilons(effort: Effort) -> Sequence[float]:
 
 
 def plan(effort: Effort) -> list[Task]:
-    """Return the tasks: the tables that a run on real data has as well."""
+    """Return the tasks. They make the same tables as a run on real data."""
     variants = ("clipped", "unclipped")
     return [
         Task(label="data and model", table="facts", compute=partial(_facts, effort)),
@@ -65,12 +65,12 @@ def plan(effort: Effort) -> list[Task]:
         Task(label="ratios", table="ratios", compute=partial(_ratios, effort)),
         *(
             Task(
-                label=f"{STYLES[mechanism].label}, {variant}",
+                label=f"{COMPARED[mechanism].symbol}, {variant}",
                 table="errors",
                 compute=partial(_errors, effort, variant, mechanism),
             )
             for variant in variants
-            for mechanism in STYLES
+            for mechanism in COMPARED
         ),
         Task(label="tilts", table="tilts", compute=partial(_tilts, effort)),
         Task(label="tuning", table="tuned", compute=partial(_tuned, effort)),
@@ -87,7 +87,7 @@ def _facts(effort: Effort) -> pa.Table:
     candidates, _ = _scored(_size(effort))
     users, items = split.train.shape
     values = {
-        "data": f"generated: {users:,} users in training, {items:,} items, {split.train.nnz:,} likes",
+        "data": f"synthetic: {users:,} users in training, {items:,} items, {split.train.nnz:,} likes",
         "test users": f"{split.inputs.shape[0]}",
         "model": model.description,
         "recall@20": f"{recall(candidates, split.targets, capped=True):.4f}",
@@ -112,23 +112,23 @@ def _errors(effort: Effort, variant: str, mechanism: str) -> pa.Table:
         protocol.error_row(users, mechanism, e, gamma=GAMMA, seed=SEED, total_draws=draws)
         for e in _epsilons(effort)
     ]
-    return _named(results.from_rows([{"variant": variant, **row} for row in found]))
+    return _named(pa.Table.from_pylist([{"variant": variant, **row} for row in found]))
 
 
 def _tilts(effort: Effort) -> pa.Table:
     tilts = protocol.TILTS if effort.trials > MOST_USERS else protocol.TILTS[::3]
-    return _named(results.from_rows(protocol.tilt_rows(_lists(effort, "clipped"), TILT_EPSILON, tilts)))
+    return _named(pa.Table.from_pylist(protocol.tilt_rows(_lists(effort, "clipped"), TILT_EPSILON, tilts)))
 
 
 def _tuned(effort: Effort) -> pa.Table:
     candidates, ranges = _scored(_size(effort))
     anchors = ranges.midpoints[candidates.items]
     row = tuned.tuned_row(_lists(effort, "clipped"), anchors, TILT_EPSILON, seed=SEED)
-    return _named(results.from_rows([row]))
+    return _named(pa.Table.from_pylist([row]))
 
 
 def _private(effort: Effort) -> pa.Table:
     split, model = _trained(_size(effort))
     sides = private.prepare_sides(model, split)
     rows = [row for e in _epsilons(effort) for row in private.side_rows(sides, e, gamma=GAMMA)]
-    return _named(results.from_rows(rows))
+    return _named(pa.Table.from_pylist(rows))

@@ -1,4 +1,4 @@
-"""EASE: a shallow autoencoder in closed form. Built in, and the model wherever SANSA is absent."""
+"""EASE: a shallow autoencoder in closed form. It is built in, and replaces SANSA where that is not installed."""
 
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, final
@@ -14,11 +14,11 @@ __all__ = ["Model", "SparseModel", "fit_ease"]
 Scores: TypeAlias = NDArray[np.float32]
 
 LARGEST_DENSE = 15_000
-"""Items beyond which a dense inverse is refused: it takes 24 bytes for each pair of items, 5 GB here."""
+"""The most items for a dense inverse, which takes 24 bytes for each pair of items: 5 GB here."""
 
 
 class Model(Protocol):
-    """A linear model in two steps, so that users go through the first only once."""
+    """A linear model in two steps, so that the first step runs only once for each user."""
 
     @property
     def description(self) -> str:
@@ -26,7 +26,7 @@ class Model(Protocol):
         ...
 
     def encode(self, inputs: Likes) -> sparse.csr_array:
-        """Return what the second step needs to know of each user."""
+        """Return the input of the second step for each user."""
         ...
 
     def decode(self, codes: sparse.csr_array, first: int, last: int) -> Scores:
@@ -34,7 +34,7 @@ class Model(Protocol):
         ...
 
     def decode_all(self, codes: sparse.csr_array) -> sparse.csr_array:
-        """Return the scores of all items that are not 0."""
+        """Return all non-zero scores."""
         ...
 
 
@@ -67,7 +67,7 @@ class SparseModel:
     encoder: sparse.csr_array
     decoder: sparse.csr_array
     by_item: sparse.csc_array
-    """The decoder once more, for blocks of items."""
+    """The decoder again, for blocks of items."""
     description: str
 
     def encode(self, inputs: Likes) -> sparse.csr_array:
@@ -108,12 +108,12 @@ def fit_ease(train: Likes, *, l2: float) -> DenseModel:
         H. Steck, Embarrassingly shallow autoencoders for sparse data, 2019.
     """
     if not l2 > 0:
-        raise ValueError("l2 must be positive")
+        raise ValueError(f"l2 must be > 0, got {l2}")
     items = train.shape[1]
     if items > LARGEST_DENSE:
         raise ValueError(
-            f"EASE inverts a dense matrix and takes at most {LARGEST_DENSE:,} items, not {items:,}: use SANSA "
-            "(make .venv/.sansa, or pip install 'dpselect[sansa]')"
+            f"EASE inverts a dense matrix and takes at most {LARGEST_DENSE:,} items, got {items:,}; use SANSA "
+            "instead (make .venv/.sansa, or pip install 'dpselect[sansa]')"
         )
     gram = np.asarray((train.T @ train).toarray(), dtype=np.float64)
     gram[np.diag_indices(items)] += l2

@@ -1,4 +1,4 @@
-"""One run from files to tables. It may be interrupted at any point, and goes on from there."""
+"""One run from files to tables. You can interrupt it at any point; the next run resumes there."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from pyarrow import parquet
 import dpselect as dps
 from experiments import report, tables
 from experiments.files import replacing
-from experiments.mechanisms import STYLES
+from experiments.mechanisms import COMPARED
 from experiments.recommender import private, protocol, results, tuned
 from experiments.recommender.datasets import DATASETS, Run, find, load
 from experiments.recommender.interactions import Counts, Interactions
@@ -33,7 +33,7 @@ from experiments.recommender.scoring import Candidates, Ranges, find_candidates,
 __all__ = ["execute"]
 
 PROTOCOL = "1"
-"""Changes whenever kept results of an older version must not be used again."""
+"""Change this when kept results of an older version must not be reused."""
 SEED = 42
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 3000
 UNCLIPPED_USERS, RATIO_USERS, TILT_USERS, TUNED_USERS = 3000, 10_000, 1000, 1000
@@ -42,7 +42,7 @@ TILT_EPSILONS = (0.1, 1.0, 8.0)
 
 @dataclass
 class Log:
-    """Tells what is going on, and adds up what every stage took."""
+    """Reports the current stage, and adds up the time of every stage."""
 
     home: Path
     say: Callable[[str, float], None]
@@ -58,7 +58,7 @@ class Log:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Measure a stage that runs inside."""
+        """Measure the stage that runs inside."""
         self.say(name, 0.0)
         started, used = time.monotonic(), time.process_time()
         yield
@@ -74,13 +74,13 @@ class Log:
 
 
 def execute(run: Run, folder: Path, output: Path, say: Callable[[str, float], None]) -> Path:
-    """Compute all tables of a run that are not there yet, and return their folder.
+    """Compute the missing tables of a run, and return their folder.
 
     Args:
-        run: Which set, which model.
-        folder: Where the sets are.
-        output: Where results go: into ``recommender/NAME``.
-        say: Told which stage is running and what share of it is done.
+        run: The dataset and the model.
+        folder: The directory of the datasets.
+        output: The output directory; results go to ``recommender/NAME``.
+        say: Receives the running stage and the share of it that is done.
     """
     home = output / "recommender" / run.name
     _forget_others(home, _key(run, folder))
@@ -129,12 +129,12 @@ def _tables(
 
     def tilts() -> tuple[pa.Table, dict[str, object]]:
         users = clipped.sample(TILT_USERS, SEED)
-        return results.from_rows([row for e in TILT_EPSILONS for row in protocol.tilt_rows(users, e)]), {}
+        return pa.Table.from_pylist([row for e in TILT_EPSILONS for row in protocol.tilt_rows(users, e)]), {}
 
     def chosen() -> tuple[pa.Table, dict[str, object]]:
         users = clipped.sample(TUNED_USERS, SEED)
         anchors = scored.midpoints(clipped, TUNED_USERS)
-        return results.from_rows([tuned.tuned_row(users, anchors, e, seed=SEED) for e in TILT_EPSILONS]), {}
+        return pa.Table.from_pylist([tuned.tuned_row(users, anchors, e, seed=SEED) for e in TILT_EPSILONS]), {}
 
     table("correlations", correlations)
     table("ratios", ratios)
@@ -144,7 +144,7 @@ def _tables(
 
 
 def _errors(home: Path, log: Log, variants: dict[str, protocol.Lists], gamma: float) -> None:
-    """Compute the errors one ε and variant at a time, each kept as soon as it is there."""
+    """Compute the errors for one ε and variant at a time, and keep each at once."""
     if (home / "errors.csv").is_file():
         return
     parts: list[pa.Table] = []
@@ -154,12 +154,12 @@ def _errors(home: Path, log: Log, variants: dict[str, protocol.Lists], gamma: fl
         if not path.is_file():
             with log.stage("errors"):
                 rows = []
-                for place, mechanism in enumerate(STYLES):
-                    log.say("errors", (number + place / len(STYLES)) / len(steps))
+                for place, mechanism in enumerate(COMPARED):
+                    log.say("errors", (number + place / len(COMPARED)) / len(steps))
                     found = protocol.error_row(variants[variant], mechanism, epsilon, gamma=gamma, seed=SEED)
                     rows.append({"variant": variant, **found})
             with replacing(path) as temporary:
-                parquet.write_table(results.from_rows(rows), temporary)
+                parquet.write_table(pa.Table.from_pylist(rows), temporary)
         parts.append(parquet.read_table(path))
     tables.write(pa.concat_tables(parts), home / "errors.csv")
 
@@ -175,19 +175,19 @@ def _private(run: Run, folder: Path, home: Path, log: Log, gamma: float) -> None
         sides = private.prepare_sides(model, split, step=log.say)
     with log.stage("private: errors"):
         rows = [row for e in protocol.EPSILONS for row in private.side_rows(sides, e, gamma=gamma)]
-    tables.write(results.from_rows(rows), path)
+    tables.write(pa.Table.from_pylist(rows), path)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Scored:
-    """What is kept of the scores: each user's candidates, each item's range."""
+    """The kept scores: each user's candidates and each item's range."""
 
     candidates: Candidates
     ranges: Ranges
     facts: dict[str, str]
 
     def midpoints(self, users: protocol.Lists, size: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        """Return the middle of the range of each candidate, for the users that ``users.sample(size)`` has."""
+        """Return the midpoint of each candidate's range, for the users of ``users.sample(size)``."""
         anchors = self.ranges.midpoints[self.candidates.items]
         return protocol.Lists(scores=anchors, sensitivities=users.sensitivities).sample(size, SEED).scores
 
@@ -224,7 +224,7 @@ def _scored(run: Run, folder: Path, home: Path, log: Log) -> _Scored:
 
 
 def _held_out(run: Run, likes: Interactions) -> Split:
-    """Hold users out; of a set with its own split, only the train part exists for everybody."""
+    """Hold users out. Of a dataset with its own split, use only the training part, which all users have."""
     if likes.test is not None:
         train = ~likes.test
         likes = Interactions(users=likes.users[train], items=likes.items[train], test=None, counts=likes.counts)
@@ -249,7 +249,7 @@ def _fit(run: Run, split: Split) -> Model:
 def _facts(
     counts: Counts, split: Split, model: Model, found: Candidates, ranges: Ranges, *, own: bool
 ) -> dict[str, str]:
-    """Return what is said of the set and the model, as text."""
+    """Return facts about the dataset and the model, as text."""
     size = found.items.shape[1]
     users, items = split.train.shape
     return {
@@ -265,7 +265,7 @@ def _facts(
 
 
 def _summary(run: Run, scored: _Scored, log: Log) -> dict[str, str]:
-    """Return provenance and measured numbers: enough to make the tables again, nothing that names a machine."""
+    """Return provenance and measured numbers: enough to reproduce the tables, and nothing that names a machine."""
     measured = json.loads((log.home / "measured.json").read_text(encoding="utf-8"))
     stages = log.stages
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -293,7 +293,7 @@ def _key(run: Run, folder: Path) -> str:
 
 
 def _forget_others(home: Path, key: str) -> None:
-    """Remove what was kept for other settings or other data."""
+    """Remove results that were kept for other settings or other data."""
     mark = home / "key"
     if home.exists() and not (mark.is_file() and mark.read_text(encoding="utf-8") == key):
         shutil.rmtree(home)

@@ -1,8 +1,8 @@
-"""From likes to matrices: who is left out, who is held out, and which items are to be found again.
+"""From likes to matrices: which users are left out or held out, and which items are the targets.
 
-As in SANSA's paper: ratings of 4 and 5 are likes, users with fewer than 5 likes are left out, test users are held
-out of training, and a fifth of a held-out user's items are targets. Sets that come with their own split keep it:
-there, every user trains with the train part and is tested on the test part.
+This follows SANSA's paper: ratings of 4 and 5 are likes, users with fewer than 5 likes are left out, test users are
+held out of training, and a fifth of a held-out user's items are targets. Datasets with their own split keep it:
+every user's training part is for training, and the test part for testing.
 
 Items are numbered by popularity in training, most popular first, so a lower number wins every tie.
 """
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from experiments.arrays import IndexArray
 from experiments.recommender.interactions import Interactions
 
 __all__ = ["Split", "hold_out_users", "like_matrix", "own_split"]
@@ -31,15 +32,15 @@ class Split:
 
     train: Likes
     inputs: Likes
-    """What the model sees of each test user."""
+    """The model's input for each test user."""
     targets: Likes
-    """What it should find: rows as in ``inputs``."""
+    """The items to find, with the same rows as ``inputs``."""
     calibration: Likes | None = None
-    """What the model sees of users that are neither in training nor in testing."""
+    """The model's input for users that are in neither training nor testing."""
 
 
 def like_matrix(users: NDArray[np.int32], items: NDArray[np.int32], shape: tuple[int, int]) -> Likes:
-    """Return the matrix of pairs; a pair that occurs twice counts once."""
+    """Return the matrix of pairs. A repeated pair counts once."""
     matrix = sparse.csr_array((np.ones(users.size, np.float32), (users, items)), shape=shape)
     matrix.sum_duplicates()
     matrix.data[:] = 1.0
@@ -53,9 +54,9 @@ def hold_out_users(
 
     Args:
         likes: The interactions; a split of their own is ignored.
-        test_users: How many users to test on.
-        calibration_users: How many users to keep for neither training nor testing.
-        seed: Who and what is held out.
+        test_users: The number of test users.
+        calibration_users: The number of users to keep out of training and testing.
+        seed: The seed of the random choices.
         least_likes: Users with fewer likes are left out.
     """
     matrix = _compact(likes)
@@ -77,9 +78,9 @@ def hold_out_users(
 
 
 def own_split(likes: Interactions) -> Split:
-    """Keep the set's own split: all users train, those with test items are tested."""
+    """Keep the dataset's own split: train on all users, and test those with test items."""
     if likes.test is None:
-        raise ValueError("likes must have a split of their own")
+        raise ValueError("likes must have their own split; use hold_out_users for likes without one")
     shape = (int(likes.users.max()) + 1, int(likes.items.max()) + 1)
     train = like_matrix(likes.users[~likes.test], likes.items[~likes.test], shape)
     test = like_matrix(likes.users[likes.test], likes.items[likes.test], shape)
@@ -88,14 +89,14 @@ def own_split(likes: Interactions) -> Split:
 
 
 def _compact(likes: Interactions) -> Likes:
-    """Number users and items without gaps."""
+    """Number users and items consecutively."""
     users, rows = np.unique(likes.users, return_inverse=True)
     items, columns = np.unique(likes.items, return_inverse=True)
     return like_matrix(rows.astype(np.int32), columns.astype(np.int32), (users.size, items.size))
 
 
 def _draw_targets(matrix: Likes, random: np.random.Generator) -> tuple[Likes, Likes]:
-    """Take ⌊a fifth⌋ of each row's entries away, at random."""
+    """Split off a random fifth of each row's entries, rounded down."""
     sizes = np.diff(matrix.indptr)
     owners = np.repeat(np.arange(sizes.size), sizes)
     # A random order within each row: sort by owner, then by a random number.
@@ -122,11 +123,11 @@ def _by_popularity(split: Split) -> Split:
     )
 
 
-def _rows(matrix: Likes, rows: NDArray[np.int64]) -> Likes:
+def _rows(matrix: Likes, rows: IndexArray) -> Likes:
     return sparse.csr_array(matrix[rows])
 
 
-def _columns(matrix: Likes, order: NDArray[np.int64]) -> Likes:
+def _columns(matrix: Likes, order: IndexArray) -> Likes:
     new = np.empty(order.size, dtype=np.int32)
     new[order] = np.arange(order.size, dtype=np.int32)
     renamed = sparse.csr_array((matrix.data, new[matrix.indices], matrix.indptr), shape=matrix.shape)

@@ -1,45 +1,49 @@
-"""The same task with everything accounted for, next to the paper's.
+"""A protocol that is private from end to end, next to the paper's.
 
-The paper's protocol is not private from end to end: percentiles of private scores are not private sensitivities,
-the list of a user's best 500 items is not public, and neither is which items the user has seen. Here nothing that
-a private user did is used before the mechanism:
+The paper's protocol is not: percentiles of private scores are not private sensitivities, and neither a user's best
+500 items nor the items that the user has seen are public. Here, nothing that a private user did is used before the
+mechanism:
 
 - the model is trained on public users;
-- ranges are the percentiles of other public users' scores, and so are public: scores are clipped to them;
+- ranges are the percentiles of other public users' scores, so they are public, and scores are clipped to them;
 - the candidates are the 500 items that are most often in those public users' lists;
 - an item that the private user has seen gets the lowest score of its range.
 
-Then every score lies in its public range whatever the user did, and one pick is ε-DP for the whole history of a
-user. Percentiles of private scores would cost budget of their own: 1,000 quantiles at a total of ε have a rank
-error of about 1,000 · log(resolution)/ε users each, thousands for ε = 1. Public ones cost nothing.
+Every score then lies in its public range whatever the user did, and one pick is ε-DP for a user's whole history.
+Percentiles of private scores would cost budget: 1,000 quantiles at a total of ε have a rank error of about
+1,000 · log(resolution)/ε users each, which is thousands for ε = 1. Public percentiles cost nothing.
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 import dpselect as dps
-from experiments.mechanisms import contenders
+from experiments.arrays import BoolArray, FloatArray
+from experiments.mechanisms import BETA, build
 from experiments.recommender.models import Model
 from experiments.recommender.preprocessing import Likes, Split
-from experiments.recommender.protocol import BETA, Lists, Row, lists
+from experiments.recommender.protocol import Lists, Row, lists
 from experiments.recommender.scoring import Step, find_candidates, find_ranges, quiet, score_items
 
-__all__ = ["Sides", "prepare_sides", "side_rows", "tilted_contenders"]
+__all__ = ["FAST", "STRONGLY_TILTED", "Sides", "fast_mechanisms", "prepare_sides", "side_rows"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
+
+FAST = ("rnm", "gem", "mgem", "krr", "uniform")
+"""Compared mechanisms with a fast exact pmf."""
+STRONGLY_TILTED = {"gem-tilt-8": "tilted-gem", "rnm-tilt-8": "tilted-rnm"}
+"""The records that are also shown at tilt −8, by their names in tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """What the mechanism gets, and what its picks are worth."""
+    """The mechanism's input, and the value of each pick."""
 
     users: Lists
     worth: FloatArray
-    """The predicted score of each candidate as it is, unclipped; a seen item's is that of its range's lower end."""
-    seen: NDArray[np.bool_]
+    """The unclipped predicted score of each candidate. A seen item has the lower end of its range."""
+    seen: BoolArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,26 +76,25 @@ def prepare_sides(model: Model, split: Split, *, step: Step = quiet) -> Sides:
 
 
 def side_rows(sides: Sides, epsilon: float, *, gamma: float) -> list[Row]:
-    """Return what each mechanism loses under both protocols, measured against the user's best unseen item."""
+    """Return each mechanism's loss under both protocols, measured against the user's best unseen item."""
     return [
         {
             "protocol": name,
             "mechanism": mechanism,
             "epsilon": epsilon,
-            **_losses(side, sides.best, contender),
+            **_losses(side, sides.best, chosen),
             "users": len(sides.best),
         }
         for name, side in (("paper", sides.paper), ("private", sides.private))
-        for mechanism, contender in tilted_contenders(epsilon, gamma=gamma).items()
+        for mechanism, chosen in fast_mechanisms(epsilon, gamma=gamma).items()
     ]
 
 
-def tilted_contenders(epsilon: float, *, gamma: float) -> dict[str, dps.Mechanism]:
-    """Return mechanisms with a fast exact law, and the two families at tilt −8."""
-    paper = contenders(epsilon, beta=BETA, gamma=gamma)
-    return {name: paper[name] for name in ("rnm", "gem", "mgem", "krr", "uniform")} | {
-        "gem-tilt-8": dps.GEM(epsilon=epsilon, beta=BETA, tilt=-8.0),
-        "rnm-tilt-8": dps.NoisyMax(epsilon=epsilon, beta=BETA, tilt=-8.0),
+def fast_mechanisms(epsilon: float, *, gamma: float) -> dict[str, dps.Mechanism]:
+    """Return mechanisms with a fast exact pmf, among them GEM and noisy max at tilt −8."""
+    return {name: build(name, epsilon, gamma=gamma) for name in FAST} | {
+        name: dps.MECHANISMS[record](epsilon=epsilon, beta=BETA, tilt=-8.0)
+        for name, record in STRONGLY_TILTED.items()
     }
 
 
@@ -105,7 +108,7 @@ def _losses(side: Side, best: FloatArray, mechanism: dps.Mechanism) -> Row:
 
 
 def _most_frequent(found: NDArray[np.int32], items: int) -> NDArray[np.int32]:
-    """Return as many items as a list has: those in most lists, the more popular first among equals."""
+    """Return the items that are in most lists, as many as a list has. Ties go to the more popular item."""
     counts = np.bincount(found.ravel(), minlength=items)
     return np.argsort(-counts, kind="stable")[: found.shape[1]].astype(np.int32)
 

@@ -1,28 +1,28 @@
-"""What is measured on the users' lists: errors over ε, correlations, ratios of mGEM to GEM, curves over the tilt.
+"""The measurements on the users' lists: errors over ε, correlations, ratios of mGEM to GEM, curves over the tilt.
 
-Exact selection probabilities wherever they take less than a millisecond. Random stopping and RNMH, whose laws are
-quadratures of 15 ms and more for 500 candidates, are drawn many times with their exact samplers, and combined GEM,
-whose law takes two of GEM's, is computed for some of the users where there are very many: the table says for how
-many, from how many draws, and with what standard error.
+Selection probabilities are exact where they take less than a millisecond. Those of random stopping and RNMH take
+15 ms or more for 500 candidates, so their errors are estimated from many exact draws. Combined GEM takes twice as
+long as GEM, so it is computed for a sample of the users if there are very many. The tables hold the number of
+users, the number of draws and the standard error.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 import dpselect as dps
-from experiments.mechanisms import contenders
+from experiments.arrays import FloatArray, IndexArray
+from experiments.mechanisms import BETA, COMPARED, build
 from experiments.recommender.scoring import Candidates, Ranges
 
 __all__ = [
-    "BETA",
     "EPSILONS",
     "RATIO_EPSILON",
     "TILTS",
+    "TILT_CURVES",
     "Lists",
     "correlation_table",
     "error_row",
@@ -31,21 +31,19 @@ __all__ = [
     "tilt_rows",
 ]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = dict[str, float | int | str]
 
 EPSILONS = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0)
-BETA = 0.05
-DRAWN = frozenset({"rnmh", "rs", "rs-improved", "rs-improved-matched"})
-"""Mechanisms whose error is estimated from draws."""
 SOME_USERS = {"combined-gem": 10_000}
-"""Mechanisms whose error is computed for so many users, drawn at random."""
+"""Mechanisms whose error is computed for that many users, drawn at random."""
 LEAST_DRAWS, TOTAL_DRAWS = 2, 30_000
-"""Draws for each user, and about how many in all."""
+"""The fewest draws for each user, and about how many for all users together."""
 ROWS = 2048
 """Users at a time."""
 RATIO_EPSILON = 1.0
-"""Where GEM and mGEM are compared user by user; the paper does not say where it does."""
+"""The budget at which GEM and mGEM are compared user by user; the paper does not print its own."""
+TILT_CURVES = ("gem", "tilted-rnm")
+"""The records whose curves over the tilt are shown."""
 RATIO_TRIALS = 50
 TILTS = (-32.0, -16.0, -12.0, -8.0, -6.0, -4.0, -3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 CORRELATION_BIN = 0.02
@@ -63,7 +61,7 @@ class Lists:
         return len(self.scores)
 
     def sample(self, size: int, seed: int) -> "Lists":
-        """Return the lists of some users, drawn without replacement; of all, if there are no more."""
+        """Return the lists of some users, drawn without replacement, or of all if there are no more."""
         if size >= len(self):
             return self
         users = np.sort(np.random.default_rng(seed).choice(len(self), size, replace=False))
@@ -79,8 +77,8 @@ class Lists:
 def lists(candidates: Candidates, ranges: Ranges, *, clipped: bool) -> Lists:
     """Return the scores and sensitivities that a mechanism gets.
 
-    Clipped to its item's range, a score cannot move by more than the range's width, whatever a user does: then the
-    widths *are* sensitivities. Unclipped, they are not, and no guarantee holds.
+    A score that is clipped to its item's range cannot move by more than the width of the range, whatever a user
+    does: the widths *are* sensitivities. Without clipping they are not, and no guarantee holds.
     """
     scores = candidates.scores.astype(np.float64)
     if clipped:
@@ -91,24 +89,25 @@ def lists(candidates: Candidates, ranges: Ranges, *, clipped: bool) -> Lists:
 def error_row(
     users: Lists, mechanism: str, epsilon: float, *, gamma: float, seed: int, total_draws: int = TOTAL_DRAWS
 ) -> Row:
-    """Return the mean squared difference to each user's best score, for one mechanism at one ε.
+    """Return the mean squared difference from each user's best score, for one mechanism at one ε.
 
-    The standard error is that of the draws and of the choice of users: 0 where all users' probabilities are exact.
+    The standard error comes from the draws and from the choice of users. It is 0 if all users' probabilities are
+    exact.
     """
-    contender = contenders(epsilon, beta=BETA, gamma=gamma)[mechanism]
+    chosen = build(mechanism, epsilon, gamma=gamma)
     some = users.sample(SOME_USERS.get(mechanism, len(users)), seed)
-    draws = max(LEAST_DRAWS, total_draws // len(some)) if mechanism in DRAWN else 0
+    draws = max(LEAST_DRAWS, total_draws // len(some)) if COMPARED[mechanism].has_slow_pmf else 0
     source = dps.Randomness.seeded(seed).substream(f"{mechanism} {epsilon}")
     means, variances = np.empty(len(some)), np.zeros(len(some))
-    # As many rows as in the exact case: each user's list is repeated for every draw.
+    # Each user's list is repeated for every draw; keep the number of rows about the same.
     size = max(1, 16 * ROWS // draws) if draws else ROWS
     for number, batch in enumerate(some.batches(size)):
         part = np.s_[number * size : number * size + len(batch)]
         if draws:
-            losses = _drawn_losses(contender, batch, draws, source.substream(str(number)))
+            losses = _drawn_losses(chosen, batch, draws, source.substream(str(number)))
             means[part], variances[part] = losses.mean(axis=1), losses.var(axis=1, ddof=1) / draws
         else:
-            means[part] = dps.expected_error(contender, batch.scores, batch.sensitivities)
+            means[part] = dps.expected_error(chosen, batch.scores, batch.sensitivities)
     left_out = 1 - len(some) / len(users)
     spread = float(means.var(ddof=1)) / len(some) * left_out if left_out else 0.0
     return {
@@ -133,7 +132,7 @@ def _drawn_losses(mechanism: dps.Mechanism, users: Lists, draws: int, source: dp
 
 
 def correlation_table(users: Lists) -> tuple[pa.Table, Row]:
-    """Return how many users have which Spearman correlation of scores and sensitivities, and a summary."""
+    """Return a histogram of the users' Spearman correlations of scores and sensitivities, and a summary."""
     found = np.concatenate([dps.correlation.spearman(b.scores, b.sensitivities) for b in users.batches()])
     known = found[~np.isnan(found)]
     bins, counts = np.unique(np.floor(known / CORRELATION_BIN), return_counts=True)
@@ -150,10 +149,10 @@ def correlation_table(users: Lists) -> tuple[pa.Table, Row]:
 
 
 def ratio_table(users: Lists, *, seed: int) -> tuple[pa.Table, Row]:
-    """Return, for each user, log(mean score picked by mGEM / by GEM) against the user's correlation, in small bins.
+    """Return a histogram of log(mean score picked by mGEM / by GEM) and of the correlation over users.
 
-    Once from exact means and once, as in the paper, from the means of 50 draws. A ratio needs two positive means;
-    users without are counted.
+    The means are exact in one version, and of 50 draws in the other, as in the paper. A ratio needs two positive
+    means; the summary counts the users without.
     """
     correlations, exact, drawn = (np.concatenate(parts) for parts in zip(*_ratios(users, seed), strict=True))
     tables, summary = [], dict[str, float | int | str](users=len(users), epsilon=RATIO_EPSILON)
@@ -166,7 +165,7 @@ def ratio_table(users: Lists, *, seed: int) -> tuple[pa.Table, Row]:
 
 
 def _ratios(users: Lists, seed: int) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-    pair = (dps.ModifiedGEM(epsilon=RATIO_EPSILON, beta=BETA), dps.GEM(epsilon=RATIO_EPSILON, beta=BETA))
+    pair = [build(name, RATIO_EPSILON) for name in ("mgem", "gem")]
     random = np.random.default_rng(seed)
     for batch in users.batches(256):
         chances = [mechanism.pmf(batch.scores, batch.sensitivities) for mechanism in pair]
@@ -177,8 +176,8 @@ def _ratios(users: Lists, seed: int) -> Iterator[tuple[FloatArray, FloatArray, F
         yield dps.correlation.spearman(batch.scores, batch.sensitivities), _log_ratio(*exact), _log_ratio(*drawn)
 
 
-def _trials(chances: FloatArray, random: np.random.Generator) -> NDArray[np.int64]:
-    """Draw from exact probabilities: the law of ``select``, at a hundredth of its cost once they are there."""
+def _trials(chances: FloatArray, random: np.random.Generator) -> IndexArray:
+    """Draw from exact probabilities: the same law as ``select``, at a hundredth of its cost."""
     steps = np.cumsum(chances, axis=1)
     places = random.random((len(chances), RATIO_TRIALS)) * steps[:, -1:]
     return np.stack([np.searchsorted(row, place, side="right") for row, place in zip(steps, places, strict=True)])
@@ -203,9 +202,9 @@ def _binned(version: str, correlations: FloatArray, ratios: FloatArray) -> pa.Ta
 
 
 def _trend(correlations: FloatArray, ratios: FloatArray) -> dict[str, float | int]:
-    """Return whether the ratio grows with the correlation, and its sign where the correlation is negative."""
+    """Return how the ratio grows with the correlation, and its sign where the correlation is negative."""
     negative = correlations < 0
-    # Ratios in place of scores, correlations, made positive, in place of sensitivities.
+    # The arguments are scores and non-negative sensitivities; here, ratios and shifted correlations.
     trend = float(dps.correlation.spearman(ratios, correlations + 1)) if ratios.size else 0.0
     return {
         "trend": trend,
@@ -222,19 +221,15 @@ def _exact_error(mechanism: dps.Mechanism, users: Lists) -> float:
 
 
 def tilt_rows(users: Lists, epsilon: float, tilts: Sequence[float] = TILTS) -> list[Row]:
-    """Return the error of GEM and of tilted noisy max at each tilt; tilt 1 of the first is GEM, −1 mGEM."""
-    families: Mapping[str, Callable[[float], dps.Mechanism]] = {
-        "gem": lambda tilt: dps.GEM(epsilon=epsilon, beta=BETA, tilt=tilt),
-        "tilted-rnm": lambda tilt: dps.NoisyMax(epsilon=epsilon, beta=BETA, tilt=tilt),
-    }
+    """Return the errors of GEM and of noisy max at each tilt. GEM at tilt −1 is mGEM."""
     return [
         {
-            "family": family,
+            "family": name,
             "tilt": tilt,
             "epsilon": epsilon,
-            "mean_squared_error": _exact_error(build(tilt), users),
+            "mean_squared_error": _exact_error(dps.MECHANISMS[name](epsilon=epsilon, beta=BETA, tilt=tilt), users),
             "users": len(users),
         }
-        for family, build in families.items()
+        for name in TILT_CURVES
         for tilt in tilts
     ]

@@ -1,28 +1,26 @@
 """The small tables of each run: where they are kept, and which ones the report shows.
 
-A run writes its tables to ``recommender/RUN`` under the output directory; the environment variable
-``DPSELECT_RESULTS`` names that folder to the report. Those that are committed, in ``results`` beside this file, are
-shown where there are no others. They hold counts and means, nothing about single users.
+A run writes its tables to ``recommender/RUN`` under the output directory. Set the environment variable
+``DPSELECT_RESULTS`` to the folder ``recommender`` to show them in the report. Otherwise the report shows the
+committed tables, in ``results`` beside this file. The tables hold counts and means, and nothing about single users.
 """
 
 import csv
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
 
 from experiments.files import replacing
 from experiments.recommender.datasets import RUNS
-from experiments.recommender.protocol import Row
 from experiments.tables import read, write
 
 __all__ = [
     "COMMITTED",
     "TABLES",
     "complete",
-    "from_rows",
     "publish",
     "read_summary",
     "read_tables",
@@ -36,18 +34,13 @@ TABLES = ("errors", "correlations", "ratios", "tilts", "tuned", "private")
 SUMMARY = "summary.csv"
 
 
-def from_rows(rows: Sequence[Row]) -> pa.Table:
-    """Return a table from its rows."""
-    return pa.Table.from_pylist([dict(row) for row in rows])
-
-
 def complete(folder: Path) -> bool:
-    """Return whether a run's tables are all there; the summary is written last."""
+    """Return whether a run is complete. The summary is written last."""
     return (folder / SUMMARY).is_file()
 
 
 def shown() -> list[Path]:
-    """Return the folders of the runs to show: one's own before the committed ones, in the order of the figure."""
+    """Return the folders of the runs to show, in the order of the figure. Your own come before committed ones."""
     own = os.environ.get(VARIABLE)
     homes = [Path(own), COMMITTED] if own else [COMMITTED]
     found: dict[str, Path] = {}
@@ -61,12 +54,12 @@ def shown() -> list[Path]:
 
 
 def read_tables(folder: Path) -> dict[str, pa.Table]:
-    """Return a run's tables by name; one that a run does not have is left out."""
+    """Return those of a run's tables that exist, by name."""
     return {name: read(folder / f"{name}.csv") for name in TABLES if (folder / f"{name}.csv").is_file()}
 
 
 def write_summary(values: Mapping[str, str], path: Path) -> None:
-    """Write names and values, a line each."""
+    """Write names and values, one line each."""
     write(pa.table({"name": list(values), "value": list(values.values())}), path)
 
 
@@ -77,7 +70,7 @@ def read_summary(folder: Path) -> dict[str, str]:
 
 
 def publish(folder: Path, name: str, target: Path = COMMITTED) -> None:
-    """Copy a run's tables to where they are committed, the summary last."""
+    """Copy a run's tables to the committed ones, the summary last."""
     for file in (*(f"{table}.csv" for table in TABLES), SUMMARY):
         if (folder / file).is_file():
             with replacing(target / name / file) as temporary:

@@ -1,4 +1,4 @@
-"""SANSA from its published package: EASE with a sparse approximate inverse. The extra ``sansa``."""
+"""SANSA from its published package: EASE with a sparse approximate inverse. It needs the extra ``sansa``."""
 
 import importlib.util
 import logging
@@ -20,7 +20,7 @@ SANSA_MISSING = (
 
 
 def sansa_is_installed() -> bool:
-    """Return whether the package is there; importing it takes seconds."""
+    """Return whether the package is installed, without the seconds that importing it takes."""
     return all(importlib.util.find_spec(name) is not None for name in ("sansa", "sksparse"))
 
 
@@ -29,23 +29,24 @@ def fit_sansa(
 ) -> SparseModel:
     """Fit SANSA: uᵀW₀W₁ ≈ −uᵀP/diag(P), with P = (XᵀX + λI)⁻¹ and sparse W₀, W₁ of the given density.
 
-    The package leaves −1 on the diagonal of W₀W₁, where EASE has 0: a user's own items score one less. They are
-    never candidates, and the percentiles leave them out, so it makes no difference here.
+    The package leaves −1 on the diagonal of W₀W₁, where EASE has 0, so a user's seen items score one less. This
+    makes no difference here: they are never candidates, and the percentiles leave them out.
 
     Args:
         train: Users × items.
         l2: The penalty λ.
-        density: The share of entries of W₀ and W₁ that are not 0.
-        factorisation: ``"cholmod"`` factorises exactly and then drops small entries; ``"icf"`` is incomplete
-            throughout, for many items. It scales the items first, so its scores are not EASE's at any density.
-        scans: How often the approximate inverse is improved.
+        density: The share of non-zero entries of W₀ and W₁.
+        factorisation: ``"cholmod"`` factorises exactly and then drops small entries; ``"icf"`` is an
+            incomplete factorisation, for many items. It scales the items first, so its scores differ from EASE's at
+            every density.
+        scans: The number of improvements of the approximate inverse.
 
     References:
         M. Spišák et al., Scalable approximate nonsymmetric autoencoder for collaborative filtering, 2023.
     """
     if not sansa_is_installed():
         raise ModuleNotFoundError(SANSA_MISSING)
-    # On import the package tells the root logger to print everything. A handler that is there keeps it from that.
+    # On import the package makes the root logger print everything, unless it already has a handler.
     root = logging.getLogger()
     silence = logging.NullHandler()
     root.addHandler(silence)
@@ -63,8 +64,8 @@ def fit_sansa(
             lower_triangle_inverter_config=sansa.UMRUnitLowerTriangleInverterConfig(scans=scans, finetune_steps=10),
         )
     )
-    # Incomplete factorisation divides by norms that an item without likes does not have; it could not learn
-    # anything about such an item anyway, and scores it 0.
+    # Incomplete factorisation divides by the norms of items, which are 0 without likes. Leave such items out; they
+    # score 0.
     liked = np.unique(train.indices) if factorisation == "icf" else np.arange(train.shape[1])
     model.fit(sparse.csr_matrix(train[:, liked]))
     encoder, decoder = (_spread(weights, liked, train.shape[1]) for weights in model.weights)
@@ -77,7 +78,7 @@ def fit_sansa(
 
 
 def _spread(weights: sparse.csr_matrix, places: NDArray[np.integer], size: int) -> sparse.csr_array:
-    """Return a matrix of all items from one of some; the others have zeros."""
+    """Return a matrix of all items from one of some items; the others have zeros."""
     entries = sparse.coo_array(weights, dtype=np.float32)
     rows, columns = entries.coords
     return sparse.csr_array((entries.data, (places[rows], places[columns])), shape=(size, size))

@@ -1,7 +1,7 @@
-"""Scores of all users and all items, without ever holding them at once.
+"""Scores of all users and all items, in bounded memory.
 
-Percentiles need whole columns and the best candidates whole rows, and the matrix of both may be 20 GB. So it is
-computed twice: in blocks of items for the percentiles, in batches of users for the candidates.
+Percentiles need whole columns and the best candidates need whole rows, but the matrix may have 20 GB. It is
+therefore computed twice: in blocks of items for the percentiles, and in batches of users for the candidates.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ __all__ = ["CONSTANT", "Candidates", "Ranges", "find_candidates", "find_ranges",
 
 FloatArray: TypeAlias = NDArray[np.float32]
 Step: TypeAlias = Callable[[str, float], None]
-"""Told what is done and which share of it."""
+"""Receives the name of a stage and the share of it that is done."""
 
 CANDIDATES = 500
 CONSTANT = 1e-6
@@ -36,13 +36,13 @@ class Ranges:
 
     @property
     def sensitivities(self) -> NDArray[np.float64]:
-        """The width of each range; 10⁻⁶ where it has none."""
+        """The width of each range, or 10⁻⁶ if it is 0."""
         widths = self.upper.astype(np.float64) - self.lower.astype(np.float64)
         return np.where(widths > 0, widths, CONSTANT)
 
     @property
     def midpoints(self) -> NDArray[np.float64]:
-        """The middle of each range."""
+        """The midpoint of each range."""
         return (self.lower.astype(np.float64) + self.upper) / 2
 
 
@@ -53,11 +53,11 @@ class Candidates:
     items: NDArray[np.int32]
     scores: FloatArray
     nonzero: NDArray[np.int32]
-    """How many unseen items of each user have a score other than 0."""
+    """The number of each user's unseen items with a non-zero score."""
 
 
 def quiet(_what: str, _share: float) -> None:
-    """Tell nobody."""
+    """Show no progress."""
 
 
 def _blocks(total: int, size: int) -> Iterator[tuple[int, int]]:
@@ -69,10 +69,10 @@ def _blocks(total: int, size: int) -> Iterator[tuple[int, int]]:
 def find_ranges(model: Model, inputs: Likes, *, block_bytes: int = BLOCK_BYTES, step: Step = quiet) -> Ranges:
     """Return the percentiles of every item, a block of items at a time.
 
-    A user's own items are left out: they are never candidates, and SANSA scores them one lower than EASE does.
-    An item that every user has seen gets the range [0, 0].
+    Seen items are left out: they are never candidates, and SANSA scores them one lower than EASE does. An item that
+    every user has seen gets the range [0, 0].
 
-    Memory: a few times ``block_bytes``, beyond the codes of all users.
+    Memory: a few times ``block_bytes``, in addition to the codes of all users.
     """
     users, items = inputs.shape
     codes = model.encode(inputs)
@@ -82,7 +82,7 @@ def find_ranges(model: Model, inputs: Likes, *, block_bytes: int = BLOCK_BYTES, 
         scores = np.ascontiguousarray(model.decode(codes, first, last).T)
         owners = seen.indices[seen.indptr[first] : seen.indptr[last]]
         counts = np.diff(seen.indptr[first : last + 1])
-        # At the end of each sorted row, where the count of the others says they are not to be read.
+        # Infinite scores sort to the end of each row, beyond the counted ones.
         scores[np.repeat(np.arange(last - first), counts), owners] = np.inf
         scores.sort(axis=1)
         lower[first:last], upper[first:last] = (_quantile(scores, users - counts, q) for q in (0.01, 0.99))
@@ -106,12 +106,12 @@ def find_candidates(
 ) -> Candidates:
     """Return each user's best unseen items, a batch of users at a time.
 
-    Where fewer than ``size`` unseen items have a positive score, the list is filled up with items of score 0, the
-    most popular first, and only then with negative scores: 0 is a score like any other, and ties go to popularity.
+    If fewer than ``size`` unseen items have a positive score, the list continues with items of score 0, the most
+    popular first, and then with negative scores. Ties go to the more popular item.
     """
     users, items = inputs.shape
     if size > items:
-        raise ValueError(f"size must be at most the number of items, {items}")
+        raise ValueError(f"size must be at most the number of items, {items}, got {size}")
     codes = model.encode(inputs)
     best = np.empty((users, size), np.int32)
     values = np.empty((users, size), np.float32)
@@ -131,14 +131,14 @@ def find_candidates(
 def _best(
     items: NDArray[np.int32], scores: FloatArray, seen: NDArray[np.int32], taken: NDArray[np.bool_], size: int
 ) -> tuple[NDArray[np.int32], FloatArray, int]:
-    """Return the best unseen items, their scores, and how many unseen items have a score other than 0.
+    """Return the best unseen items, their scores, and the number of unseen items with a non-zero score.
 
     Args:
-        items: The items whose score is not 0, in any order; all others have score 0.
+        items: The items with a non-zero score, in any order.
         scores: Their scores.
         seen: Items to leave out.
-        taken: Room to work in: False for every item, before and after.
-        size: How many.
+        taken: A work array: False for every item, before and after.
+        size: The number of items to return.
     """
     taken[seen] = True
     kept = ~taken[items] & (scores != 0)
@@ -157,12 +157,12 @@ def _best(
     taken[items] = False
     taken[seen] = False
     if best.size < size:
-        raise ValueError(f"size must be at most the number of items that a user has not seen; {size} is not")
+        raise ValueError(f"size must be at most the number of a user's unseen items, got {size}")
     return best, values, items.size
 
 
 def _largest(items: NDArray[np.int32], scores: FloatArray, size: int) -> NDArray[np.int64]:
-    """Return the positions of the largest scores in order; of equal ones, the more popular item comes first."""
+    """Return the positions of the largest scores in order. Ties go to the more popular item."""
     if scores.size > size:
         threshold = np.partition(scores, scores.size - size)[scores.size - size]
         near = np.flatnonzero(scores >= threshold)
@@ -175,7 +175,7 @@ def _largest(items: NDArray[np.int32], scores: FloatArray, size: int) -> NDArray
 def score_items(
     model: Model, inputs: Likes, items: NDArray[np.int32], *, block_bytes: int = BLOCK_BYTES
 ) -> FloatArray:
-    """Return every user's scores of the same few items; −∞ for those that the user has seen."""
+    """Return every user's scores of the same few items, and −∞ for seen ones."""
     users, total = inputs.shape
     codes = model.encode(inputs)
     chosen = np.empty((users, items.size), np.float32)
@@ -188,8 +188,8 @@ def score_items(
 def recall(candidates: Candidates, targets: Likes, *, cutoff: int = 20, capped: bool) -> float:
     """Return the mean share of a user's targets among the first ``cutoff`` candidates.
 
-    ``capped`` divides by min(cutoff, targets), as published for MovieLens and Netflix; otherwise by the number of
-    targets, as published for sets with their own split.
+    If ``capped``, divide by min(cutoff, targets), as published for MovieLens and Netflix. Otherwise divide by the
+    number of targets, as published for datasets with their own split.
     """
     sizes = np.diff(targets.indptr)
     tested = sizes > 0

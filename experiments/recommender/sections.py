@@ -1,4 +1,4 @@
-"""The experiments of this section, as the report takes them."""
+"""The experiments on recommendations."""
 
 from functools import partial
 from hashlib import sha256
@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from experiments.experiment import Effort, Experiment, Listing, Numbers, Task
-from experiments.mechanisms import STYLES
+from experiments.mechanisms import BETA, COMPARED
 from experiments.recommender import claims, figures, live, protocol, results
-from experiments.tables import Tables
+from experiments.tables import Tables, unique
 
 __all__ = ["EXPERIMENTS"]
 
@@ -22,7 +22,7 @@ SHOWN = {
     "recall@20": "recall@20",
     "published recall@20": "published recall@20",
     "items with equal percentiles": "share of items with equal percentiles",
-    "users with fewer non-zero scores than candidates": "share of users whose list is filled up with zeros",
+    "users with fewer non-zero scores than candidates": "share of users whose lists contain zeros",
     "training": "training",
     "percentiles and candidates": "percentiles and candidates",
     "whole run": "whole run",
@@ -33,11 +33,11 @@ SHOWN = {
     "dpselect": "dpselect",
     "commit": "commit",
 }
-"""The facts that the report shows, and what it calls them."""
+"""The facts that the report shows, and their labels."""
 
 
 def _plan_real(names: tuple[str, ...], _effort: Effort) -> list[Task]:
-    """Return tasks that read a run's tables; the files' content decides whether they are read again."""
+    """Return tasks that read the runs' tables. They are read again if the files change."""
     return [
         Task(
             label=f"{folder.name}, {name}",
@@ -57,7 +57,7 @@ def _table(folder: Path, name: str) -> pa.Table:
         table = pa.table({"name": list(summary), "value": list(summary.values())})
     else:
         table = results.read_tables(folder)[name]
-        # A column of whole numbers was written without a point.
+        # A column of whole numbers is written without a decimal point.
         kinds = {"epsilon": pa.float64(), "tilt": pa.float64(), "standard_error": pa.float64()}
         for column in set(kinds) & set(table.column_names):
             table = table.set_column(table.column_names.index(column), column, table[column].cast(kinds[column]))
@@ -72,10 +72,10 @@ def _checksum(folder: Path) -> str:
 
 
 def _provenance(data: Tables) -> Listing:
-    runs = list(data["facts"]["run"].unique().to_pylist())
+    runs = figures.runs_of(data)
     values = {(row["run"], row["name"]): row["value"] for row in data["facts"].to_pylist()}
     return Listing(
-        caption="Where the numbers come from.",
+        caption="The origin of the numbers.",
         columns=["", *runs],
         rows=[
             [label, *(_shortened(values.get((run, name), "–")) for run in runs)]
@@ -86,20 +86,20 @@ def _provenance(data: Tables) -> Listing:
 
 
 def _shortened(value: str) -> str:
-    """Return a commit by its first letters, and anything else as it is."""
+    """Shorten a commit to its first characters, and leave anything else unchanged."""
     head, _, rest = value.partition(" ")
     is_commit = len(head) == 40 and set(head) <= set("0123456789abcdef")
     return f"{head[:10]} {rest}".strip() if is_commit else value
 
 
 def _verdicts(data: Tables) -> Listing:
-    found = claims.per_run(data)
-    runs = list(data["facts"]["run"].unique().to_pylist())
+    runs = figures.runs_of(data)
     return Listing(
-        caption="Each claim on each set, on clipped scores; and what the same scores show unclipped.",
+        caption="The verdict on each claim for each dataset, on clipped scores; and the results on unclipped "
+        "scores.",
         columns=["claim", *runs],
         rows=[
-            *([id_, *(verdicts[run] for run in runs)] for id_, verdicts in found.items()),
+            *([id_, *(verdicts[run] for run in runs)] for id_, verdicts in claims.per_run(data).items()),
             ["unclipped", *claims.unclipped(data).values()],
         ],
     )
@@ -107,9 +107,9 @@ def _verdicts(data: Tables) -> Listing:
 
 def _tuned(data: Tables) -> Listing:
     return Listing(
-        caption="The tuned mechanism: one private choice for a fleet of users, and its mean squared error next to "
+        caption="The tuned mechanism: one private choice for a fleet of users. Its mean squared error is next to "
         "mGEM’s and noisy max’s at the same ε on the same users.",
-        columns=["set", "ε of a pick", "chosen", "tuned", "mGEM", "RNM", "users"],
+        columns=["dataset", "ε of a pick", "choice", "tuned", "mGEM", "RNM", "users"],
         rows=[
             [
                 row["run"],
@@ -129,32 +129,29 @@ def _shortfalls(data: Tables) -> Listing:
         for row in data["private"].to_pylist()
         if row["epsilon"] == figures.SHOWN_EPSILON
     }
-    runs = list(dict.fromkeys(run for run, _, _ in found))
+
+    def cell(run: str, name: str) -> str:
+        paper, private = (found[run, name, protocol] for protocol in ("paper", "private"))
+        errors = " → ".join(f"{row['mean_squared_error']:.3g}" for row in (paper, private))
+        return f"{errors} (seen {private['seen_share']:.1%})"
+
     return Listing(
-        caption="Squared shortfall from the user’s best unseen item at ε = 1, under the paper’s protocol → under "
-        "the private one, and how often the private one picks an item that the user has seen.",
-        columns=["set", *(label for label, _ in figures.PRIVATE.values())],
+        caption="Squared shortfall from the user’s best unseen item at ε = 1: under the paper’s protocol → under "
+        "the private one. In brackets: how often the private one picks an item that the user has seen.",
+        columns=["dataset", *(label for label, _ in figures.SHOWN_FAST.values())],
         rows=[
-            [
-                run,
-                *(
-                    f"{found[run, name, 'paper']['mean_squared_error']:.3g} → "
-                    f"{found[run, name, 'private']['mean_squared_error']:.3g} "
-                    f"(seen {found[run, name, 'private']['seen_share']:.1%})"
-                    for name in figures.PRIVATE
-                ),
-            ]
-            for run in runs
+            [run, *(cell(run, name) for name in figures.SHOWN_FAST)]
+            for run in dict.fromkeys(run for run, _, _ in found)
         ],
     )
 
 
-def _count(data: Tables) -> Numbers:
-    runs = list(data["errors"]["run"].unique().to_pylist())
+def _numbers(data: Tables) -> Numbers:
+    runs = unique(data["errors"], "run")
     rows = [row for row in data["errors"].to_pylist() if row["variant"] == "clipped"]
     shown = [e for e in (0.01, 1.0, 8.0, 16.0) if e in {row["epsilon"] for row in rows}]
     found = {(row["run"], row["mechanism"], row["epsilon"]): row["mean_squared_error"] for row in rows}
-    # Sets differ in scale by orders of magnitude; a random pick's error is a unit for all of them.
+    # Errors differ between datasets by orders of magnitude; a random pick's error is a common unit.
     return Numbers(
         caption="Mean squared error on clipped scores, as a multiple of a random pick’s. Bold: the lowest of the "
         "private mechanisms.",
@@ -162,67 +159,64 @@ def _count(data: Tables) -> Numbers:
         columns=[f"ε = {e:g}" for e in shown],
         values={
             mechanism: [found[run, mechanism, e] / found[run, "uniform", e] for run in runs for e in shown]
-            for mechanism in STYLES
+            for mechanism in COMPARED
         },
     )
 
 
-CHOICES = {
-    "scores": "q̂ = uᵀB on test users, seen items removed, the best 500 per user",
-    "filling up": (
-        "a list with fewer than 500 positive scores goes on with items of score 0, the most popular first, and "
+NOTES = {
+    "scores": "q̂ = uᵀB for test users, without seen items, the best 500 for each user",
+    "short lists": (
+        "after fewer than 500 positive scores, a list continues with items of score 0, the most popular first, and "
         "then with negative scores"
     ),
     "sensitivities": (
         "99th − 1st percentile of each item’s predicted scores over test users who have not seen it; 10⁻⁶ where "
         "the two are equal"
     ),
-    "clipping": "scores are clipped to their item’s range; without that nothing is private (bottom row)",
-    "mechanisms": f"γ = 0.008 (Netflix: 0.0008), β = {protocol.BETA}; combined GEM spends 0.6 ε on its question",
+    "clipping": "scores are clipped to their item’s range; without clipping nothing is private (bottom row)",
+    "mechanisms": f"γ = 0.008 (Netflix: 0.0008), β = {BETA}; combined GEM (60 % of ε on the sign)",
     "exact or drawn": (
         "RNM, GEM, mGEM, kRR, random: exact, all test users; combined GEM: exact, 10,000 users; RNMH, RSᵧ and "
         f"its variants: all users, at least {protocol.LEAST_DRAWS} draws each and {protocol.TOTAL_DRAWS:,} in "
-        "all. Bands: ±2 standard errors"
+        "total; bands are ±2 standard errors"
     ),
-    "unclipped": "the same on 3,000 users drawn at random (all, where there are fewer)",
+    "unclipped": "the same for 3,000 users drawn at random, or all if there are fewer",
     "ratio": (
-        f"log of mean scores picked at ε = {protocol.RATIO_EPSILON:g} (the paper does not say), exact; 10,000 "
-        "users drawn at random, counted in cells of 0.02 × 0.02; the table has the version from 50 draws beside "
-        "it"
+        f"log ratio of the exact mean scores picked at ε = {protocol.RATIO_EPSILON:g} (the paper does not print "
+        "its ε), for 10,000 users drawn at random, counted in cells of 0.02 × 0.02; the table also has the ratio "
+        "from 50 draws"
     ),
 }
 
 REAL = Experiment(
     name="recommender",
     title="Recommendations from real interactions",
-    caption="The paper’s three rows for each set: how many users have which correlation of scores and "
-    "sensitivities; mGEM’s advantage over GEM against it; errors of all mechanisms. At the bottom the errors "
-    "without clipping.",
-    description="A column for each set. Top: histogram of the users’ Spearman correlations. Second: log ratio of "
-    "the mean scores picked by mGEM and by GEM against the correlation, shaded by the number of users. Third and "
-    "fourth: mean squared error against the privacy budget, a curve per mechanism, on clipped and on unclipped "
-    "scores.",
-    choices=CHOICES,
+    caption="For each dataset, from the top: the users’ correlations of scores and sensitivities; mGEM’s advantage "
+    "over GEM against the correlation; the errors of all mechanisms; and their errors without clipping.",
+    description="A column for each dataset. Top: histogram of the users’ Spearman correlations. Second: log ratio "
+    "of the mean scores picked by mGEM and by GEM against the correlation, shaded by the number of users. Third "
+    "and fourth: mean squared error against the privacy budget, a curve for each mechanism, on clipped and on "
+    "unclipped scores.",
+    notes=NOTES,
     plan=partial(_plan_real, ("errors", "correlations", "ratios")),
     draw=figures.draw_real,
-    count=_count,
-    list=lambda data: [_verdicts(data), _provenance(data)],
+    listings=lambda data: [_verdicts(data), _provenance(data), _numbers(data)],
     discussion=(
         (
-            "Data are not part of this project. The numbers are from tables kept with the code, with their "
-            "provenance below; make recommender DATA=… makes them again, and the report then shows the new ones. "
-            "There are loaders for MovieLens-20M, Netflix and all of Amazon Books as well, but these sets were "
-            "not at hand."
+            "This project contains no data. The numbers come from tables kept with the code; their provenance is "
+            "below. make recommender DATA=… computes the tables again, and the report then shows the new ones. "
+            "There are also loaders for MovieLens-20M, Netflix and all of Amazon Books, but these datasets were "
+            "not available."
         ),
         (
-            "These errors compare mechanisms and promise nothing: percentiles of private scores are not private "
-            "sensitivities, and the choice of a user’s 500 candidates is not paid for, here as in the paper. The "
-            "next figure has a protocol that is private from end to end."
+            "These errors compare mechanisms; they come without a privacy guarantee. Percentiles of private scores "
+            "are not private sensitivities, and no budget pays for the choice of a user’s 500 candidates, here as "
+            "in the paper. The next figure has a protocol that is private from end to end."
         ),
         (
-            "At the published density of 5e-5, Amazon’s scores are degenerate: most items have equal "
-            "percentiles, and more than half of the lists are filled up with zeros. At 5e-4 that disappears. "
-            "Both are shown."
+            "At the published density of 5e-5, Amazon’s scores are degenerate: most items have equal percentiles, "
+            "and more than half of the lists contain zeros. At 5e-4 they are not. The figure shows both."
         ),
     ),
     claims=claims.checkable([results.read_summary(folder)["title"] for folder in results.shown()]),
@@ -231,64 +225,64 @@ REAL = Experiment(
 BEYOND = Experiment(
     name="recommender-beyond",
     title="Recommendations: tilts, tuning, and privacy from end to end",
-    caption="Top: error of GEM and of noisy max over the tilt; GEM is tilt 1 and mGEM tilt −1 of the first. "
-    "Bottom: the private protocol (solid) next to the paper’s (dotted) on the same users, both measured against "
+    caption="Top: the errors of tilted GEM and of tilted noisy max over the tilt. GEM has tilt 1, and mGEM tilt "
+    "−1. Bottom: the private protocol (solid) and the paper’s (dotted) on the same users, both measured against "
     "the best unseen item.",
-    description="A column for each set. Top: mean squared error against the tilt at ε = 1 for GEM and for tilted "
-    "noisy max, with a line at the error of the tuned mechanism. Bottom: squared shortfall against the privacy "
-    "budget for six mechanisms under two protocols.",
-    choices={
+    description="A column for each dataset. Top: mean squared error against the tilt at ε = 1 for GEM and for "
+    "tilted noisy max, with a line at the error of the tuned mechanism. Bottom: squared shortfall against the "
+    "privacy budget for six mechanisms under two protocols.",
+    notes={
         "tilts": "1,000 users at ε = 0.1, 1 and 8 (in the table), exact; the figure shows ε = 1",
         "tuning": (
-            "ε = 0.1 for the choice, out of GEM, noisy max and standardized noisy max at eight tilts each, and "
-            "kRR; on the same 1,000 users; anchors are the middles of the ranges"
+            "ε = 0.1 for the choice among GEM, noisy max and standardized noisy max at eight tilts each, and kRR; "
+            "on the same 1,000 users; anchors are the midpoints of the ranges"
         ),
         "private protocol": (
-            "10 % of users (at most 3,000) are private and 10 % calibrate; the model is trained on the others. "
-            "Ranges and the 500 candidates come from calibration users; a seen item scores the lower end of its "
-            "range"
+            "10 % of the users (at most 3,000) are private, 10 % are for calibration, and the model is trained on "
+            "the others; ranges and the 500 candidates come from calibration users; a seen item scores the lower "
+            "end of its range"
         ),
-        "shortfall": "the predicted score of the pick, unclipped, against the best item that the user has not seen",
+        "shortfall": "the difference between the unclipped predicted scores of the best unseen item and of the "
+        "pick",
     },
     plan=partial(_plan_real, ("tilts", "tuned", "private")),
     draw=figures.draw_beyond,
-    list=lambda data: [_tuned(data), _shortfalls(data)],
+    listings=lambda data: [_tuned(data), _shortfalls(data)],
     discussion=(
         (
-            "The private protocol uses nothing of a private user before the mechanism: not for the model, the "
-            "ranges or the list of candidates. One pick is ε-DP for the user’s whole history. What that costs is "
-            "mostly the list: 500 items for everybody are seldom a user’s best 500."
+            "The private protocol uses no private user’s data before the mechanism: not for the model, the ranges "
+            "or the candidates. One pick is ε-DP for the user’s whole history. Most of the cost comes from the "
+            "candidates: the same 500 items for all users are seldom a user’s best 500."
         ),
         (
-            "Private percentiles would be another way, with their ε added; but 1,000 of them at a total of ε "
-            "have a rank error of about 1,000 · log(resolution) / ε users each: thousands for ε = 1. Public ones "
-            "cost nothing."
+            "Private percentiles are an alternative that costs budget: 1,000 of them at a total of ε have a rank "
+            "error of about 1,000 · log(resolution) / ε users each, which is thousands for ε = 1. Public ones cost "
+            "nothing."
         ),
     ),
 )
 
 GENERATED = Experiment(
     name="recommender-generated",
-    title="Recommendations from generated interactions",
-    caption="The same on interactions made from nothing, computed anew with every report. Not real data.",
-    description="Generated data. Top: histogram of correlations; log ratio of mGEM to GEM against correlation; "
+    title="Recommendations from synthetic interactions",
+    caption="The same on synthetic interactions, computed again with every report. Not real data.",
+    description="Synthetic data. Top: histogram of correlations; log ratio of mGEM to GEM against correlation; "
     "error against tilt. Bottom: errors against ε on clipped scores, on unclipped ones, and under the private "
     "protocol.",
-    choices={
+    notes={
         "data": (
-            "made-up users and items: popularity falls as rank^−0.8, tastes are mixtures of 12, likes are drawn "
+            "synthetic users and items: popularity falls as rank^−0.8, tastes are mixtures of 12, likes are drawn "
             "without replacement"
         ),
         "model": f"EASE, λ = {live.L2:g}",
-        **{name: CHOICES[name] for name in ("scores", "sensitivities", "clipping")},
-        "mechanisms": f"γ = {live.GAMMA}, β = {protocol.BETA}",
-        "exact or drawn": "as for real data, with 20 draws per user where draws are used",
+        **{name: NOTES[name] for name in ("scores", "sensitivities", "clipping")},
+        "mechanisms": f"γ = {live.GAMMA}, β = {BETA}",
+        "exact or drawn": "as for real data, with 20 draws for each user where draws are used",
     },
     plan=live.plan,
     draw=figures.draw_generated,
-    count=_count,
-    list=lambda data: [_provenance(data), _tuned(data)],
+    listings=lambda data: [_provenance(data), _tuned(data), _numbers(data)],
 )
 
 EXPERIMENTS = (REAL, BEYOND, GENERATED) if results.shown() else (GENERATED,)
-"""In the order of the report; without any results on real data there is only the generated set."""
+"""In the order of the report. Without results on real data, only the synthetic interactions are shown."""

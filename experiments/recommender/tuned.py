@@ -1,33 +1,32 @@
-"""The tuned mechanism: one private choice for all users, out of three normalisations and many tilts."""
-
-import numpy as np
-from numpy.typing import NDArray
+"""The tuned mechanism: one private choice for all users, from three normalisations and many tilts."""
 
 import dpselect as dps
-from experiments.recommender.protocol import BETA, Lists, Row
+from experiments.arrays import FloatArray
+from experiments.mechanisms import BETA, TILTED, build
+from experiments.recommender.protocol import Lists, Row
 
 __all__ = ["pool", "tuned_row"]
 
 TUNING_EPSILON = 0.1
 CAP = (1e-8, 1.0)
-"""Squared errors are looked for between these: predicted scores are probabilities of a like, more or less."""
+"""The range of caps on squared errors. Predicted scores are roughly probabilities of a like."""
 TILTS = (-32.0, -16.0, -8.0, -4.0, -2.0, -1.0, 0.0, 1.0)
+ORDER = ("tilted-gem", "tilted-rnm", "standardized-rnm")
+"""The order of the pool when the committed results were computed. Another order changes the seeded choice."""
 
 
 def pool(epsilon: float) -> list[dps.Mechanism]:
-    """Return the mechanisms that compete: all with a fast exact law."""
+    """Return the mechanisms to choose from. All have a fast exact pmf."""
     return [
-        *(dps.GEM(epsilon=epsilon, beta=BETA, tilt=tilt) for tilt in TILTS),
-        *(dps.NoisyMax(epsilon=epsilon, beta=BETA, tilt=tilt) for tilt in TILTS),
-        *(dps.StandardizedNoisyMax(epsilon=epsilon, beta=BETA, tilt=tilt) for tilt in TILTS),
-        dps.RandomizedResponse(epsilon=epsilon),
+        *(TILTED[name](epsilon=epsilon, beta=BETA, tilt=tilt) for name in ORDER for tilt in TILTS),
+        build("krr", epsilon),
     ]
 
 
-def tuned_row(users: Lists, anchors: NDArray[np.float64], epsilon: float, *, seed: int) -> Row:
-    """Tune on the users, and return what was chosen and how it does next to mGEM and noisy max.
+def tuned_row(users: Lists, anchors: FloatArray, epsilon: float, *, seed: int) -> Row:
+    """Tune on the users, and return the choice and its error next to mGEM's and noisy max's.
 
-    The middles of the items' ranges are anchors: as public, or not, as the ranges are.
+    The anchors are the midpoints of the items' ranges. They are public if the ranges are.
     """
     tuned = dps.tuning.tune(
         users.scores,
@@ -40,7 +39,7 @@ def tuned_row(users: Lists, anchors: NDArray[np.float64], epsilon: float, *, see
         randomness=dps.Randomness.seeded(seed),
         progress=False,
     )
-    rivals = [tuned.mechanism, dps.ModifiedGEM(epsilon=epsilon, beta=BETA), dps.NoisyMax(epsilon=epsilon)]
+    rivals = [tuned.mechanism, build("mgem", epsilon), build("rnm", epsilon)]
     errors = dps.tuning.fleet_errors(rivals, users.scores, users.sensitivities, anchors=anchors).mean(axis=1)
     return {
         "epsilon": epsilon,

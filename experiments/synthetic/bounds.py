@@ -1,6 +1,5 @@
-"""Utility bounds: what GEM and RNM promise, and what they keep."""
+"""Utility bounds of GEM and RNM, next to what their exact distributions achieve."""
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -9,50 +8,39 @@ from matplotlib.figure import Figure
 
 import dpselect as dps
 from experiments import drawing
+from experiments.arrays import FloatArray
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
-from experiments.mechanisms import STYLES
-from experiments.scenarios import SCENARIOS, SEED, TITLES, FloatArray, Scenario
-from experiments.tables import Tables, where
-from experiments.trials import epsilon_grid
+from experiments.mechanisms import BETA, STYLES, build
+from experiments.scenarios import SCENARIOS, SEED, Scenario, titled
+from experiments.tables import Tables, from_rows, unique, where
+from experiments.trials import epsilon_grid, scenario_tasks
 
 __all__ = ["BOUNDS"]
 
-BETA = 0.05
 TILTS = (-2.0, -1.0, 0.0, 1.0, 2.0)
 LAYOUTS = 400
-SHOWN = (2, 5)
+SHOWN = titled(2, 5)
 """The scenarios whose bounds are drawn."""
 
 
 def _plan(effort: Effort) -> list[Task]:
     return [
-        *(
-            Task(label=TITLES[number], table="failures", compute=partial(_failures, build, effort))
-            for number, build in SCENARIOS.items()
-        ),
-        *(
-            Task(
-                label=TITLES[number],
-                table="promises",
-                compute=partial(_promises, SCENARIOS[number], effort),
-            )
-            for number in SHOWN
-        ),
+        *scenario_tasks("failures", titled(*SCENARIOS), partial(_failures, effort)),
+        *scenario_tasks("promises", SHOWN, partial(_promises, effort)),
         Task(label="random layouts", table="conditions", compute=_conditions),
     ]
 
 
-def _failures(build: Callable[[], Scenario], effort: Effort) -> pa.Table:
-    """Return the exact probability that the pick falls below its published floor; the largest of twenty trials."""
-    scenario = build().first(20)
+def _failures(effort: Effort, scenario: Scenario) -> pa.Table:
+    """Return the largest exact probability over twenty trials that the pick falls below its published bound."""
+    scenario = scenario.first(20)
     rows = [
         (scenario.title, tilt, float(epsilon), float(_failure(scenario, float(epsilon), tilt).max()))
         for tilt in TILTS
         for epsilon in epsilon_grid(effort)
     ]
-    names = ("scenario", "tilt", "epsilon", "failure")
-    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    return from_rows(("scenario", "tilt", "epsilon", "failure"), rows)
 
 
 def _failure(scenario: Scenario, epsilon: float, tilt: float) -> FloatArray:
@@ -61,27 +49,22 @@ def _failure(scenario: Scenario, epsilon: float, tilt: float) -> FloatArray:
     return np.asarray((law * (scenario.scores < floors)).sum(axis=-1))
 
 
-def _promises(build: Callable[[], Scenario], effort: Effort) -> pa.Table:
-    """Return, for the first trial, published bounds and the exact 5th percentile of the picked score."""
-    scenario = build().first(1)
+def _promises(effort: Effort, scenario: Scenario) -> pa.Table:
+    """Return the published bounds and the exact 5th percentile of the picked score, for the first trial."""
     scores, sensitivities = scenario.scores[0], scenario.sensitivities
     rows = []
     for epsilon in map(float, epsilon_grid(effort)):
         slack = 2 * np.log(scores.size / BETA) / epsilon
         floors = dps.bounds.gem_floors(scores, sensitivities, epsilon=epsilon, beta=BETA)
         bounds = {"gem": floors[0], "rnm": scores.max() - slack * sensitivities.max()}
-        for name, mechanism in (
-            ("gem", dps.GEM(epsilon=epsilon, beta=BETA)),
-            ("rnm", dps.NoisyMax(epsilon=epsilon)),
-        ):
-            kept = scores.max() - dps.error_quantile(mechanism, scores, sensitivities, 1 - BETA)
-            rows.append((scenario.title, name, epsilon, float(bounds[name]), float(kept), float(scores.min())))
-    names = ("scenario", "mechanism", "epsilon", "bound", "percentile", "worst")
-    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+        for name, bound in bounds.items():
+            kept = scores.max() - dps.error_quantile(build(name, epsilon), scores, sensitivities, 1 - BETA)
+            rows.append((scenario.title, name, epsilon, float(bound), float(kept), float(scores.min())))
+    return from_rows(("scenario", "mechanism", "epsilon", "bound", "percentile", "worst"), rows)
 
 
 def _conditions() -> pa.Table:
-    """Return, for random layouts, whether GEM's bound is worse than others', and what the conditions say."""
+    """Return whether GEM's bound is worse than others' on random layouts, and what the paper's conditions say."""
     random = np.random.default_rng([SEED, 10])
     rows = []
     for _ in range(LAYOUTS):
@@ -91,7 +74,7 @@ def _conditions() -> pa.Table:
         epsilon = float(10.0 ** random.uniform(-1, 2))
         given = {"epsilon": epsilon, "beta": BETA}
         floors = dps.bounds.gem_floors(scores, sensitivities, **given)
-        failure = float((dps.GEM(epsilon=epsilon, beta=BETA).pmf(scores, sensitivities) * (scores < floors)).sum())
+        failure = float((build("gem", epsilon).pmf(scores, sensitivities) * (scores < floors)).sum())
         rows.append(
             (
                 k,
@@ -103,21 +86,13 @@ def _conditions() -> pa.Table:
                 failure,
             )
         )
-    names = (
-        "candidates",
-        "epsilon",
-        "published_worse_than_noisy_max",
-        "worse_than_noisy_max",
-        "published_worse_than_uniform",
-        "worse_than_uniform",
-        "failure",
-    )
-    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    comparisons = [f"{kind}worse_than_{other}" for other in ("noisy_max", "uniform") for kind in ("published_", "")]
+    return from_rows(("candidates", "epsilon", *comparisons, "failure"), rows)
 
 
 def _draw(data: Tables) -> Figure:
     figure, panels = drawing.grid(rows=1, columns=3, heights=(3,), width=3.9, aligned=False)
-    titles = data["promises"]["scenario"].unique().to_pylist()
+    titles = unique(data["promises"], "scenario")
     for title, panel in zip(titles, panels[0], strict=False):
         panel.set_title(title)
         for name in ("rnm", "gem"):
@@ -149,7 +124,11 @@ def _draw(data: Tables) -> Figure:
     right.axhline(BETA, color="#000000", linewidth=1)
     right.text(0.011, BETA * 1.15, "β", va="bottom")
     right.set(
-        title="Chance to break the bound", xlabel="privacy budget ε", xscale="log", yscale="log", ylim=(1e-6, 0.2)
+        title="Probability of missing the bound",
+        xlabel="privacy budget ε",
+        xscale="log",
+        yscale="log",
+        ylim=(1e-6, 0.2),
     )
     for axis in (right.xaxis, right.yaxis):
         drawing.plain_numbers(axis)
@@ -166,10 +145,10 @@ def _check_bound(data: Tables) -> Finding:
             "the bound for any t fails with probability at most β": bool(failures.max() <= BETA),
             "GEM’s bound fails with probability at most β": bool(max(proper.max(), random.max()) <= BETA),
         },
-        f"Largest exact probability to fall below the bound: {failures.max():.4f} over {failures.size} settings "
-        f"(eight scenarios, tilts from −2 to 2, all ε), {proper.max():.4f} for GEM, {random.max():.4f} over "
-        f"{random.size} random layouts; allowed: β = {BETA}.",
-        "Loose: one half of β would do, since exponential noise trails by log((k−1)/2β) at most.",
+        f"The largest exact probability of falling below the bound is {failures.max():.4f} over {failures.size} "
+        f"settings (eight scenarios, tilts from −2 to 2, all ε), {proper.max():.4f} for GEM, and "
+        f"{random.max():.4f} over {random.size} random layouts. The bound allows β = {BETA}.",
+        "The bound is loose: half of β would suffice, since exponential noise trails by at most log((k−1)/2β).",
     )
 
 
@@ -181,23 +160,23 @@ def _check_condition(other: str, name: str, data: Tables) -> Finding:
             "the condition is necessary": bool(published[truth].all()),
             "the condition is sufficient": bool(truth[published].all()),
         },
-        f"Of {truth.size} random layouts GEM’s bound is worse than {name} in {int(truth.sum())}, and the "
-        f"condition holds in all of them but in {int((published & ~truth).sum())} others as well.",
-        "The condition is necessary but not sufficient: it looks at the best candidate alone, while GEM’s bound "
-        "is a maximum over all. A candidate almost as good and less sensitive saves it "
-        "(docs/theory/utility-bounds.md).",
+        f"GEM’s bound is worse than {name} in {int(truth.sum())} of {truth.size} random layouts. The condition "
+        f"holds in {int((published & truth).sum())} of these, and in {int((published & ~truth).sum())} others.",
+        "The condition looks only at the best candidate, but GEM’s bound is a maximum over all candidates. A less "
+        "sensitive candidate that is almost as good improves the bound (docs/theory/utility-bounds.md).",
+        instead={"the condition is sufficient": "the condition is necessary but not sufficient"},
     )
 
 
 BOUNDS = Experiment(
     name="utility-bounds",
     title="Utility bounds",
-    caption="The bounds hold, and say little: below the lowest score, a bound promises what any pick keeps.",
+    caption="The bounds hold but are often vacuous: any pick meets a bound below the lowest score.",
     description=(
-        "Left and middle: the score that RNM and GEM reach with probability 95%, and the published bounds far "
-        "below. Right: the exact probability that GEM’s pick falls below its bound stays under β for all tilts."
+        "Left and middle: the score that RNM and GEM reach with probability 95 %, and the published bounds far "
+        "below. Right: the exact probability that GEM’s pick falls below its bound, under β for all tilts."
     ),
-    choices={
+    notes={
         "bounds": (
             "RNM: q* − 2 max Δ log(k/β)/ε; GEM: max_j {q_j − 4Δ_j log(k/β)/ε}; any t: dpselect.bounds.gem_floors"
         ),

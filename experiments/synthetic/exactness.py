@@ -1,7 +1,6 @@
-"""What exactness buys: exact errors next to the estimate from one pick per trial."""
+"""Exact errors next to the estimate from one pick in each trial."""
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -10,51 +9,44 @@ from matplotlib.figure import Figure
 import dpselect as dps
 from experiments import drawing
 from experiments.experiment import Effort, Experiment, Task
-from experiments.mechanisms import STYLES, contenders
-from experiments.scenarios import SCENARIOS, SEED, TITLES, TRIALS, Scenario
-from experiments.tables import Tables, where
-from experiments.trials import BETA, GAMMA, epsilon_grid, exact_errors, summary
+from experiments.mechanisms import BETA, GAMMA, STYLES, build
+from experiments.scenarios import SEED, TRIALS, Scenario, titled
+from experiments.tables import Tables, from_rows, where
+from experiments.trials import epsilon_grid, error_tasks, exact_errors, summary
 
 __all__ = ["EXACTNESS"]
 
-BUILDERS = {TITLES[number]: SCENARIOS[number] for number in (1, 4, 5)}
+SCENARIOS = titled(1, 4, 5)
 MECHANISMS = ("rnm", "rs", "gem", "mgem")
+COLUMNS = (
+    *("scenario", "mechanism", "epsilon"),
+    *("exact", "exact_error", "exact_trials", "sampled", "sampled_error", "sampled_trials"),
+)
 
 
 def _plan(effort: Effort) -> list[Task]:
-    return [
-        Task(
-            label=f"{title}, {STYLES[mechanism].label}",
-            table="errors",
-            compute=partial(_compare, build, mechanism, effort),
-        )
-        for title, build in BUILDERS.items()
-        for mechanism in MECHANISMS
-    ]
+    return error_tasks(SCENARIOS, MECHANISMS, effort, _compare)
 
 
-def _compare(build: Callable[[], Scenario], mechanism: str, effort: Effort) -> pa.Table:
-    scenario = build()
-    exact = exact_errors(build, mechanism, effort)
+def _compare(make: Callable[[], Scenario], mechanism: str, effort: Effort) -> pa.Table:
+    scenario = make()
+    exact = exact_errors(make, mechanism, effort)
     # Scenario 1 has a single score set: the paper draws from it N times.
     scores = np.broadcast_to(scenario.scores, (TRIALS, scenario.scores.shape[1]))[: effort.trials]
     best = scores.max(axis=1)
     rows = []
-    for position, epsilon in enumerate(epsilon_grid(effort)):
-        contender = contenders(float(epsilon), beta=BETA, gamma=GAMMA)[mechanism]
+    for position, epsilon in enumerate(map(float, epsilon_grid(effort))):
         randomness = dps.Randomness.seeded(SEED + position)
-        picks = contender.select(scores, scenario.sensitivities, randomness=randomness)
+        picks = build(mechanism, epsilon).select(scores, scenario.sensitivities, randomness=randomness)
         sampled = summary((best - np.take_along_axis(scores, picks[:, np.newaxis], axis=1)[:, 0]) ** 2)
         known = (exact.means[position], exact.deviations[position], exact.trials)
-        rows.append((float(epsilon), *known, *sampled, len(scores)))
-    names = ("epsilon", "exact", "exact_error", "exact_trials", "sampled", "sampled_error", "sampled_trials")
-    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    return pa.table({"scenario": [scenario.title] * len(rows), "mechanism": [mechanism] * len(rows), **columns})
+        rows.append((scenario.title, mechanism, epsilon, *known, *sampled, len(scores)))
+    return from_rows(COLUMNS, rows)
 
 
 def _draw(data: Tables) -> Figure:
-    figure, panels = drawing.grid(rows=2, columns=len(BUILDERS), heights=(3, 2.2), aligned=False)
-    for title, (top, bottom) in zip(BUILDERS, panels.T, strict=True):
+    figure, panels = drawing.grid(rows=2, columns=len(SCENARIOS), heights=(3, 2.2), aligned=False)
+    for title, (top, bottom) in zip(SCENARIOS, panels.T, strict=True):
         top.set_title(title)
         for mechanism in MECHANISMS:
             table = where(data["errors"], scenario=title, mechanism=mechanism)
@@ -84,24 +76,25 @@ def _draw(data: Tables) -> Figure:
 
 EXACTNESS = Experiment(
     name="exactness",
-    title="Beyond the paper: what exactness buys",
-    caption="Lines: exact. Points: one pick in each trial, as in the paper, with two standard errors either way.",
+    title="Beyond the paper: what exact errors show",
+    caption="Lines are exact errors. Points are estimates from one pick in each trial, as in the paper, ±2 "
+    "standard errors.",
     description=(
         "Top: exact error curves with sampled points on them. Bottom: the relative distance of the points, which "
         "grows until the points vanish where errors are rarer than one in 5000."
     ),
-    choices={
-        "estimate": "one private pick for each of N trials, its squared error averaged; N = 5000 in the full run",
-        "exact": "the exact error of each trial, averaged; fewer trials for RSᵧ",
+    notes={
+        "estimate": "the mean squared error of one private pick in each of N trials; N = 5000 in the full run",
+        "exact": "the mean of each trial’s exact error; fewer trials for RSᵧ",
         "mechanisms": f"β = {BETA}, γ = {GAMMA}",
     },
     discussion=[
         (
-            "Where errors are frequent both agree, and either would do. Where a wrong pick is rare, the estimate "
-            "first scatters, then is exactly 0 with an error bar of 0: it shows the wrong thing with full "
-            "confidence. The exact value needs no second trial where scores are given, and where they vary only "
-            "their own spread is left to average out. Differences between mechanisms of a few per cent, and all "
-            "of the right ends of the curves in this report, would be invisible to sampling."
+            "Where errors are frequent, both agree. Where a wrong pick is rare, the estimate first scatters and is "
+            "then exactly 0 with an error bar of 0: it is wrong and looks certain. The exact value needs only one "
+            "trial if the scores are given; if they vary, only their own spread is left to average out. Sampling "
+            "would hide differences of a few per cent between mechanisms, and the right ends of all curves in this "
+            "report."
         ),
     ],
     plan=_plan,

@@ -1,4 +1,4 @@
-"""Two halves of candidates: why noise in proportion to sensitivity can do worse than no heterogeneity at all."""
+"""Two halves of candidates: noise in proportion to sensitivity can be worse than equal noise."""
 
 from functools import partial
 
@@ -6,11 +6,10 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-import dpselect as dps
 from experiments import drawing
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
-from experiments.mechanisms import STYLES
+from experiments.mechanisms import STYLES, build
 from experiments.tables import Tables
 
 __all__ = ["HALVES"]
@@ -40,13 +39,7 @@ def _compute(k: int) -> pa.Table:
     half = k // 2
     scores = np.repeat([0.0, GAP], half)
     sensitivities = np.repeat([WORSE, BETTER], half)
-    law = {
-        name: mechanism.pmf(scores, sensitivities)[half:].sum()
-        for name, mechanism in (
-            ("rnm", dps.NoisyMax(epsilon=EPSILON)),
-            ("rnmh", dps.unsafe.HeterogeneousNoisyMax(epsilon=EPSILON)),
-        )
-    }
+    law = {name: build(name, EPSILON).pmf(scores, sensitivities)[half:].sum() for name in ("rnm", "rnmh")}
     means = [2 * sensitivity / EPSILON for sensitivity in (WORSE, BETTER)]
     harmonic = (1 / np.arange(1, half + 1)).sum()
     return pa.table(
@@ -78,7 +71,7 @@ def _draw(data: Tables) -> Figure:
     for name in ("rnm", "rnmh"):
         right.plot(k, table[f"{name}_picks_better_half"], label=STYLES[name].label, **drawing.line(STYLES[name]))
     right.axhline(0.5, color="#555555", linewidth=1, linestyle=":")
-    right.set(ylabel="Pr[picks from the better half]", title="Who picks well", ylim=(0, 1))
+    right.set(ylabel="probability", title="Picks from the better half", ylim=(0, 1))
     right.legend()
     for panel in (left, right):
         panel.set(xscale="log", xlabel="candidates k")
@@ -92,11 +85,13 @@ def _check(data: Tables) -> Finding:
     miss = float(np.abs(integrated / formula - 1).max())
     return judge(
         {"E = (2/ε) · H · (Δ₁ − Δ₂)": miss < 1e-8},
-        f"Numerical integration and formula agree to {miss:.0e} for k = {SIZES[0]} to {SIZES[-1]} (ε = "
-        f"{EPSILON:g}, Δ = {WORSE} and {BETTER}): {integrated[-1]:.2f} at k = {SIZES[-1]}. RNMH picks from the "
-        f"better half with probability {table['rnmh_picks_better_half'].to_numpy()[-1]:.2f} there, RNM with "
+        f"Numerical integration and the formula agree to {miss:.0e} for k = {SIZES[0]} to {SIZES[-1]} (ε = "
+        f"{EPSILON:g}, Δ = {WORSE} and {BETTER}): the difference is {integrated[-1]:.2f} at k = {SIZES[-1]}. "
+        "There, RNMH picks from the better half with probability "
+        f"{table['rnmh_picks_better_half'].to_numpy()[-1]:.2f}, RNM with "
         f"{table['rnm_picks_better_half'].to_numpy()[-1]:.2f}.",
-        f"The printed footnote leaves out 2/ε: it is off by a factor of {integrated[-1] / printed[-1]:.0f} here.",
+        f"The printed footnote leaves out 2/ε, so it is off by a factor of {integrated[-1] / printed[-1]:.0f} "
+        "here.",
     )
 
 
@@ -104,14 +99,15 @@ HALVES = Experiment(
     name="two-halves",
     title="Two halves: when less noise is worse",
     caption=(
-        "The more candidates, the further the noise of the sensitive half runs ahead, and RNMH falls below one "
-        "half."
+        "With more candidates, the noise of the sensitive half leads by more, and RNMH’s probability of picking "
+        "from the better half falls below one half."
     ),
     description=(
-        "Left: the expected lead of the sensitive half’s largest noise grows like log k, as the corrected formula "
-        "says. Right: RNMH’s chance to pick from the better half falls with k, RNM’s stays above one half."
+        "Left: the expected lead of the sensitive half’s largest noise grows like log k, as in the corrected "
+        "formula. Right: RNMH’s probability of picking from the better half falls with k; RNM’s stays above one "
+        "half."
     ),
-    choices={
+    notes={
         "candidates": f"half of score 0 and sensitivity {WORSE}, half of score {GAP:g} and sensitivity {BETTER:g}",
         "mechanisms": f"ε = {EPSILON:g}; exponential noise of mean 2Δ/ε",
         "numbers": "exact",

@@ -11,9 +11,10 @@ from experiments import drawing
 from experiments.curves import Curves, number
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
-from experiments.scenarios import increasing
+from experiments.mechanisms import BETA, GAMMA
+from experiments.scenarios import Scenario, increasing
 from experiments.tables import Tables, where
-from experiments.trials import BETA, GAMMA, error_tasks
+from experiments.trials import error_tasks, scenario_tasks
 
 __all__ = ["INCREASING"]
 
@@ -25,19 +26,19 @@ EPSILON = 1.0
 
 
 def _plan(effort: Effort) -> list[Task]:
-    builders = {TITLES[t]: partial(increasing, t) for t in SLOPES}
+    scenarios = {title: partial(increasing, t) for t, title in TITLES.items()}
     return [
-        Task(label=TITLES[t], table="candidates", compute=partial(_first_layout, t)) for t in SLOPES
-    ] + error_tasks(builders.items(), MECHANISMS, effort)
+        *scenario_tasks("candidates", scenarios, _first_layout),
+        *error_tasks(scenarios, MECHANISMS, effort),
+    ]
 
 
-def _first_layout(t: float) -> pa.Table:
-    scenario = increasing(t)
+def _first_layout(scenario: Scenario) -> pa.Table:
     k = scenario.scores.shape[1]
     correlations = dps.correlation.spearman(scenario.scores, scenario.sensitivities)
     return pa.table(
         {
-            "scenario": [TITLES[t]] * k,
+            "scenario": [scenario.title] * k,
             "score": scenario.scores[0],
             "sensitivity": scenario.sensitivities[0],
             "mean_correlation": [float(correlations.mean())] * k,
@@ -75,41 +76,39 @@ def _check(data: Tables) -> Finding:
     listed = ", ".join(f"{number(gain)} at {TITLES[t]}" for t, gain in gains.items())
     return judge(
         {
-            "GEM beats RNM for every negative t and ε ≤ 10": all(
+            "GEM is below RNM for every negative t and ε ≤ 10": all(
                 curves.always(TITLES[t], "gem", "rnm", high=10) for t in negative
             ),
-            "mGEM beats RNM for every positive t and ε ≤ 10": all(
+            "mGEM is below RNM for every positive t and ε ≤ 10": all(
                 curves.always(TITLES[t], "mgem", "rnm", high=10) for t in positive
             ),
-            "RSᵧ beats RNM for every positive t and ε ≤ 1": all(
+            "RSᵧ is below RNM for every positive t and ε ≤ 1": all(
                 curves.always(TITLES[t], "rs", "rnm", high=1) for t in positive
             ),
             "GEM’s gain grows to the left": bool((np.diff([gem[t] for t in SLOPES]) < 0).all()),
             "the best heterogeneous gain grows with |t| on the left": bool((np.diff(left) > 0).all()),
             "the best heterogeneous gain grows with |t| on the right": bool((np.diff(right) > 0).all()),
         },
-        f"RNM’s error over that of the best of RSᵧ, GEM and mGEM at ε = {EPSILON:g}: {listed}.",
+        f"RNM’s error divided by the lowest of RSᵧ, GEM and mGEM at ε = {EPSILON:g}: {listed}.",
     )
 
 
 INCREASING = Experiment(
     name="increasing-correlation",
     title="Increasing correlation",
-    caption=(
-        "From left to right the correlation grows from −1 to +1, and the advantage passes from GEM to mGEM and RSᵧ."
-    ),
+    caption=("As the correlation grows from −1 to +1, the advantage passes from GEM to mGEM and RSᵧ."),
     description=(
         "Seven pairs of panels, from strongly negative to strongly positive correlation. Top: the candidates of "
         "the first trial. Bottom: mean squared error against ε. GEM’s curve is lowest on the left, mGEM’s on the "
         "right."
     ),
-    choices={
-        "scores": "(t·x + z)/5 shifted to start at 0, x and z standard normal, drawn anew for each trial",
-        "sensitivities": "Δ = x − min x + 0.1: the paper gives none but asks for a linear relationship",
-        "values of t": "all seven of the text; the paper’s figure shows six panels",
+    notes={
+        "scores": "(t·x + z)/5 shifted to start at 0, x and z standard normal, new for each trial",
+        "sensitivities": "Δ = x − min x + 0.1; the paper asks for a linear relationship and gives no formula",
+        "values of t": "all seven of the text; the paper’s figure shows six",
         "mechanisms": f"β = {BETA}, γ = {GAMMA}",
         "error": (
-            "the exact error of each trial, averaged; fewer trials for RSᵧ and RNMH; bands are ±2 standard errors"
+            "the mean of each trial’s exact error; fewer trials for RSᵧ and RNMH; bands are ±2 standard errors"
         ),
     },
     plan=_plan,

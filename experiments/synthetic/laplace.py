@@ -1,4 +1,4 @@
-"""The density of the largest of many Laplace variables: one large scale is enough to carry it away."""
+"""The density of the largest of many Laplace variables: a single large scale dominates it."""
 
 from functools import partial
 
@@ -7,9 +7,9 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 
 from experiments import drawing
+from experiments.arrays import FloatArray
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
-from experiments.scenarios import FloatArray
 from experiments.tables import Tables, where
 
 __all__ = ["LAPLACE_MAXIMUM"]
@@ -39,7 +39,7 @@ def density(x: FloatArray, scales: FloatArray) -> FloatArray:
         array([0.25])
     """
     below, densities = _each(x, scales)
-    # F is never 0 at these x: products of all but one by division.
+    # F is never 0 at these x, so the product of all but one is a quotient.
     return np.asarray((densities / below).sum(axis=-1) * below.prod(axis=-1))
 
 
@@ -64,7 +64,7 @@ def _compute(name: str, effort: Effort) -> pa.Table:
 def _plan(effort: Effort) -> list[Task]:
     return [
         *(Task(label=name, table="density", compute=partial(_compute, name, effort)) for name in SCALES),
-        Task(label="who is the largest", table="winner", compute=_winner),
+        Task(label="which is the largest", table="winner", compute=_winner),
     ]
 
 
@@ -86,7 +86,7 @@ def _draw(data: Tables) -> Figure:
         xlabel="largest of 100 Laplace variables", ylabel="density", yscale="log", ylim=(1e-5, 2), xlim=(-5, 110)
     )
     drawing.plain_numbers(panel.yaxis)
-    panel.legend(title="scale parameters")
+    panel.legend(title="scales")
     return figure
 
 
@@ -105,9 +105,9 @@ def _check(data: Tables) -> Finding:
             "one large scale makes the tail": tails["all but one 0.5, one 10"] > 100 * tails["all 0.5"],
             "the larger the scales, the larger the maximum": few < one < many < all_,
         },
-        f"Medians {few:.2f}, {one:.2f}, {many:.1f}, {all_:.1f}. Pr[maximum > 8] is {tails['all 0.5']:.1e} with "
-        f"all scales 0.5 and {tails['all but one 0.5, one 10']:.3f} with one of 10: that one is the maximum with "
-        f"probability {share:.3f}.",
+        f"The medians are {few:.2f}, {one:.2f}, {many:.1f} and {all_:.1f}. Pr[maximum > 8] is "
+        f"{tails['all 0.5']:.1e} if all scales are 0.5, and {tails['all but one 0.5, one 10']:.3f} if one is 10. "
+        f"That one is the maximum with probability {share:.3f}.",
     )
 
 
@@ -115,12 +115,12 @@ LAPLACE_MAXIMUM = Experiment(
     name="largest-laplace",
     title="The largest of many Laplace variables",
     caption=(
-        "One large scale parameter carries the maximum away: why large sensitivities decide, and not average ones."
+        "A single large scale dominates the maximum. This is why the largest sensitivities matter, not the average."
     ),
     description="Four densities on a logarithmic axis. A single large scale gives the blue curve a long tail.",
-    choices={
+    notes={
         "variables": f"{VARIABLES}; the paper does not print the number",
-        "numbers": "exact density Σ_a f_a ∏_{b≠a} F_b, not a histogram",
+        "numbers": "exact density Σ_a f_a ∏_{b≠a} F_b",
     },
     plan=_plan,
     draw=_draw,

@@ -1,10 +1,9 @@
-"""How the two layouts of the correlation scenarios were found.
+"""The search for the two layouts of the correlation scenarios.
 
-``python -m experiments.synthetic.layout_search`` writes them again. The paper draws them without their coordinates,
-but describes them and prints their correlations. Each layout here is a picture of the description with a few free
-numbers (how steep, how noisy, how high); a random local search moves these until Pearson's, Spearman's and the
-weighted correlation all match what is printed. It looks at nothing else: how mechanisms do on them is for the
-figure to find out.
+``python -m experiments.synthetic.layout_search`` writes them again. The paper describes the layouts and prints
+their correlations, but not their coordinates. Each layout here follows the description and has a few free numbers
+(slope, noise, height). A random local search moves these until Pearson's, Spearman's and the weighted correlation
+match the printed ones. The search does not look at the mechanisms' errors.
 """
 
 import sys
@@ -12,18 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 import dpselect as dps
 from experiments import tables
+from experiments.arrays import FloatArray
 
 __all__ = ["LAYOUTS", "Layout", "correlations", "file", "search"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 
 SEED = 2
 STARTS, STEPS = 12, 1000
@@ -32,12 +29,12 @@ GOOD, POOR = 8, 16
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """What is known of a layout: a picture with free numbers, and the printed correlations."""
+    """A layout with free numbers, and its printed correlations."""
 
     title: str
     printed: Mapping[str, float]
     build: Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
-    """From the free numbers and 100 × 2 fixed random ones, scores and sensitivities."""
+    """Makes scores and sensitivities from the free numbers and 100 × 2 fixed random ones."""
     start: tuple[float, ...]
 
 
@@ -48,14 +45,14 @@ def correlations(scores: FloatArray, sensitivities: FloatArray) -> dict[str, flo
 
 
 def search(layout: Layout) -> tuple[FloatArray, FloatArray]:
-    """Return a layout whose correlations match, rounded to three decimals: the best of several descents."""
+    """Return the best layout of several descents, rounded to three decimals."""
     random = np.random.default_rng(SEED)
     found = [_descend(layout, random.uniform(size=(100, 2)), random) for _ in range(STARTS)]
     return min(found, key=lambda candidates: _miss(layout, *candidates))
 
 
 def _descend(layout: Layout, noise: FloatArray, random: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Move the free numbers at random, keep what comes closer, and adapt the size of the moves."""
+    """Move the free numbers at random, keep what comes closer, and adapt the step size."""
     best, width = np.array(layout.start), 0.3
     miss = _miss(layout, *_rounded(layout, best, noise))
     for _ in range(STEPS):
@@ -69,7 +66,7 @@ def _descend(layout: Layout, noise: FloatArray, random: np.random.Generator) -> 
 
 
 def file(name: str) -> Path:
-    """Return where a layout is kept."""
+    """Return the file of a layout."""
     return Path(__file__).parent / "data" / f"{name}.csv"
 
 
@@ -84,7 +81,7 @@ def _rounded(layout: Layout, free: FloatArray, noise: FloatArray) -> tuple[Float
 
 
 def _left(free: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """18 best and steady candidates on one point; the others' sensitivities rise with scores to near the best."""
+    """Put the 18 best candidates, of low sensitivity, at one point. Other sensitivities rise with the scores."""
     top, slope, scatter, bend = free
     place = noise[18:, 0]
     scores = np.minimum(top, 0.99) * place**bend
@@ -93,13 +90,13 @@ def _left(free: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _right(free: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Many steady candidates of all scores below the best; a few good and a few poor ones that are sensitive."""
+    """Put most candidates at low sensitivity and scores below the best; make a few good and poor ones sensitive."""
     good, poor, spread, slope, width = free
     scores = np.r_[0.8 + 0.2 * noise[:GOOD, 0], width * noise[GOOD:, 0]]
     scores[GOOD : GOOD + POOR] *= 0.3
     sensitivities = 0.1 + spread * noise[:, 1] + (slope - 1) * scores
     sensitivities[:GOOD] = good * (0.7 + 0.3 * noise[:GOOD, 1])
-    # No more than the good ones: mGEM is said to do reasonably well, so it cannot prefer the poor.
+    # At most as sensitive as the good ones: mGEM does reasonably well in the paper, so it must not prefer the poor.
     sensitivities[GOOD : GOOD + POOR] = min(poor, good) * (0.7 + 0.3 * noise[GOOD : GOOD + POOR, 1])
     return scores, sensitivities
 
@@ -123,7 +120,7 @@ LAYOUTS = MappingProxyType(
 
 
 def main() -> int:
-    """Search, and write the layouts where the figure reads them."""
+    """Search, and write the layouts to the files that the figure reads."""
     for name, layout in LAYOUTS.items():
         scores, sensitivities = search(layout)
         tables.write(pa.table({"score": scores, "sensitivity": sensitivities}), file(name))

@@ -1,5 +1,6 @@
-"""The two "correlation scenarios": where the sign of the correlation is not the whole story."""
+"""The two "correlation scenarios": layouts that Pearson's and Spearman's correlation misjudge."""
 
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 
@@ -7,25 +8,24 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-import dpselect as dps
 from experiments import drawing, tables
-from experiments.curves import Curves, number
-from experiments.experiment import Effort, Experiment, Numbers, Task
+from experiments.arrays import FloatArray
+from experiments.curves import SHOWN_EPSILONS, Curves, error_numbers, number
+from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
-from experiments.mechanisms import STYLES
-from experiments.scenarios import FloatArray, Scenario
+from experiments.mechanisms import BETA, COMPARED, GAMMA, STYLES, build
+from experiments.scenarios import Scenario
 from experiments.synthetic.layout_search import LAYOUTS, correlations, file
 from experiments.tables import Tables, where
-from experiments.trials import BETA, GAMMA, error_tasks
+from experiments.trials import error_tasks, scenario_tasks
 
 __all__ = ["CORRELATION_LAYOUTS"]
 
 EPSILON = 0.05
-"""Where the selection weights are drawn."""
+"""The budget of the drawn selection probabilities."""
 TOLERANCE = 0.02
-SHOWN_EPSILONS = (0.1, 1.0, 10.0)
 LEFT, RIGHT = (layout.title for layout in LAYOUTS.values())
-MECHANISMS = [name for name in STYLES if name not in {"combined-gem", "rs-improved-matched"}]
+MECHANISMS = tuple(name for name in COMPARED if name not in {"combined-gem", "rs-improved-matched"})
 
 
 def _layout(name: str) -> Scenario:
@@ -44,37 +44,28 @@ def _plan(effort: Effort) -> list[Task]:
     checksums = "".join(sha256(file(name).read_bytes()).hexdigest() for name in LAYOUTS)
     layouts = {layout.title: partial(_layout, name) for name, layout in LAYOUTS.items()}
     tasks = [
-        *(
-            Task(label=layout.title, table="candidates", compute=partial(_candidates, name))
-            for name, layout in LAYOUTS.items()
-        ),
-        *(
-            Task(label=layout.title, table="correlations", compute=partial(_correlations, name))
-            for name, layout in LAYOUTS.items()
-        ),
-        *error_tasks(layouts.items(), MECHANISMS, effort),
+        *scenario_tasks("candidates", layouts, _candidates),
+        *scenario_tasks("correlations", layouts, _correlations),
+        *error_tasks(layouts, MECHANISMS, effort),
     ]
-    return [Task(label=task.label, table=task.table, compute=task.compute, inputs=checksums) for task in tasks]
+    return [replace(task, inputs=checksums) for task in tasks]
 
 
-def _candidates(name: str) -> pa.Table:
-    layout = _layout(name)
+def _candidates(layout: Scenario) -> pa.Table:
     scores, sensitivities = layout.scores[0], layout.sensitivities
     return pa.table(
         {
             "scenario": [layout.title] * scores.size,
             "score": scores,
             "sensitivity": sensitivities,
-            "gem_probability": dps.GEM(epsilon=EPSILON, beta=BETA).pmf(scores, sensitivities),
-            "mgem_probability": dps.ModifiedGEM(epsilon=EPSILON, beta=BETA).pmf(scores, sensitivities),
+            **{f"{name}_probability": build(name, EPSILON).pmf(scores, sensitivities) for name in ("gem", "mgem")},
         }
     )
 
 
-def _correlations(name: str) -> pa.Table:
-    layout = _layout(name)
+def _correlations(layout: Scenario) -> pa.Table:
     found = correlations(layout.scores[0], layout.sensitivities)
-    printed = LAYOUTS[name].printed
+    printed = next(known.printed for known in LAYOUTS.values() if known.title == layout.title)
     return pa.table(
         {
             "scenario": [layout.title] * len(found),
@@ -101,7 +92,7 @@ def _draw(data: Tables) -> Figure:
             weights = table[f"{mechanism}_probability"].to_numpy()
             drawing.scatter(panel, scores, sensitivities, sizes=_areas(scores, sensitivities, weights))
             panel.margins(0.12)
-            panel.set_title(f"picked by {STYLES[mechanism].label} at ε = {EPSILON:g}", fontsize=9.5)
+            panel.set_title(f"{STYLES[mechanism].label}’s picks at ε = {EPSILON:g}", fontsize=9.5)
     overlaid = where(data["candidates"], scenario=LEFT, score=1.0)
     panels[0, 0].annotate(
         f"{overlaid.num_rows} candidates", (1.0, 0.1), (-12, 4), textcoords="offset points", ha="right", fontsize=9
@@ -112,16 +103,10 @@ def _draw(data: Tables) -> Figure:
 
 
 def _areas(scores: FloatArray, sensitivities: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return areas in proportion to probability; candidates on one point show their sum."""
+    """Return areas in proportion to probability. Candidates at the same point show their sum."""
     places = np.stack([scores, sensitivities], axis=1)
     _, place = np.unique(places, axis=0, return_inverse=True)
     return np.asarray(900 * np.bincount(place.ravel(), weights)[place.ravel()])
-
-
-def _count(data: Tables) -> Numbers:
-    return Curves(data["errors"]).numbers(
-        SHOWN_EPSILONS, "Mean squared error. Bold: the lowest of the private mechanisms."
-    )
 
 
 def _matches(data: Tables, title: str) -> tuple[bool, str]:
@@ -135,12 +120,12 @@ def _check_left(data: Tables) -> Finding:
     matches, listed = _matches(data, LEFT)
     return judge(
         {
-            "all three correlations within 0.02 of the printed ones": matches,
-            "mGEM beats RNM for ε ≤ 10": curves.always(LEFT, "mgem", "rnm", high=10),
-            "GEM beats RNM for ε ≤ 10": curves.always(LEFT, "gem", "rnm", high=10),
+            "all three correlations are within 0.02 of the printed ones": matches,
+            "mGEM is below RNM for ε ≤ 10": curves.always(LEFT, "mgem", "rnm", high=10),
+            "GEM is below RNM for ε ≤ 10": curves.always(LEFT, "gem", "rnm", high=10),
         },
         f"Found (printed): {listed}. At ε = 1: {curves.values(LEFT, 1.0, ('gem', 'mgem', 'rnm', 'uniform'))}. "
-        f"Below RNM: mGEM {curves.span(LEFT, 'mgem', 'rnm')}, GEM {curves.span(LEFT, 'gem', 'rnm')}.",
+        f"mGEM is below RNM {curves.span(LEFT, 'mgem', 'rnm')}, GEM {curves.span(LEFT, 'gem', 'rnm')}.",
     )
 
 
@@ -150,13 +135,13 @@ def _check_right(data: Tables) -> Finding:
     beaten = ~curves.below(RIGHT, "mgem", "rnm")
     return judge(
         {
-            "all three correlations within 0.02 of the printed ones": matches,
-            "GEM worse than RNM for every ε ≤ 20": curves.always(RIGHT, "rnm", "gem", high=20),
-            "mGEM beats RNM for ε ≤ 1": curves.always(RIGHT, "mgem", "rnm", high=1),
-            "mGEM is beaten by RNM at some larger ε": bool(beaten[curves.epsilons > 1].any()),
+            "all three correlations are within 0.02 of the printed ones": matches,
+            "GEM is above RNM for every ε ≤ 20": curves.always(RIGHT, "rnm", "gem", high=20),
+            "mGEM is below RNM for ε ≤ 1": curves.always(RIGHT, "mgem", "rnm", high=1),
+            "mGEM is above RNM at some larger ε": bool(beaten[curves.epsilons > 1].any()),
         },
         f"Found (printed): {listed}. At ε = 1: {curves.values(RIGHT, 1.0, ('mgem', 'rnm', 'uniform', 'gem'))}; at "
-        f"ε = 31.6: {curves.values(RIGHT, 10**1.5, ('rnm', 'mgem', 'gem'))}. mGEM below RNM "
+        f"ε = 31.6: {curves.values(RIGHT, 10**1.5, ('rnm', 'mgem', 'gem'))}. mGEM is below RNM "
         f"{curves.span(RIGHT, 'mgem', 'rnm')}.",
     )
 
@@ -178,37 +163,42 @@ def _check_ranking(data: Tables) -> Finding:
                 f"at ε = {epsilon:g} mGEM’s advantage is larger on the left": left > right
                 for epsilon, (left, right) in gains.items()
             },
-            "weighted correlation says so": left_first["weighted"],
-            "Pearson and Spearman say the opposite": not (left_first["pearson"] or left_first["spearman"]),
+            "weighted correlation is larger on the left": left_first["weighted"],
+            "Pearson and Spearman are larger on the right": not (left_first["pearson"] or left_first["spearman"]),
         },
-        f"RNM’s error over mGEM’s, left and right: {listed}. Weighted correlation {found[LEFT, 'weighted']:.2f} "
-        f"and {found[RIGHT, 'weighted']:.2f}, Pearson {found[LEFT, 'pearson']:.2f} and "
-        f"{found[RIGHT, 'pearson']:.2f}, Spearman {found[LEFT, 'spearman']:.2f} and "
+        f"RNM’s error divided by mGEM’s, left and right: {listed}. Weighted correlation "
+        f"{found[LEFT, 'weighted']:.2f} and {found[RIGHT, 'weighted']:.2f}, Pearson {found[LEFT, 'pearson']:.2f} "
+        f"and {found[RIGHT, 'pearson']:.2f}, Spearman {found[LEFT, 'spearman']:.2f} and "
         f"{found[RIGHT, 'spearman']:.2f}.",
-        "Two layouts, of our own making, are a small test.",
+        "Two layouts of our own are a small test.",
+        instead={
+            f"at ε = {epsilon:g} mGEM’s advantage is larger on the left": f"at ε = {epsilon:g} mGEM’s advantage is "
+            "larger on the right"
+            for epsilon in SHOWN_EPSILONS
+        },
     )
 
 
 CORRELATION_LAYOUTS = Experiment(
     name="correlation-layouts",
-    title="Two layouts that a correlation misjudges",
-    caption="Left, both GEM and mGEM do well; right, GEM fails and mGEM loses to RNM once ε is large.",
+    title="Two layouts that plain correlations misjudge",
+    caption="Left: both GEM and mGEM do well. Right: GEM fails, and mGEM loses to RNM once ε is large.",
     description=(
         "Two columns, one for each layout. From the top: sensitivity against score; mean squared error against "
         "ε; the candidates with areas in proportion to the probability that GEM, and then mGEM, picks them."
     ),
-    choices={
+    notes={
         "layouts": (
-            "the paper prints no coordinates: these were found by a search for the description and the three "
-            "printed correlations (experiments/synthetic/layout_search.py), which does not look at errors"
+            "the paper prints no coordinates; a search found layouts that match its description and the three "
+            "printed correlations (experiments/synthetic/layout_search.py); it does not look at errors"
         ),
-        "candidates": "k = 100; 18 on the point (1, 0.1) in the left one",
+        "candidates": "k = 100; 18 of them at the point (1, 0.1) in the left layout",
         "mechanisms": f"β = {BETA}, γ = {GAMMA}; weighted correlation with 5 buckets",
-        "weights": f"exact probabilities at ε = {EPSILON:g}; candidates on one point share one disc",
+        "weights": f"exact probabilities at ε = {EPSILON:g}; candidates at the same point share one disc",
     },
     plan=_plan,
     draw=_draw,
-    count=_count,
+    listings=error_numbers,
     claims=[
         Claim(
             id="S8",

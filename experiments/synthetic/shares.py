@@ -1,54 +1,44 @@
-"""Scenarios 1 to 3 again, with the share of high scores varied at one ε."""
+"""Scenarios 1 to 3 again: the share of high scores varies at one ε."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 import dpselect as dps
 from experiments import drawing
+from experiments.arrays import FloatArray
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
-from experiments.mechanisms import STYLES, contenders
-from experiments.scenarios import CANDIDATES, TITLES, FloatArray, Scenario, negative, positive, uncorrelated
+from experiments.mechanisms import BETA, COMPARED, GAMMA, STYLES, build
+from experiments.scenarios import CANDIDATES, Scenario, titled
 from experiments.tables import Tables, where
-from experiments.trials import BETA, GAMMA
+from experiments.trials import error_tasks
 
 __all__ = ["SHARES"]
 
 EPSILON = 2.0
-BUILDERS = (positive, negative, uncorrelated)
-POSITIVE, NEGATIVE, NONE = (TITLES[number] for number in (1, 2, 3))
+SCENARIOS = titled(1, 2, 3)
+POSITIVE, NEGATIVE, NONE = SCENARIOS
 
 
 def _plan(effort: Effort) -> list[Task]:
+    return error_tasks(SCENARIOS, COMPARED, effort, _errors)
+
+
+def _errors(make: Callable[..., Scenario], mechanism: str, effort: Effort) -> pa.Table:
     counts = np.unique(np.linspace(2, CANDIDATES - 2, min(effort.resolution, 49)).round().astype(int))
     # Even numbers, so that the halves of scenario 3 are halves.
     counts = np.unique(np.r_[2, counts - counts % 2, CANDIDATES - 2])
-    return [
-        Task(
-            label=f"{build().title}, {STYLES[mechanism].label}",
-            table="errors",
-            compute=partial(_errors, build, mechanism, counts),
-        )
-        for build in BUILDERS
-        for mechanism in STYLES
-    ]
-
-
-def _errors(build: Callable[[int], Scenario], mechanism: str, counts: NDArray[np.int64]) -> pa.Table:
-    scenarios = [build(int(count)) for count in counts]
-    contender = contenders(EPSILON, beta=BETA, gamma=GAMMA)[mechanism]
+    scenarios = [make(int(count)) for count in counts]
     return pa.table(
         {
             "scenario": [scenario.title for scenario in scenarios],
             "mechanism": [mechanism] * len(scenarios),
             "share": [count / CANDIDATES for count in counts],
             "mean_squared_error": dps.expected_error(
-                contender,
+                build(mechanism, EPSILON),
                 np.concatenate([scenario.scores for scenario in scenarios]),
                 np.stack([scenario.sensitivities for scenario in scenarios]),
             ),
@@ -57,25 +47,26 @@ def _errors(build: Callable[[int], Scenario], mechanism: str, counts: NDArray[np
 
 
 def _draw(data: Tables) -> Figure:
-    table = data["errors"]
-    titles = table["scenario"].unique().to_pylist()
-    figure, panels = drawing.grid(rows=1, columns=len(titles), heights=(3,))
-    for title, panel in zip(titles, panels[0], strict=True):
+    figure, panels = drawing.grid(rows=1, columns=len(SCENARIOS), heights=(3,))
+    for title, panel in zip(SCENARIOS, panels[0], strict=True):
         panel.set_title(title)
-        drawing.errors(panel, where(table, scenario=title), along="share", limits=(4e-3, 6))
+        drawing.errors(panel, where(data["errors"], scenario=title), along="share", limits=(4e-3, 6))
         panel.set_xlabel("share of high scores")
     panels[0, 0].set_ylabel(f"mean squared error at ε = {EPSILON:g}")
     drawing.legend(figure)
     return figure
 
 
-def _curve(data: Tables, scenario: str, mechanism: str) -> FloatArray:
-    table = where(data["errors"], scenario=scenario, mechanism=mechanism)
-    return np.asarray(table["mean_squared_error"].to_numpy())
+def _curve(data: Tables, scenario: str, mechanism: str, column: str = "mean_squared_error") -> FloatArray:
+    return np.asarray(where(data["errors"], scenario=scenario, mechanism=mechanism)[column].to_numpy())
+
+
+def _percentages(masks: Mapping[str, np.ndarray[tuple[int], np.dtype[np.bool_]]]) -> str:
+    return ", ".join(f"{STYLES[name].label} {mask.mean():.0%}" for name, mask in masks.items())
 
 
 def _check(data: Tables) -> Finding:
-    shares = where(data["errors"], scenario=POSITIVE, mechanism="rnm")["share"].to_numpy()
+    shares = _curve(data, POSITIVE, "rnm", "share")
     rivals = np.minimum.reduce([_curve(data, POSITIVE, name) for name in ("rnm", "gem", "krr", "uniform")])
     ahead = {name: (_curve(data, POSITIVE, name) < rivals) for name in ("rnmh", "mgem", "rs")}
     gap = _curve(data, POSITIVE, "rnm") - _curve(data, POSITIVE, "mgem")
@@ -86,35 +77,39 @@ def _check(data: Tables) -> Finding:
     heterogeneous = np.minimum.reduce([_curve(data, NONE, name) for name in ("gem", "mgem", "rs", "rs-improved")])
     suffices = _curve(data, NONE, "rnm") <= heterogeneous * (1 + 1e-9)
     middle = gap[(shares > 0.2) & (shares < 0.8)].min()
-    listed = ", ".join(f"{STYLES[name].label} {mask.mean():.0%}" for name, mask in ahead.items())
-    lost = ", ".join(f"{STYLES[name].label} {mask.mean():.0%}" for name, mask in worse.items())
+    extremes = "positive: the gap is smallest at both extremes"
+    random = "negative: RNMH, mGEM and RSᵧ are worse than random at all shares"
     return judge(
         {
-            "positive: RNMH, mGEM and RSᵧ ahead for most shares": all(mask.mean() > 0.5 for mask in ahead.values()),
-            "positive: the gap is smallest at both extremes": bool(max(gap[0], gap[-1]) < middle),
-            "negative: GEM ahead of RNM at all shares": bool(gem_ahead.all()),
-            "negative: RNMH, mGEM and RSᵧ worse than random at all shares": all(m.all() for m in worse.values()),
+            "positive: RNMH, mGEM and RSᵧ are ahead for most shares": all(m.mean() > 0.5 for m in ahead.values()),
+            extremes: bool(max(gap[0], gap[-1]) < middle),
+            "negative: GEM is ahead of RNM at all shares": bool(gem_ahead.all()),
+            random: all(m.all() for m in worse.values()),
             "none: no heterogeneous mechanism is ahead of RNM at any share": bool(suffices.all()),
         },
-        f"Positive: ahead of RNM, GEM, kRR and random at this part of the shares: {listed}. RNM − mGEM is "
-        f"{gap[0]:.2f} at share {shares[0]:g}, {gap.max():.2f} at {shares[gap.argmax()]:g}, {gap[-1]:.2f} at "
-        f"{shares[-1]:g}. Negative: GEM ahead of RNM at {gem_ahead.mean():.0%}; worse than random: {lost}. None: "
-        f"RNM ahead of GEM, mGEM and both RSᵧ at {suffices.mean():.0%}.",
-        "With few high scores the gap is large, not small: so says the paper’s own caption. At ε = 2 RSᵧ is "
-        "already better than "
-        "random where there are few high scores.",
+        f"Positive: the mechanisms are ahead of RNM, GEM, kRR and random at these percentages of the shares: "
+        f"{_percentages(ahead)}. RNM’s error minus mGEM’s is {gap[0]:.2f} at share {shares[0]:g}, {gap.max():.2f} "
+        f"at {shares[gap.argmax()]:g} and {gap[-1]:.2f} at {shares[-1]:g}. Negative: GEM is ahead of RNM at "
+        f"{gem_ahead.mean():.0%} of the shares; worse than random: {_percentages(worse)}. None: RNM is ahead of "
+        f"GEM, mGEM and both RSᵧ at {suffices.mean():.0%}.",
+        "The paper’s own caption agrees that the gap is large with few high scores. At ε = 2 and few high scores, "
+        "RSᵧ is already better than random.",
+        instead={
+            extremes: "positive: the gap is smallest with many high scores, but large with few",
+            random: f"negative: RSᵧ is worse than random only at {worse['rs'].mean():.0%} of the shares",
+        },
     )
 
 
 SHARES = Experiment(
     name="share-of-high-scores",
     title="Scenarios 1 to 3 with other shares of high scores",
-    caption="The order of the mechanisms is the same whatever part of the candidates is good.",
+    caption="The order of the mechanisms hardly depends on the share of good candidates.",
     description="Three panels, one for each scenario: mean squared error against the share of high scores.",
-    choices={
+    notes={
         "candidates": "k = 100; 2 to 98 of them of score +1, the others −1; sensitivities as in scenarios 1 to 3",
         "mechanisms": f"ε = {EPSILON:g}, β = {BETA}, γ = {GAMMA}",
-        "error": "from exact probabilities, not sampled",
+        "error": "computed from exact probabilities",
     },
     plan=_plan,
     draw=_draw,

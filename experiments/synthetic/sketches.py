@@ -1,4 +1,4 @@
-"""The order in which GEM and mGEM see candidates: q − tΔ and q + tΔ, under either correlation."""
+"""The order in which GEM and mGEM rank candidates, q − tΔ and q + tΔ, under either correlation."""
 
 from functools import partial
 
@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 
 from experiments import drawing
 from experiments.experiment import Effort, Experiment, Task
-from experiments.mechanisms import STYLES
+from experiments.mechanisms import BETA, STYLES
 from experiments.tables import Tables, where
-from experiments.trials import BETA
 
 __all__ = ["SKETCHES"]
 
@@ -63,21 +62,21 @@ def _draw(data: Tables) -> Figure:
 
 SKETCHES = Experiment(
     name="orders",
-    title="What GEM and mGEM make of a correlation",
+    title="How GEM and mGEM use a correlation",
     caption=(
-        "A steeper line sees the good candidates further ahead: mGEM’s is under positive correlation, GEM’s under "
-        "negative."
+        "A steeper line puts the good candidates further ahead. mGEM’s is steepest under positive correlation, "
+        "GEM’s under negative."
     ),
     description=(
         "Two panels. Under positive correlation the line q + tΔ rises most steeply and q − tΔ least; under "
-        "negative correlation it is the other way round."
+        "negative correlation the order is reversed."
     ),
-    choices={
+    notes={
         "candidates": f"k = {CANDIDATES}, scores from 2 to 5; sensitivities from 0.05 to 0.55, rising or falling",
         "mechanisms": (
             f"ε = {EPSILON:g}, β = {BETA}, so t = 2 log(k/β)/ε = {2 * np.log(CANDIDATES / BETA) / EPSILON:.2f}"
         ),
-        "numbers": "drawn from these numbers, where the paper has a sketch",
+        "numbers": "computed; the paper has a sketch",
     },
     plan=_plan,
     draw=_draw,

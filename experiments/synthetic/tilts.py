@@ -7,51 +7,49 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 import dpselect as dps
 from experiments import drawing
+from experiments.arrays import FloatArray
 from experiments.curves import number
 from experiments.experiment import Effort, Experiment, Listing, Task
-from experiments.mechanisms import FAMILIES, Family
-from experiments.scenarios import SCENARIOS, TITLES, FloatArray, Scenario
-from experiments.tables import Tables, where
-from experiments.trials import BETA, summary
+from experiments.mechanisms import BETA, TILTED, tilted_style
+from experiments.scenarios import SCENARIOS, TITLES, Scenario
+from experiments.tables import Tables, unique, where
+from experiments.trials import summary
 
 __all__ = ["TILTS"]
 
 EPSILONS = (1.0, 8.0)
 LARGEST = 8.0
 SHARE_OF_TRIALS = 10
-"""Each curve has dozens of points, so each point sees this part of the trials."""
+"""Each curve has dozens of points, so each point uses one tenth of the trials."""
 
 
 def _plan(effort: Effort) -> list[Task]:
-    tilts = np.linspace(-LARGEST, LARGEST, effort.resolution)
     return [
         Task(
-            label=f"{TITLES[place]}, ε = {epsilon:g}, {family.label}",
+            label=f"{TITLES[place]}, ε = {epsilon:g}, {record.label}",
             table="errors",
-            compute=partial(_errors, build, name, epsilon, tilts, effort),
+            compute=partial(_errors, make, name, epsilon, effort),
         )
-        for place, build in SCENARIOS.items()
+        for place, make in SCENARIOS.items()
         for epsilon in EPSILONS
-        for name, family in FAMILIES.items()
+        for name, record in TILTED.items()
     ]
 
 
-def _errors(
-    build: Callable[[], Scenario], name: str, epsilon: float, tilts: FloatArray, effort: Effort
-) -> pa.Table:
-    scenario = build()
+def _errors(make: Callable[[], Scenario], name: str, epsilon: float, effort: Effort) -> pa.Table:
+    tilts = np.linspace(-LARGEST, LARGEST, effort.resolution)
+    scenario = make()
     part = scenario.first(max(effort.trials // SHARE_OF_TRIALS, 6))
     means, deviations = np.transpose(
-        [summary(_error(FAMILIES[name], epsilon, float(tilt), part), part.groups) for tilt in tilts]
+        [summary(_error(name, epsilon, float(tilt), part), part.groups) for tilt in tilts]
     )
     return pa.table(
         {
             "scenario": [scenario.title] * tilts.size,
-            "family": [name] * tilts.size,
+            "mechanism": [name] * tilts.size,
             "epsilon": [epsilon] * tilts.size,
             "tilt": tilts,
             "mean_squared_error": means,
@@ -61,24 +59,24 @@ def _errors(
     )
 
 
-def _error(family: Family, epsilon: float, tilt: float, part: Scenario) -> FloatArray:
-    public: dict[str, Any] = {"anchors": part.anchors} if family.anchored else {}
-    return np.asarray(dps.expected_error(family.build(epsilon, tilt), part.scores, part.sensitivities, **public))
+def _error(name: str, epsilon: float, tilt: float, part: Scenario) -> FloatArray:
+    mechanism = TILTED[name](epsilon=epsilon, tilt=tilt, beta=BETA)
+    public: dict[str, Any] = {"anchors": part.anchors} if "anchors" in mechanism.takes else {}
+    return np.asarray(dps.expected_error(mechanism, part.scores, part.sensitivities, **public))
 
 
 def _draw(data: Tables) -> Figure:
-    titles = data["errors"]["scenario"].unique().to_pylist()
     figure, panels = drawing.grid(rows=4, columns=4, heights=(2.2,) * 4, width=3.1, aligned=False)
-    for position, title in enumerate(titles):
+    for position, title in enumerate(unique(data["errors"], "scenario")):
         for row, epsilon in enumerate(EPSILONS):
             panel = panels[2 * (position // 4) + row, position % 4]
             panel.set_title(f"{title.split(':')[0]}, ε = {epsilon:g}")
             smallest = np.inf
-            for name, family in FAMILIES.items():
-                curve = where(data["errors"], scenario=title, family=name, epsilon=epsilon)
+            for name in TILTED:
+                curve = where(data["errors"], scenario=title, mechanism=name, epsilon=epsilon)
                 errors = np.maximum(curve["mean_squared_error"].to_numpy(), 1e-12)
                 smallest = min(smallest, errors.min())
-                panel.plot(curve["tilt"], errors, markevery=8, **_line(family))
+                panel.plot(curve["tilt"], errors, markevery=8, **drawing.line(tilted_style(name)))
             panel.axvline(0, color="#bbbbbb", linewidth=1, zorder=0)
             panel.set(yscale="log")
             if smallest < 1e-5:
@@ -88,34 +86,29 @@ def _draw(data: Tables) -> Figure:
         panel.set_xlabel("tilt")
     for panel in panels[:, 0]:
         panel.set_ylabel("mean squared error")
-    handles = [Line2D([], [], label=family.label, **_line(family)) for family in FAMILIES.values()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=3.2)
+    drawing.bottom_legend(figure, [drawing.handle(tilted_style(name)) for name in TILTED], columns=3)
     return figure
 
 
-def _line(family: Family) -> dict[str, Any]:
-    return {
-        "color": family.color,
-        "marker": family.marker,
-        "linestyle": (0, family.dashes) if family.dashes else "-",
-    }
-
-
-def _list(data: Tables) -> Listing:
+def _listings(data: Tables) -> list[Listing]:
     rows = []
-    for title in data["errors"]["scenario"].unique().to_pylist():
+    for title in unique(data["errors"], "scenario"):
         for epsilon in EPSILONS:
-            cells = [
-                _best(where(data["errors"], scenario=title, epsilon=epsilon, family=name)) for name in FAMILIES
+            curves = {
+                name: where(data["errors"], scenario=title, epsilon=epsilon, mechanism=name) for name in TILTED
+            }
+            printed = [
+                number(where(curves["tilted-gem"], tilt=tilt)["mean_squared_error"][0].as_py())
+                for tilt in (1.0, -1.0)
             ]
-            gem = where(data["errors"], scenario=title, epsilon=epsilon, family="gem")
-            printed = [number(where(gem, tilt=tilt)["mean_squared_error"][0].as_py()) for tilt in (1.0, -1.0)]
-            rows.append([f"{title.split(':')[0]}, ε = {epsilon:g}", *printed, *cells])
-    return Listing(
-        caption="The lowest error of each curve, and in brackets the tilt at which it lies.",
-        columns=["", "GEM", "mGEM", *(family.label for family in FAMILIES.values())],
-        rows=rows,
-    )
+            rows.append([f"{title.split(':')[0]}, ε = {epsilon:g}", *printed, *map(_best, curves.values())])
+    return [
+        Listing(
+            caption="The lowest error of each curve, and in brackets the tilt at which it occurs.",
+            columns=["", "GEM", "mGEM", *(record.label for record in TILTED.values())],
+            rows=rows,
+        )
+    ]
 
 
 def _best(curve: pa.Table) -> str:
@@ -127,58 +120,50 @@ TILTS = Experiment(
     name="tilts",
     title="Beyond the paper: any tilt, three normalisations",
     caption=(
-        "GEM is tilt 1 on the blue curve and mGEM tilt −1; RNM is tilt 0 on the black one. The minima lie "
-        "elsewhere."
+        "GEM is tilted GEM at tilt 1, and mGEM at tilt −1; RNM is tilted noisy max at tilt 0. The lowest errors "
+        "are mostly at other tilts."
     ),
     description=(
         "Sixteen panels: mean squared error against the tilt for eight scenarios at two budgets, a curve for "
-        "tilted GEM, tilted noisy max and standardized noisy max. Errors fall to one side, the side of the "
-        "correlation."
+        "tilted GEM, tilted noisy max and standardized noisy max. Errors fall towards one side, which depends on "
+        "the correlation."
     ),
-    choices={
-        "mechanisms": f"β = {BETA}; every tilt is ε-DP, since offsets are public",
-        "anchors": "standardized noisy max: the middle of each candidate’s clipping range; 0 in scenarios 1 to 3",
-        "error": "the exact error of each of the first trials (a tenth of them), averaged; cut off at 0.00001",
+    notes={
+        "mechanisms": f"β = {BETA}; every tilt is ε-DP, since the offsets are public",
+        "normalisations": "tilted GEM: pairwise; tilted noisy max: global; standardized noisy max: individual",
+        "anchors": "standardized noisy max: the midpoint of each candidate’s clipping range; 0 in scenarios 1 to 3",
+        "error": "the mean of each trial’s exact error over the first tenth of the trials; cut off at 0.00001",
     },
     discussion=[
         (
-            "The sign of the tilt should be that of the correlation, reversed, and its size larger than 1. Where "
-            "scores "
-            "and sensitivities correlate strongly (scenarios 1, 2, 4 and 5), every curve keeps falling beyond "
-            "GEM’s and "
-            "mGEM’s own tilts, by orders of magnitude in scenarios 1 and 2. Little of this is the mechanism’s "
-            "merit: a "
-            "large tilt picks by the public sensitivities alone, and these give the best candidates away."
+            "The best tilt has the opposite sign of the correlation, and is larger than 1. Where scores and "
+            "sensitivities correlate strongly (scenarios 1, 2, 4 and 5), every curve keeps falling beyond GEM’s "
+            "and mGEM’s tilts, by orders of magnitude in scenarios 1 and 2. Little of this is the mechanism’s "
+            "merit: with a large tilt the public sensitivities alone decide, and here they reveal the best "
+            "candidates."
         ),
         (
-            "No normalisation wins everywhere. The pairwise one (GEM) spends part of the budget on comparing: with "
-            "equal "
-            "sensitivities it is noisy max at ε/2. It is worth it where the good candidates are far steadier than "
-            "the rest (scenario 5 at ε = 1, scenario 6 at ε = 1), since it alone ignores the noise that others’ "
-            "large "
-            "sensitivities bring. Under positive correlation (scenarios 1 and 4) there is nothing of that kind to "
-            "gain, and "
-            "tilted noisy max, which needs no comparing, is ahead of tilted GEM throughout."
+            "No normalisation wins everywhere. The pairwise one (GEM) spends part of the budget on comparisons: "
+            "with equal sensitivities it is noisy max at ε/2. It is worth its cost where the good candidates are "
+            "far less sensitive than the rest (scenarios 5 and 6 at ε = 1), since it alone ignores the noise of "
+            "other candidates’ large sensitivities. Under positive correlation (scenarios 1 and 4) that gains "
+            "nothing, and tilted noisy max, which needs no comparisons, is better than tilted GEM throughout."
         ),
         (
             "The individual one (standardized noisy max) wins where its anchors are informative: in scenarios 3 "
-            "and 8, and "
-            "in 5 at ε = 8. It has to be told a public midpoint for each candidate, which the others do not. In "
-            "scenarios 1 to 3 the midpoint 0 between the two scores is such a hint, so its lead there is not a "
-            "fair "
-            "comparison. Without informative anchors it asks who is far above its own midpoint, which is not "
-            "the question, and at tilt 0 it is the worst of the three in scenarios 4 and 5."
+            "and 8, and in 5 at ε = 8. Unlike the others, it needs a public midpoint for each candidate. In "
+            "scenarios 1 to 3 the midpoint 0 lies between the two scores, so its lead there is not a fair "
+            "comparison. With uninformative anchors it prefers candidates far above their own midpoints, which "
+            "need not be the best: at tilt 0 it is the worst of the three in scenarios 4 and 5."
         ),
         (
-            "In scenario 7 any tilt hurts, since it suits one half of the users and harms the other: tilt 0 is "
-            "best for all "
-            "three, and combined GEM, which asks first, is far better than all of them. A tilt chosen from the "
-            "private scores "
-            "would not be private; these curves are for synthetic data, or for choosing by what is known "
-            "beforehand."
+            "In scenario 7 every tilt hurts, since it suits one half of the users and harms the other. Tilt 0 is "
+            "best for all three, and combined GEM, which first estimates the sign, is far better than all of them. "
+            "A tilt chosen from private scores would not be private. Use these curves for synthetic data, or to "
+            "choose a tilt from prior knowledge."
         ),
     ],
     plan=_plan,
     draw=_draw,
-    list=_list,
+    listings=_listings,
 )

@@ -1,6 +1,6 @@
-"""Two candidates: is noisy max likelier to pick the worse one than a mechanism that knows both sensitivities?
+"""Two candidates: does noisy max pick the worse one more often than a heterogeneous mechanism?
 
-HG(M, M') = Pr[M picks the worse] − Pr[M' picks the worse], so it is positive where M' is better.
+HG(M, M') = Pr[M picks the worse] − Pr[M' picks the worse]. It is positive where M' is better.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,16 +12,16 @@ from matplotlib.figure import Figure
 
 import dpselect as dps
 from experiments import drawing
+from experiments.arrays import FloatArray
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
-from experiments.scenarios import FloatArray
-from experiments.tables import Tables, where
+from experiments.mechanisms import BETA, COMPARED, build
+from experiments.tables import Tables, unique, where
 
 __all__ = ["GAMMA_ABLATION", "HETEROGENEITY_GAIN", "RNMH_PANELS", "STOPPING_PANELS"]
 
 EPSILON = 0.1
 GAMMA = 0.01
-BETA = 0.05
 GAMMAS = (0.5, 0.2, 0.05, 0.01, 0.001)
 EPSILONS = (0.1, 1.0, 3.0)
 GAPS = (0.1, 1.0, 2.0, 5.0)
@@ -31,27 +31,17 @@ SENSITIVITIES = (0.1, 4.0)
 ROUNDING = 1e-12
 
 
-def rnmh(epsilon: float) -> dps.Mechanism:
-    """Return the naive heterogeneous noisy max."""
-    return dps.unsafe.HeterogeneousNoisyMax(epsilon=epsilon)
-
-
-def stopping(epsilon: float, gamma: float = GAMMA) -> dps.Mechanism:
-    """Return random stopping."""
-    return dps.RandomStopping(epsilon=epsilon, gamma=gamma)
-
-
-def _gain(name: str, mechanism: dps.Mechanism, epsilon: float, gap: float, effort: Effort) -> pa.Table:
+def _gain(panel: str, mechanism: dps.Mechanism, epsilon: float, gap: float, effort: Effort) -> pa.Table:
     """Return HG(RNM, mechanism) on a grid of both sensitivities, for scores 0 and ``gap``."""
     sides = np.linspace(*SENSITIVITIES, effort.resolution)
     sensitivities = np.stack(np.meshgrid(sides, sides), axis=-1).reshape(-1, 2)
     scores = [0.0, gap]
-    homogeneous = dps.NoisyMax(epsilon=epsilon).pmf(scores, sensitivities)[:, 0]
+    homogeneous = build("rnm", epsilon).pmf(scores, sensitivities)[:, 0]
     heterogeneous = mechanism.pmf(scores, sensitivities)[:, 0]
     rows = len(sensitivities)
     return pa.table(
         {
-            "panel": [name] * rows,
+            "panel": [panel] * rows,
             "epsilon": [epsilon] * rows,
             "gap": [gap] * rows,
             "sensitivity_1": sensitivities[:, 0],
@@ -63,19 +53,16 @@ def _gain(name: str, mechanism: dps.Mechanism, epsilon: float, gap: float, effor
     )
 
 
-def _task(name: str, mechanism: dps.Mechanism, epsilon: float, gap: float, effort: Effort) -> Task:
-    return Task(label=name, table="gains", compute=partial(_gain, name, mechanism, epsilon, gap, effort))
+def _task(panel: str, mechanism: dps.Mechanism, epsilon: float, gap: float, effort: Effort) -> Task:
+    return Task(label=panel, table="gains", compute=partial(_gain, panel, mechanism, epsilon, gap, effort))
 
 
 def _plan_overview(effort: Effort) -> list[Task]:
-    contestants = {
-        "RNMH (not private)": rnmh(EPSILON),
-        "RSᵧ": stopping(EPSILON),
-        "GEM": dps.GEM(epsilon=EPSILON, beta=BETA),
-        "mGEM": dps.ModifiedGEM(epsilon=EPSILON, beta=BETA),
-    }
     return [
-        *(_task(name, mechanism, EPSILON, 1.0, effort) for name, mechanism in contestants.items()),
+        *(
+            _task(COMPARED[name].symbol, build(name, EPSILON, gamma=GAMMA), EPSILON, 1.0, effort)
+            for name in ("rnmh", "rs", "gem", "mgem")
+        ),
         Task(label="where HG = 0", table="boundary", compute=partial(_boundary, effort)),
     ]
 
@@ -87,19 +74,21 @@ def _boundary(effort: Effort) -> pa.Table:
     for _ in range(40):
         middle = (low + high) / 2
         sensitivities = np.stack([worse, middle * worse], axis=-1)
-        homogeneous = dps.NoisyMax(epsilon=EPSILON).pmf([0.0, 1.0], sensitivities)[:, 0]
-        gains = homogeneous - stopping(EPSILON).pmf([0.0, 1.0], sensitivities)[:, 0]
+        homogeneous, stopping = (
+            build(name, EPSILON, gamma=GAMMA).pmf([0.0, 1.0], sensitivities)[:, 0] for name in ("rnm", "rs")
+        )
+        gains = homogeneous - stopping
         low, high = np.where(gains < 0, middle, low), np.where(gains < 0, high, middle)
     return pa.table({"sensitivity_1": worse, "ratio": high})
 
 
 def _plan_gammas(effort: Effort) -> list[Task]:
-    return [_task(f"γ = {gamma:g}", stopping(EPSILON, gamma), EPSILON, 1.0, effort) for gamma in GAMMAS]
+    return [_task(f"γ = {gamma:g}", build("rs", EPSILON, gamma=gamma), EPSILON, 1.0, effort) for gamma in GAMMAS]
 
 
-def _plan_panels(build: Callable[[float], dps.Mechanism], effort: Effort) -> list[Task]:
+def _plan_panels(name: str, effort: Effort) -> list[Task]:
     return [
-        _task(f"ε = {epsilon:g}, gap {gap:g}", build(epsilon), epsilon, gap, effort)
+        _task(f"ε = {epsilon:g}, gap {gap:g}", build(name, epsilon, gamma=GAMMA), epsilon, gap, effort)
         for epsilon in EPSILONS
         for gap in GAPS
     ]
@@ -107,7 +96,7 @@ def _plan_panels(build: Callable[[float], dps.Mechanism], effort: Effort) -> lis
 
 def _draw(columns: int, data: Tables) -> Figure:
     table = data["gains"]
-    names = table["panel"].unique().to_pylist()
+    names = unique(table, "panel")
     rows = -(-len(names) // columns)
     figure, panels = drawing.grid(rows=rows, columns=columns, heights=(2.3,) * rows, width=2.7)
     limit = float(np.abs(table["gain"].to_numpy()).max())
@@ -117,11 +106,11 @@ def _draw(columns: int, data: Tables) -> Figure:
         )
         panel.set_title(name)
         if position >= len(names) - columns:
-            panel.set_xlabel("Δ₁, of the worse")
+            panel.set_xlabel("Δ₁ (worse)")
         if position % columns == 0:
-            panel.set_ylabel("Δ₂, of the better")
+            panel.set_ylabel("Δ₂ (better)")
     bar = figure.colorbar(image, ax=panels, shrink=0.9, aspect=15 * rows, pad=0.02)
-    bar.set_label("HG: blue where RNM is better")
+    bar.set_label("HG (blue: RNM is better)")
     return figure
 
 
@@ -134,7 +123,7 @@ def _sides(table: pa.Table) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _sign_shares(table: pa.Table) -> tuple[float, float]:
-    """Return in which shares of the cells with Δ₁ < Δ₂, and with Δ₁ > Δ₂, the gain has the predicted sign."""
+    """Return the shares of the cells with Δ₁ < Δ₂, and with Δ₁ > Δ₂, in which the gain has the predicted sign."""
     first, second, gain = _sides(table)
     above, below = second > first + ROUNDING, second < first - ROUNDING
     return float((gain[above] > 0).mean()), float((gain[below] < 0).mean())
@@ -153,17 +142,17 @@ def _check_closed_forms(data: Tables) -> Finding:
     )
     return judge(
         {"RNM": misses[0] < 1e-10, "RNMH": misses[1] < 1e-10},
-        f"Largest difference between formula and exact law over {table.num_rows} settings: "
-        f"RNM {misses[0]:.0e}, RNMH {misses[1]:.0e}.",
+        f"The largest difference between formula and exact pmf over {table.num_rows} settings is "
+        f"{misses[0]:.0e} for RNM and {misses[1]:.0e} for RNMH.",
     )
 
 
 def _check_rnmh_sign(data: Tables) -> Finding:
     above, below = _sign_shares(data["gains"])
     return judge(
-        {"positive where Δ₁ < Δ₂": above == 1, "negative where Δ₁ > Δ₂": below == 1},
-        f"HG > 0 in {above:.1%} of the cells with Δ₁ < Δ₂, HG < 0 in {below:.1%} of those with Δ₁ > Δ₂, over all "
-        f"{len(EPSILONS) * len(GAPS)} panels; |HG| on the diagonal at most {_on_diagonal(data['gains']):.0g}.",
+        {"HG > 0 where Δ₁ < Δ₂": above == 1, "HG < 0 where Δ₁ > Δ₂": below == 1},
+        f"Over all {len(EPSILONS) * len(GAPS)} panels, HG > 0 in {above:.1%} of the cells with Δ₁ < Δ₂, and HG < 0 "
+        f"in {below:.1%} of those with Δ₁ > Δ₂. On the diagonal |HG| is at most {_on_diagonal(data['gains']):.0g}.",
     )
 
 
@@ -176,11 +165,12 @@ def _check_stopping_sign(data: Tables) -> Finding:
     above, below = _sign_shares(where(data["gains"], panel="RSᵧ"))
     ratios = data["boundary"]["ratio"].to_numpy()
     return judge(
-        {"positive wherever Δ₁ < Δ₂": ratios.max() < 1 + 1e-6, "negative wherever Δ₁ > Δ₂": below == 1},
-        f"On the map’s cells HG > 0 in {above:.1%} of those with Δ₁ < Δ₂, HG < 0 in {below:.1%} of those with "
-        f"Δ₁ > Δ₂. By bisection, HG = 0 lies at Δ₂ = {ratios.min():.3f} Δ₁ (Δ₁ = {SENSITIVITIES[1]}) to "
+        {"HG > 0 wherever Δ₁ < Δ₂": ratios.max() < 1 + 1e-6, "HG < 0 wherever Δ₁ > Δ₂": below == 1},
+        f"HG > 0 in {above:.1%} of the map’s cells with Δ₁ < Δ₂, and HG < 0 in {below:.1%} of those with "
+        f"Δ₁ > Δ₂. By bisection, HG = 0 at Δ₂ = {ratios.min():.3f} Δ₁ (Δ₁ = {SENSITIVITIES[1]}) to "
         f"{ratios.max():.3f} Δ₁ (Δ₁ = {SENSITIVITIES[0]}).",
-        "With nearly equal sensitivities RSᵧ only pays for its noise, which has a larger scale.",
+        "With nearly equal sensitivities RSᵧ gains nothing, and its noise has a larger scale.",
+        instead={"HG > 0 wherever Δ₁ < Δ₂": f"HG < 0 where Δ₂ is between Δ₁ and up to {ratios.max():.3f} Δ₁"},
     )
 
 
@@ -196,18 +186,22 @@ def _check_gammas(data: Tables) -> Finding:
     )
     return judge(
         {
-            "the mean of |HG| grows at each step": bool((np.diff(sizes.mean(axis=1)) > 0).all()),
-            "in every cell |HG| grows at each step": bool(grows.all()),
+            "the mean |HG| grows at each step": bool((np.diff(sizes.mean(axis=1)) > 0).all()),
+            "|HG| grows at each step in every cell": bool(grows.all()),
         },
         f"Mean |HG|: {means}. |HG| grows at every step in {everywhere.mean():.1%} of the cells, and in "
         f"{everywhere[apart].mean():.1%} of those where one sensitivity is at least 1.5 times the other.",
-        "The exceptions lie near the line HG = 0, which moves with γ: |HG| falls there before it grows again.",
+        "The exceptions are near the line HG = 0, which moves with γ: there, |HG| falls before it grows again.",
+        instead={
+            "|HG| grows at each step in every cell": f"|HG| falls at some step in {1 - everywhere.mean():.1%} of "
+            "the cells"
+        },
     )
 
 
 def _check_panels(name: str, data: Tables) -> Finding:
     table = data["gains"]
-    panels = table["panel"].unique().to_pylist()
+    panels = unique(table, "panel")
     shares = {panel: _sign_shares(where(table, panel=panel)) for panel in panels}
     largest = {panel: float(np.abs(where(table, panel=panel)["gain"].to_numpy()).max()) for panel in panels}
     top = max(largest, key=lambda panel: largest[panel])
@@ -219,8 +213,12 @@ def _check_panels(name: str, data: Tables) -> Finding:
             "RNM is ahead everywhere below the diagonal": all(b == 1 for _, b in shares.values()),
             f"{name} is ahead everywhere above the diagonal": all(a == 1 for a, _ in shares.values()),
         },
-        f"|HG| up to {largest[top]:.3f} ({top}). {name} is ahead in {ahead[lowest]:.1%} (at {lowest}) to "
+        f"|HG| is at most {largest[top]:.3f} ({top}). {name} is ahead in {ahead[lowest]:.1%} (at {lowest}) to "
         f"{max(ahead.values()):.1%} of the cells with Δ₁ < Δ₂.",
+        instead={
+            f"{name} is ahead everywhere above the diagonal": f"{name} is behind RNM in some cells above the "
+            "diagonal"
+        },
     )
 
 
@@ -230,8 +228,9 @@ def _check_stopping_panels(data: Tables) -> Finding:
         verdict=finding.verdict,
         measured=finding.measured,
         comment=(
-            f"{finding.comment} Read as: the sign pattern of the first heat map persists over ε and gap. For RNMH "
-            "it does in all twelve panels (T2). For RSᵧ the region in which it loses to RNM grows with ε · gap."
+            f"{finding.comment} We read the claim as: the sign pattern of the first heat map persists over ε and "
+            "gap. For RNMH it does in all twelve panels (T2). For RSᵧ, the region in which it loses to RNM grows "
+            "with ε · gap."
         ),
     )
 
@@ -239,7 +238,7 @@ def _check_stopping_panels(data: Tables) -> Finding:
 def _check_gem(data: Tables) -> Finding:
     t = 2 * np.log(2 / BETA) / EPSILON
     correct = {}
-    for name, sign in (("GEM", 1.0), ("mGEM", -1.0)):
+    for name, sign in ((COMPARED["gem"].symbol, 1.0), (COMPARED["mgem"].symbol, -1.0)):
         table = where(data["gains"], panel=name)
         first, second, _ = _sides(table)
         lead = sign * t * (second - first) - table["gap"].to_numpy()
@@ -250,14 +249,14 @@ def _check_gem(data: Tables) -> Finding:
     return judge(
         {name: share == 1 for name, share in correct.items()},
         f"GEM favours the worse candidate exactly where t(Δ₂ − Δ₁) > q₂ − q₁, mGEM where t(Δ₁ − Δ₂) > q₂ − q₁ "
-        f"(t = {t:.0f}): {correct['GEM']:.1%} and {correct['mGEM']:.1%} of the cells. The worse one is picked with "
-        f"probability up to {worst['GEM']:.3f} and {worst['mGEM']:.3f}.",
+        f"(t = {t:.0f}), in {correct['GEM']:.1%} and {correct['mGEM']:.1%} of the cells. They pick the worse one "
+        f"with probability at most {worst['GEM']:.3f} and {worst['mGEM']:.3f}.",
     )
 
 
 _AXES = {
     "axes": f"Δ₁ and Δ₂ from {SENSITIVITIES[0]} to {SENSITIVITIES[1]}; the paper does not print its range",
-    "numbers": "exact probabilities, not sampled; the thin line is HG = 0",
+    "numbers": "exact probabilities; the thin line is HG = 0",
 }
 
 
@@ -265,7 +264,7 @@ def _experiment(
     name: str,
     title: str,
     caption: str,
-    choices: dict[str, str],
+    notes: dict[str, str],
     plan: Callable[[Effort], Sequence[Task]],
     columns: int,
     claims: Sequence[Claim],
@@ -278,7 +277,7 @@ def _experiment(
             "Heat maps over the sensitivity of the worse candidate (across) and of the better one (up). Red above "
             "the diagonal, where the better candidate is the more sensitive one, and blue below."
         ),
-        choices=choices | _AXES,
+        notes=notes | _AXES,
         plan=plan,
         draw=partial(_draw, columns),
         claims=claims,
@@ -288,7 +287,7 @@ def _experiment(
 HETEROGENEITY_GAIN = _experiment(
     "two-candidates",
     "Two candidates: RNM against RNMH, RSᵧ, GEM and mGEM",
-    "RNMH and RSᵧ beat RNM where the better candidate is the more sensitive one; so does mGEM, and GEM mirrors it.",
+    "RNMH, RSᵧ and mGEM beat RNM where the better candidate is the more sensitive one. GEM is the mirror image.",
     {
         "scores": "q₁ = 0, q₂ = 1",
         "mechanisms": f"ε = {EPSILON}, γ = {GAMMA}, β = {BETA}; GEM and mGEM are not in the paper’s figure",
@@ -314,8 +313,7 @@ HETEROGENEITY_GAIN = _experiment(
 GAMMA_ABLATION = _experiment(
     "two-candidates-gamma",
     "Two candidates: RSᵧ for various γ",
-    "The fewer draws RSᵧ takes, the less it knows of either candidate; small γ shows both its strength and its "
-    "weakness.",
+    "With a small γ, RSᵧ takes more draws: both its gains and its losses are larger.",
     {"scores": "q₁ = 0, q₂ = 1", "mechanisms": f"ε = {EPSILON}; γ = {', '.join(f'{gamma:g}' for gamma in GAMMAS)}"},
     _plan_gammas,
     len(GAMMAS),
@@ -325,9 +323,9 @@ GAMMA_ABLATION = _experiment(
 RNMH_PANELS = _experiment(
     "two-candidates-rnmh",
     "Two candidates: RNMH over ε and gap",
-    "The sign pattern of RNMH is the same everywhere; its size depends on ε and on the gap between the scores.",
+    "RNMH has the same sign pattern everywhere. The size of HG depends on ε and on the gap between the scores.",
     {"rows": "ε = 0.1, 1, 3", "columns": "q₂ − q₁ = 0.1, 1, 2, 5"},
-    partial(_plan_panels, rnmh),
+    partial(_plan_panels, "rnmh"),
     len(GAPS),
     [
         Claim(
@@ -340,9 +338,9 @@ RNMH_PANELS = _experiment(
 STOPPING_PANELS = _experiment(
     "two-candidates-stopping",
     "Two candidates: RSᵧ over ε and gap",
-    "RSᵧ follows RNMH at small ε; with more budget its noise of three times the scale costs more than it gains.",
+    "RSᵧ resembles RNMH at small ε. At larger ε, its three times larger noise costs more than it gains.",
     {"rows": "ε = 0.1, 1, 3", "columns": "q₂ − q₁ = 0.1, 1, 2, 5", "mechanisms": f"γ = {GAMMA}"},
-    partial(_plan_panels, stopping),
+    partial(_plan_panels, "rs"),
     len(GAPS),
     [
         Claim(

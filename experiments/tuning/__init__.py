@@ -1,6 +1,6 @@
-"""Tuning on fleets: how well one private choice for all users does, against the best of the paper's mechanisms.
+"""Tuning on fleets: one private choice for all users, compared with the best of the paper's mechanisms.
 
-``fleets`` has the users, ``measuring`` the numbers, ``section`` what the report shows of them.
+``fleets`` makes the users, ``measuring`` the numbers, and ``section`` the section of the report.
 """
 
 from experiments.tuning.section import TUNING

@@ -1,4 +1,4 @@
-"""Compute the results on MovieLens-1M that the report falls back on: ``python -m experiments.tuning``."""
+"""Compute the kept results on MovieLens-1M: ``python -m experiments.tuning``."""
 
 import sys
 from functools import partial
@@ -14,10 +14,10 @@ USERS = 400
 
 
 def main() -> int:
-    """Write the table and say where it is."""
+    """Write the table and print its name."""
     folder = data_folder()
     if folder is None:
-        print("DPSELECT_DATA must name a folder that holds ml-1m.parquet.", file=sys.stderr)
+        print("ml-1m.parquet not found; set DPSELECT_DATA to its folder.", file=sys.stderr)
         return 2
     tables.write(measure(partial(movielens, folder, USERS), epsilon_grid(FULL).tolist()), KEPT)
     print(f"Results: {KEPT.name}")

@@ -4,12 +4,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.arrays import FloatArray
 from experiments.recommender.datasets import load
 from experiments.recommender.models import fit_ease
 from experiments.recommender.preprocessing import hold_out_users
 from experiments.recommender.protocol import lists
 from experiments.recommender.scoring import find_candidates, find_ranges
-from experiments.scenarios import SCENARIOS, FloatArray, Scenario
+from experiments.scenarios import SCENARIOS, Scenario
 
 __all__ = ["MOVIELENS", "Fleet", "data_folder", "movielens", "scenario_fleet"]
 
@@ -19,23 +20,23 @@ CANDIDATES = 100
 L2 = 600.0
 SEED = 42
 LOWEST = 1e-48
-"""The smallest cap to be tried, as a part of the largest: below any error that is met at ε = 100."""
+"""The smallest cap to try, relative to the largest. It is below all errors at ε = 100."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fleet:
-    """Users, and what is public about them."""
+    """Users, and the public information about them."""
 
     title: str
     scores: FloatArray
-    """Different rows of scores."""
+    """The distinct rows of scores."""
     copies: int
-    """How many users have each row."""
+    """The number of users with each row."""
     sensitivities: FloatArray
     anchors: FloatArray | None
-    """The middles of the ranges that scores are clipped to; None where scores are not clipped."""
+    """The midpoints of the clipping ranges; None if scores are not clipped."""
     largest_error: float
-    """The square of the distance between the highest and the lowest score that the clipping allows; public."""
+    """The squared distance between the highest and the lowest score that clipping allows. It is public."""
     gamma: float
 
     @property
@@ -45,14 +46,14 @@ class Fleet:
 
     @property
     def cap(self) -> tuple[float, float]:
-        """The range of caps to look in."""
+        """The range of caps to search."""
         return LOWEST * self.largest_error, self.largest_error
 
 
 def scenario_fleet(number: int, rows: int) -> Fleet:
-    """Return a fleet of 5000 users that have the scores of a scenario's first trials, equally many each.
+    """Return a fleet of 5000 users with the scores of a scenario's first trials, equally many users for each.
 
-    In scenarios 1 to 3 all trials are the same, so all users are; their scores are −1 or 1 by definition.
+    In scenarios 1 to 3 all trials are equal, so all users are equal. Their scores are −1 or 1 by definition.
     """
     scenario = SCENARIOS[number]()
     varies = len(scenario.scores) > 1
@@ -68,13 +69,13 @@ def scenario_fleet(number: int, rows: int) -> Fleet:
 
 
 def _squared_range(scenario: Scenario) -> float:
-    """Return the square of the distance between the ends of the widest clipping range."""
+    """Return the squared distance between the highest and the lowest end of all clipping ranges."""
     half = scenario.sensitivities / 2
     return float((scenario.anchors + half).max() - (scenario.anchors - half).min()) ** 2
 
 
 def data_folder() -> Path | None:
-    """Return the folder that DPSELECT_DATA names, if it holds MovieLens-1M."""
+    """Return the folder in DPSELECT_DATA if it contains MovieLens-1M."""
     setting = os.environ.get("DPSELECT_DATA")
     folder = Path(setting) if setting else None
     return folder if folder is not None and (folder / "ml-1m.parquet").is_file() else None
@@ -83,9 +84,9 @@ def data_folder() -> Path | None:
 def movielens(folder: Path, users: int) -> Fleet:
     """Return test users of MovieLens-1M: EASE trained on the others scores each user's best unseen items.
 
-    As in the recommender's protocol: likes are ratings of 4 and 5; an item's range is from the 1st to the 99th
-    percentile of its scores over test users; scores are clipped to it, and its width is the sensitivity. But lists
-    have 100 items, not 500.
+    This follows the recommender's protocol: likes are ratings of 4 and 5; an item's range is from the 1st to the
+    99th percentile of its scores over test users; scores are clipped to it, and its width is the sensitivity.
+    Lists have 100 items here, not 500.
     """
     split = hold_out_users(load("ml-1m", folder), test_users=users, calibration_users=1, seed=SEED)
     model = fit_ease(split.train, l2=L2)

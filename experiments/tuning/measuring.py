@@ -1,4 +1,4 @@
-"""What tuning achieves on a fleet, exactly: from each user's expected errors and the exact law of the choice."""
+"""The exact error of tuning on a fleet: from each user's expected errors and the exact pmf of the choice."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,43 +10,41 @@ import pyarrow as pa
 import dpselect as dps
 from dpselect.pools import default_pool
 from dpselect.tuning import choice_pmf, fleet_errors
-from experiments.mechanisms import contenders
-from experiments.scenarios import FloatArray
+from experiments.arrays import FloatArray
+from experiments.mechanisms import build
 from experiments.tuning.fleets import USERS, Fleet
 
-__all__ = ["BETA", "PAPER", "WITHIN", "measure", "tuning_epsilon"]
+__all__ = ["PAPER", "WITHIN", "measure", "tuning_epsilon"]
 
-BETA = 0.05
-PAPER = ("rnm", "rs", "rs-improved", "gem", "mgem", "combined-gem", "krr")
+PAPER = tuple(name for name, record in dps.MECHANISMS.items() if record.in_paper and name != "uniform")
 """The private mechanisms that the paper compares."""
 WITHIN = 1.02
-"""How much worse than the best of the paper's mechanisms the tuned one may be, to count as at least as good."""
+"""The largest ratio of the tuned error to the best of the paper's that counts as at least as good."""
 
 
 def tuning_epsilon(epsilon: float, users: int) -> float:
     """Return the budget of the tuning, spent once: 0.2, or a hundredth of a pick's budget if that is more.
 
-    That is for 5000 users; for others in inverse proportion, since users × budget is what counts.
+    This is for 5000 users. Other fleets get a budget in inverse proportion, since only users × budget matters.
     """
     return max(0.2, epsilon / 100) * USERS / users
 
 
-def measure(build: Callable[[], Fleet], epsilons: Sequence[float]) -> pa.Table:
+def measure(make: Callable[[], Fleet], epsilons: Sequence[float]) -> pa.Table:
     """Return a row for each ε: the best of the paper's mechanisms, the best of the pool, and the tuned choice.
 
-    The tuned choice is random; its error is the mean over what may be chosen, however unlikely.
+    The tuned choice is random. Its error is the mean over the exact distribution of the choice.
     """
-    fleet = build()
+    fleet = make()
     return pa.Table.from_pylist([_row(fleet, float(epsilon)) for epsilon in epsilons])
 
 
 def _row(fleet: Fleet, epsilon: float) -> dict[str, str | float | int]:
     budget = tuning_epsilon(epsilon, fleet.users)
-    plain = _Errors.of(default_pool(epsilon, gammas=(fleet.gamma,), beta=BETA), fleet, None)
+    plain = _Errors.of(default_pool(epsilon, gammas=(fleet.gamma,)), fleet, None)
     tuned = plain.tuned(budget, fleet)
     anchored = tuned if fleet.anchors is None else _with_anchors(plain, fleet, epsilon).tuned(budget, fleet)
-    rivals = contenders(epsilon, beta=BETA, gamma=fleet.gamma)
-    published = {name: plain.mean_of(rivals[name]) for name in PAPER}
+    published = {name: plain.mean_of(build(name, epsilon, gamma=fleet.gamma)) for name in PAPER}
     best = min(published, key=published.__getitem__)
     return {
         "fleet": fleet.title,
@@ -66,10 +64,10 @@ def _row(fleet: Fleet, epsilon: float) -> dict[str, str | float | int]:
 
 
 class _Tuned(NamedTuple):
-    """What the private choice comes to."""
+    """The result of the private choice."""
 
     error: float
-    """The mean over what may be chosen."""
+    """The mean over the distribution of the choice."""
     likeliest: str
     probability: float
 
@@ -90,19 +88,19 @@ class _Errors:
         return np.asarray(self.errors.mean(axis=1))
 
     def mean_of(self, mechanism: dps.Mechanism) -> float:
-        """Return the mean error of one of the pool."""
+        """Return the mean error of a member of the pool."""
         return float(self.means[self.pool.index(mechanism)])
 
     def tuned(self, budget: float, fleet: Fleet) -> _Tuned:
-        """Return what a private choice among the pool comes to."""
+        """Return the result of a private choice from the pool."""
         probabilities = choice_pmf(self.errors, budget, cap=fleet.cap, copies=fleet.copies)
         first = int(probabilities.argmax())
         return _Tuned(float(probabilities @ self.means), self.pool[first].label, float(probabilities[first]))
 
 
 def _with_anchors(plain: _Errors, fleet: Fleet, epsilon: float) -> _Errors:
-    """Return the pool for fleets that have anchors: what takes them gets them; the rest is as without."""
-    wide = default_pool(epsilon, anchors=True, gammas=(fleet.gamma,), beta=BETA)
+    """Return the pool for fleets with anchors. Only the members that take anchors are computed again."""
+    wide = default_pool(epsilon, anchors=True, gammas=(fleet.gamma,))
     taking = _Errors.of([member for member in wide if "anchors" in member.takes], fleet, fleet.anchors)
     kept = [place for place, member in enumerate(plain.pool) if "anchors" not in member.takes]
     pool = (*taking.pool, *(plain.pool[place] for place in kept))

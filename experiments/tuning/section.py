@@ -1,6 +1,6 @@
-"""The section of the report on tuning: a panel and a row for each fleet."""
+"""The section on tuning: a panel and a row for each fleet."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -12,10 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from experiments import drawing, tables
+from experiments.arrays import FloatArray
+from experiments.curves import SHOWN_EPSILONS
 from experiments.experiment import Effort, Experiment, Listing, Task
 from experiments.mechanisms import STYLES
-from experiments.scenarios import SCENARIOS, FloatArray
-from experiments.tables import Tables, where
+from experiments.scenarios import SCENARIOS
+from experiments.tables import Tables, unique, where
 from experiments.trials import epsilon_grid
 from experiments.tuning.fleets import data_folder, movielens, scenario_fleet
 from experiments.tuning.measuring import PAPER, WITHIN, measure
@@ -23,22 +25,21 @@ from experiments.tuning.measuring import PAPER, WITHIN, measure
 __all__ = ["KEPT", "TUNING"]
 
 KEPT = Path(__file__).with_name("movielens-1m.csv")
-"""Results on MovieLens-1M, for whoever does not have the data; ``python -m experiments.tuning`` computes them."""
-SHOWN_EPSILONS = (0.1, 1.0, 10.0)
+"""Results on MovieLens-1M, shown if the data are not available; ``python -m experiments.tuning`` computes them."""
 COLUMNS = 3
 CURVES = (
     ("pool_error", "#8a8a8a", (1, 1.5)),
     ("anchored_error", "#1ba3b8", (5, 1.5)),
     ("tuned_error", "#5e3c99", ()),
 )
-"""Columns, colours and dashes; the last one on top."""
+"""Columns, colours and dashes; the last one is drawn on top."""
 LOWEST_RATIO = 1e-3
 BEST_SHOWN_AT = 2.5
-"""Where on the axis of ratios marks tell which of the paper's mechanisms is the best."""
+"""The height of the marks that show the best of the paper's mechanisms."""
 
 
 def _rows(effort: Effort) -> int:
-    """Return how many different users a scenario's fleet has."""
+    """Return the number of distinct users in a scenario's fleet."""
     return max(10, effort.trials // 20)
 
 
@@ -52,21 +53,17 @@ def _plan(effort: Effort) -> list[Task]:
         )
         for number in SCENARIOS
     ]
+    compute: Callable[[], pa.Table]
     folder = data_folder()
     if folder is not None:
-        real = partial(measure, partial(movielens, folder, 4 * rows), epsilons)
-        return [*plan, Task(label="tuning, MovieLens-1M", table="errors", compute=real, inputs="computed")]
-    if KEPT.is_file():
-        checksum = sha256(KEPT.read_bytes()).hexdigest()
-        kept = Task(
-            label="tuning, MovieLens-1M", table="errors", compute=partial(tables.read, KEPT), inputs=checksum
-        )
-        return [*plan, kept]
-    return plan
+        compute, inputs = partial(measure, partial(movielens, folder, 4 * rows), epsilons), "computed"
+    else:
+        compute, inputs = partial(tables.read, KEPT), sha256(KEPT.read_bytes()).hexdigest()
+    return [*plan, Task(label="tuning, MovieLens-1M", table="errors", compute=compute, inputs=inputs)]
 
 
 def _draw(data: Tables) -> Figure:
-    fleets = data["errors"]["fleet"].unique().to_pylist()
+    fleets = unique(data["errors"], "fleet")
     rows = -(-len(fleets) // COLUMNS)
     figure, panels = drawing.grid(rows=rows, columns=COLUMNS, heights=[2.2] * rows)
     for fleet, panel in zip(fleets, panels.flat, strict=False):
@@ -75,8 +72,8 @@ def _draw(data: Tables) -> Figure:
     for panel in panels.flat[len(fleets) :]:
         panel.set_axis_off()
     for row in panels:
-        row[0].set_ylabel("error / best of the paper’s")
-    present = set(data["errors"]["paper_best"].to_pylist())
+        row[0].set_ylabel("error / best error of the paper’s")
+    present = set(unique(data["errors"], "paper_best"))
     figure.legend(
         handles=_handles([name for name in PAPER if name in present]), loc="outside lower center", ncols=4
     )
@@ -88,13 +85,13 @@ def _panel(panel: Axes, table: pa.Table) -> None:
     panel.axhspan(WITHIN, BEST_SHOWN_AT, color="#f9e4e0", zorder=0)
     panel.axhline(1.0, color="#888888", linewidth=0.8)
     for column, color, dashes in CURVES:
-        # Where both errors are next to nothing, their ratio may leave every axis: it then runs along the bottom.
+        # Where both errors are practically zero, their ratio may be off the axis; draw it along the bottom.
         ratios = np.maximum(table[column].to_numpy() / best, LOWEST_RATIO)
         panel.plot(
             epsilons, ratios, color=color, linestyle=(0, dashes) if dashes else "-", linewidth=1.8, clip_on=False
         )
     if (table["tuned_error"].to_numpy() < LOWEST_RATIO * best).all():
-        panel.text(1.0, 1.6 * LOWEST_RATIO, f"below {LOWEST_RATIO:g} throughout", ha="center", fontsize=9)
+        panel.text(1.0, 1.6 * LOWEST_RATIO, f"below {LOWEST_RATIO:g} for all ε", ha="center", fontsize=9)
     for name in PAPER:
         here = np.array(table["paper_best"].to_pylist()) == name
         style = STYLES[name]
@@ -107,24 +104,20 @@ def _panel(panel: Axes, table: pa.Table) -> None:
 
 
 def _handles(present: Sequence[str]) -> list[Line2D]:
-    labels = ("best of the pool, if one could look", "tuned, with anchors", "tuned")
+    labels = ("best of the pool (not private)", "tuned, with anchors", "tuned")
     lines = [
         Line2D([], [], color=color, linestyle=(0, dashes) if dashes else "-", label=label)
         for (_, color, dashes), label in zip(CURVES, labels, strict=True)
     ]
-    marks = [
-        Line2D([], [], color=style.color, marker=style.marker, linestyle="", label=f"best: {style.label}")
-        for style in (STYLES[name] for name in present)
-    ]
+    marks = [drawing.handle(STYLES[name], linestyle="", label=f"best: {STYLES[name].label}") for name in present]
     return lines[::-1] + marks
 
 
-def _list(data: Tables) -> Listing:
-    fleets = data["errors"]["fleet"].unique().to_pylist()
+def _listing(data: Tables) -> Listing:
     return Listing(
         caption=(
-            "Error of the tuned choice, divided by that of the best of the paper’s mechanisms at the same ε. "
-            "The last column charges the tuning to a single pick: the paper’s mechanisms get its budget too."
+            "The error of the tuned choice divided by that of the best of the paper’s mechanisms at the same ε. "
+            "In the last column, the paper’s mechanisms also get the budget of the tuning."
         ),
         columns=[
             "fleet",
@@ -133,10 +126,10 @@ def _list(data: Tables) -> Listing:
             "largest ratio",
             "smallest ratio",
             "smallest, with anchors",
-            f"chosen at ε = {', '.join(f'{epsilon:g}' for epsilon in SHOWN_EPSILONS)}",
+            f"choices at ε = {', '.join(f'{epsilon:g}' for epsilon in SHOWN_EPSILONS)}",
             "at equal total budget",
         ],
-        rows=[_entry(where(data["errors"], fleet=fleet)) for fleet in fleets],
+        rows=[_entry(where(data["errors"], fleet=fleet)) for fleet in unique(data["errors"], "fleet")],
     )
 
 
@@ -163,9 +156,9 @@ def _entry(table: pa.Table) -> list[str]:
 
 
 def _equal_total(table: pa.Table) -> FloatArray:
-    """Return the ratios to what the paper's best mechanisms do with ε and the tuning's budget together.
+    """Return the ratios to the errors of the paper's best mechanisms at ε plus the tuning's budget.
 
-    Interpolated: the logarithm of an error is next to linear in ε, and exactly so for randomised response.
+    The errors are interpolated: their logarithm is nearly linear in ε, and exactly linear for randomised response.
     """
     epsilons, errors = table["epsilon"].to_numpy(), table["paper_error"].to_numpy()
     totals = epsilons + table["tuning_epsilon"].to_numpy()
@@ -182,48 +175,49 @@ TUNING = Experiment(
     name="tuning",
     title="Tuning: one private choice of the mechanism for a fleet of users",
     caption=(
-        "Mean squared error of the privately tuned choice, relative to the best of the paper’s private mechanisms, "
-        "which nobody knows without looking. Marks at the top say which one that is. Shaded: more than 2 % worse."
+        "Mean squared error of the privately tuned choice, relative to the best of the paper’s private mechanisms. "
+        "Finding that best one would need the private scores; marks at the top show which one it is. Shaded: more "
+        "than 2 % worse."
     ),
     description=(
         "One panel for each fleet of users: the eight scenarios, and MovieLens-1M. The ratio of errors against ε, "
         "for the tuned choice without and with public anchors, and for the best mechanism of the pool."
     ),
-    choices={
+    notes={
         "users": (
-            "5000: the first trials of each scenario (250 in the full run), equally many users each; "
+            "5000: the first trials of each scenario (250 in the full run), equally many users for each; "
             "MovieLens-1M: 1000 test users"
         ),
         "tuning budget": (
-            "ε_tune = 0.2, spent once for all picks to come, or ε/100 where that is more; five times as much for "
-            "the 1000 users of MovieLens-1M: what counts is users × ε_tune"
+            "ε_tune = 0.2, spent once for all later picks, or ε/100 if that is more; five times as much for the "
+            "1000 users of MovieLens-1M, since only users × ε_tune matters"
         ),
         "pool": (
             "noisy max, standardized noisy max and GEM at 11 tilts from −8 to 8, random stopping (η = 0, 1), "
             "combined GEM at 4 shares, randomised response, random; with anchors also 3 × 5 anchor weights"
         ),
-        "cap": "found by half of ε_tune: the squared width of all clipping ranges, or a 4ᵗʰ, a 16ᵗʰ, … of it",
-        "anchors": "middles of the ranges that scores are clipped to (dashed); none in scenarios 1 to 3",
-        "standardized noisy max": "without anchors it measures from 0, which is the mean score in scenarios 1 to 3",
-        "error": "the mean over users and over what may be chosen, both from exact probabilities, not sampled",
+        "cap": "chosen with half of ε_tune: the squared width of all clipping ranges, or a 4ᵗʰ, a 16ᵗʰ, … of it",
+        "anchors": "the midpoints of the clipping ranges (dashed); none in scenarios 1 to 3",
+        "standardized noisy max": "without anchors it measures from 0, the mean score in scenarios 1 to 3",
+        "error": "the mean over users and over the distribution of the choice, both from exact probabilities",
         "MovieLens-1M": (
             "EASE, 100 best unseen items of each test user, scores clipped to each item’s 1st to 99th percentile; "
-            "computed if DPSELECT_DATA names the folder of ml-1m.parquet, else kept results"
+            "computed if DPSELECT_DATA is the folder of ml-1m.parquet, otherwise kept results"
         ),
     },
     plan=_plan,
     draw=_draw,
-    list=_list,
+    listings=lambda data: [_listing(data)],
     discussion=(
         (
-            "The choice is ε_tune-DP for users: it protects against any change of one user’s scores. With one pick "
-            "for each user, the whole is (ε_tune + ε)-DP; a second pick costs another ε, and no second tuning."
+            "The choice is ε_tune-DP for any change of one user’s scores. Together with one pick for each user, it "
+            "is (ε_tune + ε)-DP. A second pick costs another ε, but no second tuning."
         ),
         (
-            "Where errors are next to nothing (ε above 10 or so, where randomised response wins), ratios are "
-            "decided by events of next to no probability: a wrong choice errs 10⁹ times as much, so it must be "
-            "rarer than one in 10¹¹ not to show. That is why the tuning’s budget grows with ε there. At an equal "
-            "total budget randomised response is then ahead by the factor exp(ε_tune) that the tuning has cost."
+            "Where errors are practically zero (ε above about 10, where randomised response wins), rare events "
+            "decide the ratios: a wrong choice has an error 10⁹ times larger, so it must be rarer than one in 10¹¹ "
+            "not to show. This is why the tuning’s budget grows with ε there. At an equal total budget, randomised "
+            "response is then better by the factor exp(ε_tune) that the tuning costs."
         ),
     ),
 )

@@ -1,8 +1,8 @@
-import pyarrow as pa
+"""The ledger: verdicts, order and totals."""
+
 import pytest
 
 from experiments import ledger
-from experiments.curves import Curves, span
 from experiments.ledger import Claim, Entry, Finding, Verdict, judge
 from experiments.synthetic import EXPERIMENTS
 
@@ -41,6 +41,12 @@ def test_a_claim_holds_in_part_if_some_of_it_does_and_what_does_not_is_named(par
     assert finding.comment.endswith("why")
 
 
+def test_a_failing_part_is_replaced_by_what_is_true_instead():
+    finding = judge({"grows": False, "is positive": False}, "numbers", instead={"grows": "it stays bounded"})
+    assert finding.comment == "Fails: it stays bounded; “is positive”."
+    assert judge({"grows": True}, "numbers", instead={"grows": "it stays bounded"}).comment == ""
+
+
 def test_the_ledger_is_in_the_order_of_the_paper():
     ids = [
         line.claim.id
@@ -74,30 +80,3 @@ def test_only_a_full_run_judges_what_rests_on_many_trials(needs, full):
     assert line.finding.verdict is (Verdict.OPEN if is_open else Verdict.HOLDS)
     assert line.finding.measured == "17 of 20"
     assert ("too few trials" in line.finding.comment) == is_open
-
-
-def errors(**curves):
-    return Curves(
-        pa.table(
-            {
-                "scenario": ["s"] * 3 * len(curves),
-                "mechanism": [name for name in curves for _ in range(3)],
-                "epsilon": [0.1, 1.0, 10.0] * len(curves),
-                "mean_squared_error": [value for values in curves.values() for value in values],
-            }
-        )
-    )
-
-
-def test_curves_tell_who_is_below_whom_and_where():
-    curves = errors(rnm=[3.0, 2.0, 1e-9], gem=[1.0, 3.0, 2e-9], uniform=[4.0, 4.0, 4.0])
-    assert curves.below("s", "gem", "rnm").tolist() == [True, False, True]  # the last: both are negligible
-    assert curves.always("s", "gem", "rnm", high=0.1)
-    assert not curves.always("s", "gem", "rnm", low=1.0, high=1.0)
-    assert curves.span("s", "gem", "rnm") == "for ε = 0.1 and ε = 10"
-    assert curves.at("s", "gem", 1.0) == 3.0
-
-
-def test_a_condition_that_never_holds_is_said_so():
-    curves = errors(rnm=[1.0, 1.0, 1.0], gem=[2.0, 2.0, 2.0], uniform=[4.0, 4.0, 4.0])
-    assert span(curves.epsilons, curves.below("s", "gem", "rnm")) == "for no ε"

@@ -1,3 +1,5 @@
+"""Kept results: reused, resumed and forgotten."""
+
 from dataclasses import replace
 
 import pyarrow as pa
@@ -7,8 +9,6 @@ from matplotlib.figure import Figure
 from experiments import parts, runner
 from experiments.experiment import FAST, FULL, Experiment, Task
 from experiments.parts import Parts
-from experiments.synthetic import EXPERIMENTS
-from experiments.synthetic.layout_search import LAYOUTS, correlations, file, search
 from experiments.tables import read
 
 
@@ -37,9 +37,7 @@ class Lab:
         ]
 
     def experiment(self):
-        return Experiment(
-            name="lab", title="Lab", caption="", description="", choices={}, plan=self.plan, draw=draw
-        )
+        return Experiment(name="lab", title="Lab", caption="", description="", notes={}, plan=self.plan, draw=draw)
 
 
 def numbers(directory):
@@ -132,34 +130,3 @@ def test_what_a_task_depends_on_besides_code_is_part_of_its_name(tmp_path):
         task = Task(label="t", table="t", compute=lambda n=expected: pa.table({"n": [n]}), inputs=inputs)
         assert kept.table(task)["n"].to_pylist() == [expected]
     assert kept.reused == 1
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
-def test_labels_are_unique_and_texts_are_there(experiment):
-    plan = experiment.plan(FAST)
-    assert len({(task.table, task.label) for task in plan}) == len(plan)
-    assert experiment.caption.endswith((".", "!"))
-    assert experiment.description
-    assert experiment.choices
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_kept_layouts_match_the_printed_correlations(name):
-    table = read(file(name))
-    scores, sensitivities = table["score"].to_numpy(), table["sensitivity"].to_numpy()
-    found = correlations(scores, sensitivities)
-    for measure, printed in LAYOUTS[name].printed.items():
-        assert found[measure] == pytest.approx(printed, abs=0.02), measure
-    assert scores.size == 100
-
-
-def test_eighteen_candidates_lie_on_one_point_on_the_left():
-    table = read(file("layout-left")).to_pylist()
-    assert sum(row == {"score": 1.0, "sensitivity": 0.1} for row in table) == 18
-
-
-def test_the_search_finds_the_layouts_that_are_kept():
-    for name, layout in LAYOUTS.items():
-        scores, sensitivities = search(layout)
-        assert scores.tolist() == read(file(name))["score"].to_pylist()
-        assert sensitivities.tolist() == read(file(name))["sensitivity"].to_pylist()

@@ -1,3 +1,5 @@
+"""One fast run of all experiments: its files, its page and its verdicts."""
+
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -9,7 +11,6 @@ from jinja2 import Template
 from experiments import report, tables
 from experiments.__main__ import EXPERIMENTS, copy_pictures, main
 from experiments.experiment import FAST, FULL
-from experiments.files import replacing
 from experiments.ledger import WORDS, Verdict
 from experiments.recommender import results, sections
 from experiments.runner import run
@@ -179,21 +180,6 @@ def test_a_report_that_fails_to_render_leaves_the_old_one_and_no_half_one(monkey
     with pytest.raises(RuntimeError, match="rendering failed"):
         report.write(path, [], [], {})
     assert files_in(tmp_path) == {"report.html"}
-    assert path.read_text(encoding="utf-8") == "old"
-
-
-def test_an_interrupted_write_leaves_the_old_file_and_no_half_one(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text("old", encoding="utf-8")
-
-    def write_half():
-        with replacing(path) as temporary:
-            temporary.write_text("ha", encoding="utf-8")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_half()
-    assert files_in(tmp_path) == {"table.csv"}
     assert path.read_text(encoding="utf-8") == "old"
 
 

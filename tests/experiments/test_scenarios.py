@@ -1,13 +1,12 @@
+"""The scenarios, against what the paper prints and known errors."""
+
 import numpy as np
 import pytest
 from scipy.stats import kstest, spearmanr
 
 import dpselect as dps
-from experiments.experiment import FAST, FULL
-from experiments.mechanisms import FAMILIES, STYLES, contenders, matched_gamma
+from experiments.mechanisms import build
 from experiments.scenarios import SCENARIOS, TITLES, TRIALS, increasing, negative, positive, uncorrelated
-from experiments.synthetic.bimodal import BIMODAL
-from experiments.trials import summary
 
 ERRORS_AT_ONE = {
     "rnm": 1.453,
@@ -18,6 +17,7 @@ ERRORS_AT_ONE = {
     "mgem": 0.291,
     "krr": 1.966,
 }
+
 
 # From an independent evaluation with other draws of the scores: two digits, so a tolerance of a tenth and a bit.
 KNOWN_ERRORS = {
@@ -33,8 +33,7 @@ KNOWN_ERRORS = {
 @pytest.mark.parametrize(("mechanism", "expected"), ERRORS_AT_ONE.items())
 def test_errors_in_scenario_1_at_epsilon_one_are_the_known_ones(mechanism, expected):
     scenario = positive()
-    contender = contenders(1.0, beta=0.05, gamma=0.05)[mechanism]
-    error = dps.expected_error(contender, scenario.scores[0], scenario.sensitivities)
+    error = dps.expected_error(build(mechanism, 1.0), scenario.scores[0], scenario.sensitivities)
     assert f"{error:.3f}" == f"{expected:.3f}"
 
 
@@ -42,8 +41,7 @@ def test_errors_in_scenario_1_at_epsilon_one_are_the_known_ones(mechanism, expec
 def test_errors_in_scenarios_4_to_8_are_near_the_known_ones(number, epsilon):
     part = SCENARIOS[number]().first(400)
     for mechanism, expected in KNOWN_ERRORS[number, epsilon].items():
-        contender = contenders(epsilon, beta=0.05, gamma=0.05)[mechanism]
-        error = dps.expected_error(contender, part.scores, part.sensitivities).mean()
+        error = dps.expected_error(build(mechanism, epsilon), part.scores, part.sensitivities).mean()
         # Scenario 6 draws its means at random, so another draw is another scenario.
         assert error == pytest.approx(expected, rel=0.35 if number == 6 else 0.12), mechanism
 
@@ -111,53 +109,3 @@ def test_correlation_increases_with_t_and_scores_start_at_zero():
     assert means == sorted(means)
     assert means[0] < -0.95
     assert means[-1] > 0.95
-
-
-def test_the_standard_error_of_groups_in_turn_is_that_of_their_rounds():
-    values = np.array([1.0, 9.0, 2.0, 12.0, 3.0, 9.0])
-    rounds = np.array([5.0, 7.0, 6.0])
-    assert summary(values, groups=2) == pytest.approx((6.0, rounds.std(ddof=1) / 3**0.5))
-    assert summary(np.array([4.0])) == (4.0, 0.0)
-
-
-@pytest.mark.parametrize("gamma", [0.5, 0.05, 0.001])
-def test_matched_gamma_takes_as_many_draws_on_average(gamma):
-    matched = matched_gamma(gamma)
-    # E[K] of the logarithmic distribution, summed.
-    k = np.arange(1, 3_000_000)
-    law = (1 - matched) ** k / (k * np.log(1 / matched))
-    assert (k * law).sum() == pytest.approx(1 / gamma, rel=1e-3)
-
-
-def test_every_contender_has_a_style_and_the_order_is_the_same():
-    assert list(contenders(1.0, beta=0.05, gamma=0.05)) == list(STYLES)
-
-
-def test_exactly_the_contenders_with_a_guarantee_are_shown_as_private():
-    for name, mechanism in contenders(1.0, beta=0.05, gamma=0.05).items():
-        assert STYLES[name].private == np.isfinite(mechanism.guarantee.epsilon)
-
-
-def test_families_contain_the_mechanisms_they_extend():
-    scores, sensitivities = [0.3, 1.0, 0.8], [0.2, 1.0, 0.4]
-    for family, tilt, mechanism in (
-        ("gem", 1.0, dps.GEM(epsilon=1.0)),
-        ("gem", -1.0, dps.ModifiedGEM(epsilon=1.0)),
-        ("noisy-max", 0.0, dps.NoisyMax(epsilon=1.0)),
-    ):
-        law = FAMILIES[family].build(1.0, tilt).pmf(scores, sensitivities)
-        np.testing.assert_array_equal(law, mechanism.pmf(scores, sensitivities))
-
-
-def test_no_two_mechanisms_look_alike():
-    for look in ("label", "color", "marker"):
-        assert len({getattr(style, look) for style in STYLES.values()}) == len(STYLES)
-
-
-@pytest.mark.parametrize("effort", [FAST, FULL])
-def test_the_grid_of_epsilons_runs_from_a_hundredth_to_a_hundred_through_each_power_of_ten(effort):
-    task = next(task for task in BIMODAL.plan(effort) if task.table == "errors")
-    epsilons = task.compute()["epsilon"].to_pylist()
-    assert len(epsilons) == effort.epsilon_points
-    assert (epsilons[0], epsilons[-1]) == (0.01, 100.0)
-    assert {0.1, 1.0, 10.0} <= set(epsilons)

@@ -1,6 +1,6 @@
 """The published file formats, one module each. Every reader streams: it yields batches of rows.
 
-Whatever is wrong with a file is a :class:`BadDataError`, which names the file and the line or the column.
+A damaged file raises a :class:`BadDataError`, which names the file and the line or the column.
 """
 
 from experiments.recommender.formats.errors import BadDataError

@@ -1,4 +1,4 @@
-"""What is wrong, in which file, at which line or column."""
+"""Errors in data files, with the file and the line or column."""
 
 from pathlib import Path
 from typing import NoReturn
@@ -9,7 +9,7 @@ LARGEST_ID = 2**31 - 1
 
 
 class BadDataError(ValueError):
-    """A file that is not what it should be. The message names it by its last two parts, never by its whole path."""
+    """A damaged or incomplete file. The message shows the last two parts of its path, never the whole path."""
 
 
 def refuse(path: Path, place: str, problem: str) -> NoReturn:

@@ -16,12 +16,12 @@ LINES = 4096
 def read_lightgcn(folder: Path, *, users: int = LARGEST_ID, items: int = LARGEST_ID) -> Iterator[Batch]:
     """Yield the interactions of both files.
 
-    A line is ``user item item …``, ids from 0. A user without items has a line of its own, or none.
+    A line is ``user item item …``, with ids from 0. A user without items may have a line or not.
 
     Args:
-        folder: Where train.txt and test.txt are.
-        users: How many users there are; an id beyond is refused.
-        items: How many items there are.
+        folder: The folder of train.txt and test.txt.
+        users: The number of users; larger ids are refused.
+        items: The number of items; larger ids are refused.
     """
     for name, test in (("train.txt", False), ("test.txt", True)):
         yield from _read(folder / name, test=test, users=users, items=items)

@@ -24,14 +24,14 @@ def read_ratings_csv(path: Path) -> Iterator[Batch]:
     missing = [name for name in HEADER[:3] if name not in header]
     if missing:
         refuse(path, "line 1", f"the header has no column {missing[0]}; expected {','.join(HEADER)}")
-    # Times are read as text: nothing here uses them, and two forms are in circulation.
+    # Times are not used, and there are two forms of them, so read them as text.
     types = {"userId": pa.int32(), "movieId": pa.int32(), "rating": pa.float32(), "timestamp": pa.string()}
     yield from _stream(path, csv.ReadOptions(use_threads=False), ",", types, HEADER[:3], first_line=2)
 
 
 def read_ratings_dat(path: Path) -> Iterator[Batch]:
     """Yield the ratings of a file of lines ``user::item::rating::time``."""
-    # A field separator has one character here, so "::" is two of them with an empty column between.
+    # The reader's separator has one character, so "::" is two separators around an empty column.
     names = ["user", "1", "item", "2", "rating", "3", "time"]
     types = {"user": pa.int32(), "item": pa.int32(), "rating": pa.float32(), "time": pa.int64()}
     empty = dict.fromkeys(("1", "2", "3"), pa.string())
@@ -76,13 +76,13 @@ def _check_separators(path: Path, rows: pa.RecordBatch, line: int) -> None:
 
 
 def _explain(message: str, first_line: int, columns: tuple[str, str, str]) -> tuple[str, str]:
-    """Return place and problem, in the words of this file rather than of the reader."""
+    """Return place and problem, in this file's terms instead of the reader's."""
     if "Empty CSV file" in message:
         return "", "is empty"
     shape = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
     if shape:
         row, expected, found = map(int, shape.groups())
-        # An empty column stands between two separators of one character each.
+        # Every second column is empty: it lies between the two characters of a separator.
         fields = (expected + 1) // 2 if columns[0] == "user" else expected
         return f"line {row}", f"needs {fields} fields; is the file cut off? (the reader saw {found} columns)"
     value = re.search(r"column #(\d+)(?:: '([^']*)')?.*?Row #(\d+): CSV conversion error to (\w+)", message)

@@ -14,11 +14,11 @@ __all__ = ["read_netflix"]
 
 FILES = tuple(f"combined_data_{number}.txt" for number in range(1, 5))
 CHUNK = 1 << 24
-"""Bytes read at once: about 600,000 ratings."""
+"""The number of bytes read at once: about 600,000 ratings."""
 
 
 def read_netflix(folder: Path, *, chunk: int = CHUNK) -> Iterator[Batch]:
-    """Yield the ratings of all four files; 10⁸ rows go through in pieces of ``chunk`` bytes."""
+    """Yield the ratings of all four files, 10⁸ rows, in pieces of ``chunk`` bytes."""
     for name in FILES:
         yield from _read(folder / name, chunk)
 

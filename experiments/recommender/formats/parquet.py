@@ -1,4 +1,4 @@
-"""A plain Parquet file with columns user, item and, if there are any, rating and split (0 train, 1 test)."""
+"""A plain Parquet file with the columns user and item, and optionally rating and split (0 train, 1 test)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,8 +20,8 @@ def read_parquet(path: Path, *, users: int = LARGEST_ID, items: int = LARGEST_ID
 
     Args:
         path: The file.
-        users: Ids of users are below this; a larger one is refused.
-        items: Ids of items are below this.
+        users: Ids of users must be below this.
+        items: Ids of items must be below this.
     """
     try:
         with pq.ParquetFile(path) as file:
@@ -35,7 +35,7 @@ def read_parquet(path: Path, *, users: int = LARGEST_ID, items: int = LARGEST_ID
     except (pa.ArrowInvalid, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
-        refuse(path, "", f"is not a whole Parquet file ({str(error).splitlines()[0]})")
+        refuse(path, "", f"is not a complete Parquet file ({str(error).splitlines()[0]})")
 
 
 def _check_columns(path: Path, schema: pa.Schema) -> None:
@@ -44,11 +44,11 @@ def _check_columns(path: Path, schema: pa.Schema) -> None:
             refuse(path, f"column {name}", f"is missing; the file has {', '.join(schema.names) or 'no columns'}")
     for name in ("user", "item", "split"):
         if name in schema.names and not pa.types.is_integer(schema.field(name).type):
-            refuse(path, f"column {name}", f"must be whole numbers, is {schema.field(name).type}")
+            refuse(path, f"column {name}", f"must be integers, got {schema.field(name).type}")
     if "rating" in schema.names:
         kind = schema.field("rating").type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            refuse(path, "column rating", f"must be numbers, is {kind}")
+            refuse(path, "column rating", f"must be numbers, got {kind}")
 
 
 def _batch(path: Path, rows: pa.RecordBatch, first: int, users: int, items: int) -> Batch:

@@ -1,4 +1,4 @@
-"""Runs from files to tables on a small set, interrupted and resumed; and the command line."""
+"""Runs from files to tables on a small dataset, interrupted and resumed; and the command line."""
 
 import os
 import signal
@@ -11,14 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from experiments import tables
 from experiments.recommender import __main__ as command_line
 from experiments.recommender import pipeline, protocol, results
-from experiments.recommender.datasets import RUNS, Run
+from experiments.recommender.datasets import Run
 from experiments.recommender.generated import generate
 from experiments.recommender.scoring import quiet
 
 RUN = Run(name="tiny", title="Tiny", dataset="tiny", sansa=None, l2=20.0)
+
+
 MECHANISMS = ("rnm", "rs", "gem", "mgem", "combined-gem", "krr", "uniform")
 
 
@@ -39,7 +40,7 @@ def small(monkeypatch):
     monkeypatch.setattr(protocol, "EPSILONS", (0.01, 1.0))
     monkeypatch.setattr(protocol, "TILTS", (-8.0, -1.0, 1.0))
     monkeypatch.setattr(protocol, "TOTAL_DRAWS", 50)
-    monkeypatch.setattr(pipeline, "STYLES", dict.fromkeys(MECHANISMS))
+    monkeypatch.setattr(pipeline, "COMPARED", dict.fromkeys(MECHANISMS))
     monkeypatch.setattr(pipeline, "TILT_EPSILONS", (1.0,))
 
 
@@ -108,28 +109,13 @@ def test_a_complete_run_is_not_computed_again_and_other_settings_are(folder, tmp
     assert "errors.csv" not in files(home)
 
 
-def test_published_tables_are_copies_and_are_shown_in_the_order_of_the_figure(tmp_path, monkeypatch):
-    names = [RUNS[1].name, "other", RUNS[0].name]
-    for name in names:
-        (tmp_path / "own" / name).mkdir(parents=True)
-        results.write_summary({"title": name}, tmp_path / "own" / name / "summary.csv")
-        tables.write(pa.table({"a": [1]}), tmp_path / "own" / name / "errors.csv")
-        results.publish(tmp_path / "own" / name, name, tmp_path / "committed")
-    assert files(tmp_path / "own") == files(tmp_path / "committed")
-    monkeypatch.setattr(results, "COMMITTED", tmp_path / "committed")
-    monkeypatch.delenv(results.VARIABLE, raising=False)
-    assert [folder.name for folder in results.shown()] == [RUNS[0].name, RUNS[1].name, "other"]
-    monkeypatch.setenv(results.VARIABLE, str(tmp_path / "own"))
-    assert {folder.parent.name for folder in results.shown()} == {"own"}
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "--data: is needed"),
+        ([], "--data: missing; give it"),
         (["--data", "nowhere"], "--data: nowhere is not a directory"),
-        (["--data", "DATA", "--only", "netflix"], "--only: netflix is not one of split, tiny"),
-        (["--data", "EMPTY"], "no known set"),
+        (["--data", "DATA", "--only", "netflix"], "--only: unknown run netflix; choose from split, tiny"),
+        (["--data", "EMPTY"], "no known dataset"),
     ],
 )
 def test_the_command_line_says_what_is_missing_and_where_to_get_it(
@@ -152,7 +138,7 @@ def test_the_command_line_lists_the_runs_of_the_folder_in_the_environment(folder
 def test_a_bad_file_ends_its_run_with_one_line_and_a_failure(tmp_path, capfd):
     (tmp_path / "own.parquet").write_bytes(b"PAR1 and then nothing")
     assert command_line.main(["--data", str(tmp_path), "--output", str(tmp_path / "out")]) == 1
-    assert "own.parquet: is not a whole Parquet file" in capfd.readouterr().err
+    assert "own.parquet: is not a complete Parquet file" in capfd.readouterr().err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")

@@ -1,63 +1,33 @@
-"""What is measured, against direct evaluation; and that the private protocol is private."""
+"""The measurements, against direct evaluation."""
 
 import numpy as np
 import pytest
+from naive import naive_error
 from scipy.stats import spearmanr
 
 import dpselect as dps
-from experiments.mechanisms import STYLES
-from experiments.recommender import private, protocol, tuned
-from experiments.recommender.generated import generate
-from experiments.recommender.models import fit_ease
-from experiments.recommender.preprocessing import Split, hold_out_users, like_matrix
+from experiments.mechanisms import COMPARED, build
+from experiments.recommender import protocol
 from experiments.recommender.protocol import Lists
 from experiments.recommender.scoring import find_candidates, find_ranges
-
-K = 40
-
-
-@pytest.fixture(scope="module")
-def users():
-    random = np.random.default_rng(8)
-    sensitivities = random.uniform(0.1, 1.0, (30, K))
-    return Lists(scores=sensitivities * random.uniform(0, 1, (30, K)), sensitivities=sensitivities)
-
-
-@pytest.fixture(scope="module")
-def split():
-    return hold_out_users(generate(users=600, items=760, seed=3), test_users=25, calibration_users=40, seed=1)
-
-
-@pytest.fixture(scope="module")
-def model(split):
-    return fit_ease(split.train, l2=20.0)
-
-
-def naive_error(mechanism, users):
-    return np.mean(
-        [
-            np.sum(mechanism.pmf(q, d) * (q.max() - q) ** 2)
-            for q, d in zip(users.scores, users.sensitivities, strict=True)
-        ]
-    )
 
 
 @pytest.mark.parametrize("mechanism", ["rnm", "gem", "mgem", "combined-gem", "krr", "uniform"])
 def test_exact_errors_are_those_of_the_exact_probabilities(mechanism, users):
     row = protocol.error_row(users, mechanism, 2.0, gamma=0.1, seed=1)
-    contender = protocol.contenders(2.0, beta=protocol.BETA, gamma=0.1)[mechanism]
-    assert row["mean_squared_error"] == pytest.approx(naive_error(contender, users), rel=1e-10)
+    chosen = build(mechanism, 2.0, gamma=0.1)
+    assert row["mean_squared_error"] == pytest.approx(naive_error(chosen, users), rel=1e-10)
     assert (row["standard_error"], row["draws"], row["users"]) == (0, 0, 30)
 
 
-@pytest.mark.parametrize("mechanism", sorted(protocol.DRAWN))
+@pytest.mark.parametrize("mechanism", [name for name, record in COMPARED.items() if record.has_slow_pmf])
 def test_drawn_errors_agree_with_exact_ones_within_their_standard_error(mechanism, users):
     row = protocol.error_row(users, mechanism, 2.0, gamma=0.1, seed=1, total_draws=12_000)
-    contender = protocol.contenders(2.0, beta=protocol.BETA, gamma=0.1)[mechanism]
+    chosen = build(mechanism, 2.0, gamma=0.1)
     assert row["draws"] == 400
     assert 0 < row["standard_error"] < 0.05 * row["mean_squared_error"]
     # Four tests of a fixed seed at 4.5 standard errors: a false alarm once in 30,000 choices of the seed.
-    assert abs(row["mean_squared_error"] - naive_error(contender, users)) < 4.5 * row["standard_error"]
+    assert abs(row["mean_squared_error"] - naive_error(chosen, users)) < 4.5 * row["standard_error"]
 
 
 def test_an_error_of_some_users_tells_how_uncertain_it_is(users, monkeypatch):
@@ -116,16 +86,8 @@ def test_tilt_curves_pass_through_gem_and_modified_gem(users):
     assert rows["tilted-rnm", 0.0] == pytest.approx(naive_error(dps.NoisyMax(epsilon=1.0), users))
 
 
-def test_the_tuned_mechanism_is_private_and_errs_as_it_says(users):
-    anchors = users.scores.mean(axis=0) * np.ones_like(users.scores)
-    row = tuned.tuned_row(users, anchors, 1.0, seed=3)
-    assert row["mgem"] == pytest.approx(naive_error(dps.ModifiedGEM(epsilon=1.0), users))
-    assert "with one pick each, ε = 1.1" in row["chosen"]
-    assert all(member.guarantee.epsilon == 1.0 for member in tuned.pool(1.0))
-
-
-def test_clipped_scores_lie_in_their_items_range_and_unclipped_ones_are_as_predicted(split, model):
-    candidates, ranges = find_candidates(model, split.inputs), find_ranges(model, split.inputs)
+def test_clipped_scores_lie_in_their_items_range_and_unclipped_ones_are_as_predicted(large_split, model):
+    candidates, ranges = find_candidates(model, large_split.inputs), find_ranges(model, large_split.inputs)
     clipped = protocol.lists(candidates, ranges, clipped=True)
     lower, upper = ranges.lower[candidates.items], ranges.upper[candidates.items]
     assert (clipped.scores >= lower).all()
@@ -134,45 +96,8 @@ def test_clipped_scores_lie_in_their_items_range_and_unclipped_ones_are_as_predi
     np.testing.assert_array_equal(protocol.lists(candidates, ranges, clipped=False).scores, candidates.scores)
 
 
-def test_the_paper_says_what_it_compares_and_every_mechanism_is_compared(users):
-    for mechanism in STYLES:
+def test_every_compared_mechanism_is_measured(users):
+    for mechanism in COMPARED:
         assert (
             protocol.error_row(users.sample(3, 1), mechanism, 1.0, gamma=0.1, seed=1, total_draws=6)["users"] == 3
         )
-
-
-def test_a_private_users_history_changes_nothing_but_scores_within_public_ranges(split, model):
-    random = np.random.default_rng(5)
-    items = split.train.shape[1]
-    other = like_matrix(
-        np.repeat(np.arange(25, dtype=np.int32), 30), random.integers(0, items, 750).astype(np.int32), (25, items)
-    )
-    changed = Split(train=split.train, inputs=other, targets=split.targets, calibration=split.calibration)
-    one, two = (private.prepare_sides(model, part).private.users for part in (split, changed))
-    np.testing.assert_array_equal(one.sensitivities, two.sensitivities)
-    assert (np.abs(one.scores - two.scores) <= one.sensitivities * (1 + 1e-6)).all()
-    assert (one.scores != two.scores).any()
-    for mechanism in private.tilted_contenders(2.0, gamma=0.008).values():
-        before, after = (mechanism.pmf(side.scores, side.sensitivities) for side in (one, two))
-        assert np.abs(np.log(before) - np.log(after)).max() <= 2.0 + 1e-9
-
-
-def test_the_papers_protocol_does_depend_on_private_users(split, model):
-    fewer = Split(
-        train=split.train, inputs=split.inputs[:20], targets=split.targets[:20], calibration=split.calibration
-    )
-    one, two = (private.prepare_sides(model, part).paper.users for part in (split, fewer))
-    assert (one.sensitivities[:20] != two.sensitivities).any()
-
-
-def test_both_protocols_are_measured_against_the_best_unseen_item(split, model):
-    sides = private.prepare_sides(model, split)
-    scores = np.where(split.inputs.toarray() > 0, -np.inf, split.inputs.toarray() @ model.weights)
-    np.testing.assert_allclose(sides.best, scores.max(axis=1), rtol=1e-5)
-    for side in (sides.paper, sides.private):
-        assert (side.worth[~side.seen] <= np.repeat(sides.best[:, None], 500, axis=1)[~side.seen] + 1e-6).all()
-    rows = private.side_rows(sides, 1.0, gamma=0.008)
-    uniform = next(row for row in rows if (row["protocol"], row["mechanism"]) == ("private", "uniform"))
-    expected = np.mean((sides.best[:, None] - sides.private.worth) ** 2)
-    assert uniform["mean_squared_error"] == pytest.approx(expected)
-    assert uniform["seen_share"] == pytest.approx(sides.private.seen.mean())

@@ -1,4 +1,4 @@
-"""What the report says of recommendations: generated data are labelled, claims are judged as the tables say."""
+"""The sections on recommendations: synthetic data are labelled, and claims follow the tables."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,11 +7,11 @@ import pytest
 from experiments import ledger, tables
 from experiments.__main__ import main
 from experiments.ledger import Verdict
-from experiments.mechanisms import STYLES
+from experiments.mechanisms import COMPARED
 from experiments.recommender import claims, live, protocol, results
-from experiments.recommender.datasets import RUNS
 
 EPSILONS = protocol.EPSILONS
+
 
 # One run is looked at from several sides: by one worker, so that it is one run.
 pytestmark = pytest.mark.xdist_group("recommender")
@@ -24,23 +24,23 @@ def output(tmp_path_factory):
     return directory
 
 
-def test_the_generated_set_is_called_generated_wherever_it_is_shown(output):
+def test_synthetic_interactions_are_called_synthetic_wherever_they_are_shown(output):
     page = (output / "excerpt.html").read_text(encoding="utf-8")
-    assert "Recommendations from generated interactions" in page
+    assert "Recommendations from synthetic interactions" in page
     assert "Not real data" in page
-    assert "generated: " in page
+    assert "synthetic: " in page
     figure = (output / "figures" / "recommender-generated.svg").read_text(encoding="utf-8")
-    assert "Generated interactions, not real data" in figure
+    assert "Synthetic interactions, not real data" in figure
     for file in (output / "tables").glob("recommender-generated-*.csv"):
         assert set(tables.read(file)["run"].to_pylist()) == {live.TITLE}
 
 
-def test_the_generated_set_has_the_tables_of_a_real_run(output):
+def test_synthetic_interactions_have_the_tables_of_a_real_run(output):
     found = {file.stem.removeprefix("recommender-generated-") for file in (output / "tables").glob("recommender-*")}
     assert found == {"facts", *results.TABLES}
 
 
-def test_on_generated_data_popular_items_are_the_sensitive_ones(output):
+def test_in_synthetic_interactions_popular_items_are_the_sensitive_ones(output):
     table = tables.read(output / "tables" / "recommender-generated-correlations.csv").to_pylist()
     clipped = [row for row in table if row["variant"] == "clipped"]
     assert np.average([row["correlation"] for row in clipped], weights=[row["users"] for row in clipped]) > 0.2
@@ -57,7 +57,7 @@ def made_up(errors, facts, run="Some set"):
             "mean_squared_error": errors.get((mechanism, epsilon), errors.get(mechanism, 1.0)),
         }
         for variant in ("clipped", "unclipped")
-        for mechanism in STYLES
+        for mechanism in COMPARED
         for epsilon in EPSILONS
     ]
     values = {
@@ -135,21 +135,6 @@ def test_what_fails_on_one_set_is_named_with_the_set():
     assert finding.verdict is Verdict.IN_PART
     assert "(Bad set)" in finding.comment
     assert "(Good set)" not in finding.comment
-
-
-def test_kept_results_are_complete_small_and_say_where_they_come_from():
-    for folder in results.COMMITTED.iterdir():
-        summary = results.read_summary(folder)
-        assert folder.name in {run.name for run in RUNS}
-        assert {"recall@20", "published recall@20", "commit", "date", "peak memory", "data", "machine"} <= set(
-            summary
-        )
-        found = results.read_tables(folder)
-        assert set(results.TABLES) - set(found) <= {"private"}
-        assert {row["epsilon"] for row in found["errors"].to_pylist()} == set(EPSILONS)
-        assert sum(path.stat().st_size for path in folder.iterdir()) < 400_000
-        # Counts of users, never users.
-        assert not {"user", "item"} & {name for table in found.values() for name in table.column_names}
 
 
 def test_the_claims_of_this_section_are_its_five():

@@ -1,14 +1,8 @@
-import io
+"""The command line."""
 
 import pytest
 
-from dpselect.progress import Steps
 from experiments import __main__ as command_line
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def test_help_names_the_options(capsys):
@@ -33,7 +27,7 @@ def test_a_file_in_place_of_a_directory_is_refused_before_the_work(option, tmp_p
     taken.touch()
     with pytest.raises(SystemExit):
         command_line.main(["--output", str(tmp_path / "out"), option, str(taken)])
-    assert f"argument {option}: cannot make the directory {taken}" in capsys.readouterr().err
+    assert f"argument {option}: cannot create the directory {taken}" in capsys.readouterr().err
 
 
 def test_the_list_names_every_figure_and_does_nothing_else(capsys, tmp_path):
@@ -72,42 +66,3 @@ def test_an_interruption_ends_without_a_trace_and_without_a_report(monkeypatch, 
     assert command_line.main(["--output", str(tmp_path)]) == 130
     assert "the report was not written" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
-
-
-def test_progress_is_plain_lines_where_there_is_no_terminal():
-    stream = io.StringIO()
-    with Steps(2, stream) as progress:
-        progress.begin("measuring")
-        progress.begin("cutting")
-    assert stream.getvalue() == "  0%  measuring\n 50%  cutting\n100%  done\n"
-
-
-def test_many_steps_make_few_lines():
-    stream = io.StringIO()
-    with Steps(1000, stream) as progress:
-        for step in range(1000):
-            progress.begin(f"step {step}")
-    assert len(stream.getvalue().splitlines()) == 11
-
-
-def test_progress_is_a_bar_on_a_terminal():
-    stream = Terminal()
-    with Steps(2, stream) as progress:
-        progress.begin("measuring")
-        progress.begin("cutting")
-    assert "\r" in stream.getvalue()
-    assert "2/2" in stream.getvalue()
-    assert "done" in stream.getvalue()
-
-
-def test_progress_does_not_claim_to_be_done_when_the_work_failed():
-    stream = io.StringIO()
-
-    def fail():
-        with Steps(2, stream) as progress:
-            progress.begin("measuring")
-            raise RuntimeError("broken")
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert "done" not in stream.getvalue()
