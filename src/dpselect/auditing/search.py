@@ -276,9 +276,9 @@ class _Search:
         )
 
     def _losses(
-        self, scores: FloatArray, moves: FloatArray, accuracy: float = ACCURACY
+        self, scores: FloatArray, moves: FloatArray, accuracy: float = ACCURACY, promised: float = 0.0
     ) -> tuple[FloatArray, FloatArray]:
-        return certain_losses(self._law(scores), self._law(self._neighbour(scores, moves)), accuracy)
+        return certain_losses(self._law(scores), self._law(self._neighbour(scores, moves)), accuracy, promised)
 
     def _law(self, scores: FloatArray) -> Any:
         return self.mechanism.pmf(scores, self.widths, **self.public)
@@ -298,7 +298,7 @@ class _Search:
         certain = np.maximum(*self._losses(scores, moves))[0]
         candidate = int(certain.argmax())
         neighbour = self._neighbour(scores, moves)
-        exact = np.maximum(*self._losses(scores, moves, accuracy=0.0))[0]
+        exact = np.maximum(*self._losses(scores, moves, accuracy=0.0, promised=claimed))[0]
         return Audit(
             mechanism=self.mechanism,
             claimed=claimed,
