@@ -328,7 +328,7 @@ def test_a_missing_foreign_or_empty_file_is_no_budget(tmp_path):
     with sqlite3.connect(tmp_path / "other") as other:
         other.execute("CREATE TABLE songs (name TEXT)")
     other.close()
-    for name, message in (("text", "not a database"), ("empty", "is empty"), ("other", "something else")):
+    for name, message in (("text", "not a database"), ("empty", "is empty"), ("other", "another program")):
         before = (tmp_path / name).read_bytes()
         with pytest.raises(DatabaseError, match=message):
             Ledger.open(tmp_path / name)
