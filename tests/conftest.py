@@ -4,6 +4,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from score_tables import KEY
 
+from dpselect.exact import ExactStream
+from dpselect.laws import base as running
+
 settings.register_profile(
     "dpselect",
     deadline=None,
@@ -22,3 +25,22 @@ def key_file(tmp_path):
     path.write_text(KEY.hex())
     path.chmod(0o600)
     return str(path)
+
+
+@pytest.fixture
+def forced(monkeypatch):
+    """Return a way to select with a filter that decides nothing, which tells how many rows were handed over."""
+
+    def select(mechanism, *arguments, **settings):
+        streams = []
+
+        def counted(units, row):
+            streams.append(row)
+            return ExactStream(units, row)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(running, "FILTER_WIDTH", 1e300)
+            patch.setattr(running, "ExactStream", counted)
+            return mechanism.select(*arguments, **settings), len(streams)
+
+    return select

@@ -92,7 +92,7 @@ def test_a_single_candidate_trails_nobody():
     ],
 )
 def test_the_reach_refuses_what_has_no_meaning(keywords, name):
-    with pytest.raises(ValueError, match=f"^{name} must be|^{name} must lie"):
+    with pytest.raises(ValueError, match=f"^{name} must be"):
         bounds.reach(**keywords)
 
 
@@ -169,9 +169,9 @@ def test_other_mechanisms_have_no_bound():
 
 def test_what_a_mechanism_does_not_take_or_cannot_bound_is_refused():
     standardized = dps.StandardizedNoisyMax(epsilon=1.0, anchor_weight=1.0)
-    with pytest.raises(TypeError, match="anchors"):
+    with pytest.raises(ValueError, match="anchors must not be given"):
         bounds.guaranteed_score(dps.GEM(epsilon=1.0), [1.0, 2.0], 1.0, anchors=[0.0, 1.0])
-    with pytest.raises(TypeError, match="offsets"):
+    with pytest.raises(ValueError, match="offsets must not be given"):
         bounds.guaranteed_score(dps.CombinedGEM(epsilon=1.0), [1.0, 2.0], 1.0, offsets=[0.0, 1.0])
     with pytest.raises(ValueError, match=r"^anchors must be given"):
         bounds.guaranteed_score(standardized, [1.0, 2.0], 1.0)

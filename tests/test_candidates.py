@@ -241,8 +241,8 @@ def holders():
     for form in (scores, (scores.reshape(-1), [0, 2, 4]), pa.array(scores.tolist())):
         batch = read_batch(form, 1.0)
         yield from (batch, batch.table, batch.table.scores)
-    yield tuning._Fleet.read(scores, 1.0, None)
-    yield tuning.Tally(np.array([[123456789, 2]]), 2)
+    yield tuning.fleets.Fleet.read(scores, 1.0, None)
+    yield tuning.choice.Tally(np.array([[123456789, 2]]), 2)
     yield evaluation._ErrorLaw.of(NOISY_MAX, scores, 1.0, {})
     yield PrivateSample(scores)
     units = pa.record_batch({"user": [1, 2], "candidate": [[1, 2], [1, 2]], "score": scores.tolist()})

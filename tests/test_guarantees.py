@@ -1,4 +1,4 @@
-"""What guarantees say, how they add up, and that exact probabilities bear them out."""
+"""Guarantees: their numbers, their composition, and exact probabilities that confirm them."""
 
 import math
 from dataclasses import replace
@@ -183,14 +183,14 @@ def test_a_guarantee_for_more_neighbours_covers_fewer():
 
 
 def test_other_neighbours_are_refused():
-    user = PURE.restated(neighbours="one user more or less")
-    rating = PURE.restated(neighbours="one rating more or less")
+    user = PURE.with_neighbours("one user more or less")
+    rating = PURE.with_neighbours("one rating more or less")
     for other in (rating, PURE, ANYWAY):
-        with pytest.raises(ValueError, match=r"same neighbours.*one user more or less.*restated"):
+        with pytest.raises(ValueError, match=r"same neighbours.*one user more or less.*with_neighbours"):
             dps.Guarantee.compose(user, other)
     assert dps.Guarantee.compose(user, user).neighbours == "one user more or less"
     with pytest.raises(ValueError, match="neighbours must say"):
-        PURE.restated(neighbours="")
+        PURE.with_neighbours("")
 
 
 @pytest.mark.parametrize("mechanism", UNSAFE.values(), ids=UNSAFE)
@@ -205,7 +205,7 @@ def test_a_part_without_a_guarantee_leaves_the_whole_without_one(mechanism):
 def test_only_guarantees_are_composed():
     with pytest.raises(ValueError, match="at least one"):
         dps.Guarantee.compose()
-    with pytest.raises(ValueError, match=r"mechanism\.guarantee, not GEM"):
+    with pytest.raises(ValueError, match=r"mechanism\.guarantee; got GEM"):
         dps.Guarantee.compose(PURE, dps.GEM(epsilon=1.0))
 
 
@@ -251,7 +251,7 @@ def test_without_knowing_how_losses_grow_only_whole_steps_count():
     assert unknown.at_distance(1.1).rho == pytest.approx(0.04)
     assert unknown.at_distance(0).epsilon == 0
     assert APPROXIMATE.at_distance(0.5).delta == APPROXIMATE.delta
-    with pytest.raises(ValueError, match="distance must be at most 1 where δ > 0"):
+    with pytest.raises(ValueError, match="distance must be ≤ 1 if δ > 0"):
         APPROXIMATE.at_distance(2)
     for distance in (-1.0, math.nan, math.inf, "1"):
         with pytest.raises(ValueError, match="distance"):

@@ -1,11 +1,11 @@
-"""How good a pick is at least, but for a chance of β: bounds that need no probabilities, only formulas.
+"""Utility bounds: what score a pick has with probability at least 1 − β, by formulas alone.
 
-All come from one fact about noisy max over k levels: :func:`reach`. docs/theory/utility-bounds.md has the proofs,
-and says where published bounds hold and how loose they are. Where scores are at hand,
-:func:`dpselect.error_quantile` gives the exact number in place of a bound.
+All bounds follow from one fact about noisy max over k levels: :func:`reach`. docs/theory/utility-bounds.md proves
+them, and says which published bounds hold and how loose they are. If you have the scores,
+:func:`dpselect.error_quantile` gives the exact number.
 
-**Not private**: whatever takes scores reveals them. :func:`reach` takes none, so neither does noisy max's bound
-on the error, 2 · max Δ/ε · reach: it can be known, and published, beforehand.
+**Not private**: every function that takes scores reveals them. :func:`reach` takes none. So noisy max's bound on
+the error, 2 · max Δ/ε · reach, is public: you can compute and publish it beforehand.
 """
 
 import math
@@ -16,7 +16,6 @@ import numpy as np
 from dpselect import parameters as check
 from dpselect.candidates import MOST_CANDIDATES, Batch, Numbers, read_batch
 from dpselect.kernels.arrays import LARGEST, FloatArray
-from dpselect.laws import Law
 from dpselect.laws.combined import CombinedLaw
 from dpselect.laws.composition import Composition
 from dpselect.mechanisms import Mechanism
@@ -34,18 +33,18 @@ __all__ = [
 
 
 def reach(candidates: int, *, beta: float = 0.05, noise: Noise = "exponential") -> float:
-    """Return how far the pick of a noisy max trails the best level, in scales of the noise, but for a chance of β.
+    """Return the distance L within which noisy max picks with probability at least 1 − β, in scales of the noise.
 
-    Noisy max over k levels with independent noise of scale one picks a level at least max − L with probability at
-    least 1 − β, whatever the levels:
+    Noisy max over k levels with independent noise of scale 1 picks a level of at least max − L with probability at
+    least 1 − β, for all levels:
 
         exponential   L = log((k − 1)/(2β))
         Gumbel        L = log((k − 1)(1 − β)/β)
         Laplace       L solves (k − 1)(2 + L) e^−L / 4 = β
 
-    and 0 where that is negative. The worst case is one best level and k − 1 that trail it by L. Gumbel's L is exact
-    there, the exponential's too large by less than β (for β ≤ ½). The textbook's log(k/β) is larger than both. For
-    Laplace noise it is too small.
+    and 0 if that is negative. The worst case is one best level and k − 1 levels that trail it by L. There the L of
+    Gumbel noise is exact, and that of exponential noise is too large by less than β (for β ≤ ½). The textbook's
+    log(k/β) is larger than both, and too small for Laplace noise.
 
     Privacy:
         Public numbers only.
@@ -54,13 +53,13 @@ def reach(candidates: int, *, beta: float = 0.05, noise: Noise = "exponential") 
         O(1).
 
     Args:
-        candidates: How many there are, k.
-        beta: The chance that the bound fails.
+        candidates: The number of candidates, k.
+        beta: The probability that the bound fails.
         noise: ``"exponential"``, ``"laplace"`` or ``"gumbel"``.
 
     Example:
         >>> import dpselect as dps
-        >>> round(dps.bounds.reach(100), 2)  # noisy max errs by at most 2 · max Δ/ε times as much
+        >>> round(dps.bounds.reach(100), 2)  # noisy max's error: at most 2 · max Δ/ε times this
         6.9
 
     References:
@@ -72,18 +71,19 @@ def reach(candidates: int, *, beta: float = 0.05, noise: Noise = "exponential") 
 
 def guaranteed_score(
     mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, *, beta: float = 0.05, **public: Numbers
-) -> Any:  # noqa: ANN401 - a float, or an array with one for each row
-    """Return a score that the pick has at least, with probability 1 − β or more, one for each row.
+) -> Any:
+    """Return a lower bound of the picked score that holds with probability at least 1 − β, one for each row.
 
     With L = :func:`reach`, ρ = 2L/ε, y = q + o − tΔ, and t the mechanism's:
 
         noisy max       max y − ρ · max Δ − max_a {o_a − tΔ_a}         (ρ = L/ε if monotone)
         GEM             max_j {y_j − ρΔ_j} − max_a {o_a + (ρ − t)Δ_a}
         modified GEM    the same with its own t, which is negative
-        combined GEM    the lesser of both GEMs at the pick's budget
+        combined GEM    the smaller of both GEMs' bounds at the budget of the pick
         standardized    min_a {c_a + Δ_a (max_j {(q_j − c_j)/Δ_j + 2b_j/ε} − 2b_a/ε − ρ)}, all Δ > 0
 
-    A number below the lowest score says nothing. It is never below what is published for GEM (:func:`gem_floors`).
+    A bound below the lowest score is vacuous. The bound is never below the published one of GEM
+    (:func:`gem_floors`).
 
     Privacy:
         **Not private**: it reveals scores.
@@ -95,18 +95,18 @@ def guaranteed_score(
         mechanism: One of the above, with any tilt and any noise.
         scores: The scores, in any form that ``mechanism.pmf`` accepts.
         sensitivities: The sensitivities.
-        beta: The chance that the bound fails; it need not be the mechanism's own β, which sets t.
+        beta: The probability that the bound fails. It may differ from the mechanism's own β, which sets t.
         **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
 
     Raises:
-        ValueError: For other mechanisms: no such bound is known for them.
+        ValueError: For other mechanisms, for which no such bound is known.
 
     Example:
         >>> import dpselect as dps
         >>> scores, sensitivities = [1.0, 0.9, 0.0], [1.0, 0.01, 0.01]
         >>> float(dps.bounds.guaranteed_score(dps.GEM(epsilon=1.0), scores, sensitivities).round(3))
         0.78
-        >>> float(dps.error_quantile(dps.GEM(epsilon=1.0), scores, sensitivities, 0.95).round(3))  # exactly: 0.9
+        >>> float(dps.error_quantile(dps.GEM(epsilon=1.0), scores, sensitivities, 0.95).round(3))  # exact: 0.9
         0.1
 
     References:
@@ -116,21 +116,27 @@ def guaranteed_score(
     check.require_attributes("mechanism", mechanism, "read", "law")
     batch = mechanism.read(scores, sensitivities, **public)
     batch.check_scores()
-    return batch.restore_rows(_guarantee(mechanism.law(batch.sizes), batch, chance))
+    law = mechanism.law(batch.sizes)
+    if not isinstance(law, Composition | CombinedLaw):
+        raise ValueError(
+            f"mechanism must be a noisy max or a GEM, got {type(mechanism).__name__}, for which no bound is known: "
+            "use dpselect.error_quantile, which is exact"
+        )
+    return batch.restore_rows(_guarantee(law, batch, chance))
 
 
 def gem_floors(
     scores: Numbers, sensitivities: Numbers, *, epsilon: float, tilt: float = 1.0, beta: float = 0.05
-) -> Any:  # noqa: ANN401 - the form of the scores
-    """Return, for each candidate a, the score that GEM's pick is published to have at least if it is a.
+) -> Any:
+    """Return the published lower bound of the picked score for each candidate a, if GEM picks a.
 
         floor_a = max_j {q_j − Δ_a (ρ − t) − Δ_j (ρ + t)}
         ρ = 2 log(k/β)/ε,   t = tilt · ρ
 
-    With probability at least 1 − β the pick's score is at least its own floor. GEM proper (tilt = 1) has the same
-    floor for all, max_j {q_j − 4Δ_j log(k/β)/ε}; modified GEM's is q_* − 4Δ_a log(k/β)/ε, so its error is bounded
-    by the sensitivity of what it picks. The bound is right for exponential and Gumbel noise, if loose, and wrong
-    for Laplace noise: see :func:`reach`.
+    With probability at least 1 − β the picked score is at least its own floor. GEM proper (tilt = 1) has one floor
+    for all candidates, max_j {q_j − 4Δ_j log(k/β)/ε}. The floor of modified GEM is q_* − 4Δ_a log(k/β)/ε, so the
+    sensitivity of the picked candidate bounds its error. The bound holds for exponential and Gumbel noise, where it
+    is loose, and fails for Laplace noise: see :func:`reach`.
 
     Privacy:
         **Not private**: it reveals scores.
@@ -143,7 +149,7 @@ def gem_floors(
         sensitivities: The sensitivities, which broadcast against scores.
         epsilon: GEM's budget.
         tilt: GEM's tilt.
-        beta: The chance that the bound fails, which is also GEM's β.
+        beta: The probability that the bound fails, which is also GEM's β.
 
     Example:
         >>> import dpselect as dps
@@ -163,23 +169,23 @@ def gem_floors(
     return batch.restore_candidates(np.repeat(best, batch.sizes) - deltas * np.repeat(rho - t, batch.sizes))
 
 
-def gem_worse_than_noisy_max(scores: Numbers, sensitivities: Numbers, *, epsilon: float, beta: float = 0.05) -> Any:  # noqa: ANN401 - a truth value, or an array with one for each row
-    """Tell whether GEM's published bound is below noisy max's, for each row.
+def gem_worse_than_noisy_max(scores: Numbers, sensitivities: Numbers, *, epsilon: float, beta: float = 0.05) -> Any:
+    """Return whether GEM's published bound is below that of noisy max, one for each row.
 
         max_j {q_j − 4Δ_j λ} < q_* − 2 max Δ λ,   λ = log(k/β)/ε
 
     that is, Δ_j > max Δ/2 − (q_* − q_j)/(4λ) for *every* j. The published condition looks at the best candidate
-    only (:func:`published_gem_worse_than_noisy_max`): necessary, but not sufficient.
+    only (:func:`published_gem_worse_than_noisy_max`). It is necessary but not sufficient.
 
     Privacy:
-        **Not private**: it reveals something about scores.
+        **Not private**: it reveals information about scores.
 
     Cost:
         O(k).
 
     Example:
         >>> import dpselect as dps
-        >>> bool(dps.bounds.gem_worse_than_noisy_max([1.0, 0.9], [1.0, 0.01], epsilon=1.0))  # the second saves it
+        >>> bool(dps.bounds.gem_worse_than_noisy_max([1.0, 0.9], [1.0, 0.01], epsilon=1.0))  # because of the second
         False
         >>> bool(dps.bounds.published_gem_worse_than_noisy_max([1.0, 0.9], [1.0, 0.01]))
         True
@@ -196,16 +202,16 @@ def gem_worse_than_noisy_max(scores: Numbers, sensitivities: Numbers, *, epsilon
     return batch.restore_rows(least_loss > rho * batch.largest(deltas))
 
 
-def gem_worse_than_uniform(scores: Numbers, sensitivities: Numbers, *, epsilon: float, beta: float = 0.05) -> Any:  # noqa: ANN401 - a truth value, or an array with one for each row
-    """Tell whether GEM's published bound is below the lowest score, the worst that any pick can do, for each row.
+def gem_worse_than_uniform(scores: Numbers, sensitivities: Numbers, *, epsilon: float, beta: float = 0.05) -> Any:
+    """Return whether GEM's published bound is vacuous, that is, below the lowest score, one for each row.
 
         max_j {q_j − 4Δ_j λ} < q_−,   λ = log(k/β)/ε
 
-    that is, Δ_j > (q_j − q_−)/(4λ) for *every* j. Then the bound says nothing. The published condition looks at the
-    best candidate only (:func:`published_gem_worse_than_uniform`): necessary, but not sufficient.
+    that is, Δ_j > (q_j − q_−)/(4λ) for *every* j. The published condition looks at the best candidate only
+    (:func:`published_gem_worse_than_uniform`). It is necessary but not sufficient.
 
     Privacy:
-        **Not private**: it reveals something about scores.
+        **Not private**: it reveals information about scores.
 
     Cost:
         O(k).
@@ -229,14 +235,15 @@ def gem_worse_than_uniform(scores: Numbers, sensitivities: Numbers, *, epsilon: 
     return batch.restore_rows(batch.largest(rises - 2 * deltas * np.repeat(rho, batch.sizes)) < 0)
 
 
-def published_gem_worse_than_noisy_max(scores: Numbers, sensitivities: Numbers) -> Any:  # noqa: ANN401
-    """Tell whether the best candidate's sensitivity exceeds half of the largest: Δ_* > max Δ/2, for each row.
+def published_gem_worse_than_noisy_max(scores: Numbers, sensitivities: Numbers) -> Any:
+    """Return whether the best candidate's sensitivity exceeds half of the largest, Δ_* > max Δ/2, one for each row.
 
-    Published as the condition for GEM's bound to be worse than noisy max's. It is necessary, but not sufficient:
-    see :func:`gem_worse_than_noisy_max`. Where several candidates are best, Δ_* is the least of theirs.
+    The paper states this as the condition for GEM's bound to be worse than that of noisy max. It is necessary but
+    not sufficient: see :func:`gem_worse_than_noisy_max`. If several candidates are best, Δ_* is their smallest
+    sensitivity.
 
     Privacy:
-        **Not private**: it tells something about which candidate is best.
+        **Not private**: it reveals information about which candidate is best.
 
     Cost:
         O(k).
@@ -256,14 +263,15 @@ def published_gem_worse_than_noisy_max(scores: Numbers, sensitivities: Numbers) 
 
 def published_gem_worse_than_uniform(
     scores: Numbers, sensitivities: Numbers, *, epsilon: float, beta: float = 0.05
-) -> Any:  # noqa: ANN401 - a truth value, or an array with one for each row
-    """Tell whether Δ_* > (q_* − q_−) ε/(4 log(k/β)), q_− being the lowest score, for each row.
+) -> Any:
+    """Return whether Δ_* > (q_* − q_−) ε/(4 log(k/β)), where q_− is the lowest score, one for each row.
 
-    Published as the condition for GEM's bound to be worse than a random pick at its worst. It is necessary, but not
-    sufficient: see :func:`gem_worse_than_uniform`. Where several candidates are best, Δ_* is the least of theirs.
+    The paper states this as the condition for GEM's bound to be worse than the worst random pick. It is necessary
+    but not sufficient: see :func:`gem_worse_than_uniform`. If several candidates are best, Δ_* is their smallest
+    sensitivity.
 
     Privacy:
-        **Not private**: it reveals something about scores.
+        **Not private**: it reveals information about scores.
 
     Cost:
         O(k).
@@ -292,7 +300,7 @@ def _reach(size: int, beta: float, noise: Noise) -> float:
     if noise == "gumbel":
         return math.log(max(1.0, rivals * (1 - beta) / beta))
     distance = 0.0
-    for _ in range(STEPS):  # L = log((k − 1)(2 + L)/(4β)): each step halves the error at least
+    for _ in range(STEPS):  # L = log((k − 1)(2 + L)/(4β)): each step at least halves the error
         distance = math.log(max(1.0, rivals * (2 + distance) / (4 * beta)))
     return distance
 
@@ -312,21 +320,16 @@ def _rho(batch: Batch, epsilon: float, beta: float) -> FloatArray:
 
 
 def _sensitivity_of_best(batch: Batch) -> FloatArray:
-    """Return Δ_* of each row; where several candidates are best, the least of theirs."""
+    """Return Δ_* of each row: the smallest sensitivity of the best candidates."""
     q, deltas = batch.spread(batch.table.scores), batch.spread(batch.table.sensitivities)
     best = q == np.repeat(batch.largest(q), batch.sizes)
     return -batch.largest(np.where(best, -deltas, -np.inf))
 
 
-def _guarantee(law: Law, batch: Batch, beta: float) -> FloatArray:
+def _guarantee(law: Composition | CombinedLaw, batch: Batch, beta: float) -> FloatArray:
     """Return the bound of each row, by the law's normalisation."""
     if isinstance(law, CombinedLaw):
         return np.minimum(*(_guarantee(law.gem(tilt), batch, beta) for tilt in (-1.0, 1.0)))
-    if not isinstance(law, Composition):
-        raise ValueError(
-            "mechanism must be a noisy max or a GEM, since no bound is known for others: dpselect.error_quantile "
-            "gives the exact number"
-        )
     return BOUNDS[law.kind](law, batch, _reaches(batch, beta, law.noise) / law.budget)
 
 

@@ -70,7 +70,7 @@ class Batch:
     @property
     def sizes(self) -> IndexArray:
         """The number of candidates of each row."""
-        return np.diff(self.table.bounds)
+        return np.diff(self.table.bounds) if self.shape is None else np.full(self.rows, self.width)
 
     def check_scores(self) -> None:
         """Refuse scores that are not finite, or too large."""

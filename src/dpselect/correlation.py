@@ -1,11 +1,12 @@
-"""How scores and sensitivities correlate: the sign says which mechanisms win, the size by how much.
+"""Correlations of scores and sensitivities: the sign says which mechanisms win, the size by how much.
 
-Where good candidates have large sensitivities (positive correlation), modified GEM and random stopping beat noisy
-max; where they have small ones (negative), GEM does. All functions take rows in every form that mechanisms take.
+If candidates with high scores have large sensitivities (positive correlation), modified GEM and random stopping
+beat noisy max. If they have small sensitivities (negative correlation), GEM does. All functions take rows in every
+form that mechanisms take.
 
-**Not private.** A correlation of private scores tells about them and has paid for nothing: it is a diagnostic,
-for public or synthetic data and for whoever may see the scores anyway. Choosing a mechanism by it is a release;
-:class:`~dpselect.CombinedGEM` pays for one bit of it.
+**Not private.** A correlation of private scores reveals information about them without paying for it. It is a
+diagnostic for public or synthetic data, and for anyone who may see the scores. Choosing a mechanism by it is a
+release; :class:`~dpselect.CombinedGEM` pays for one bit of it.
 """
 
 from collections.abc import Callable
@@ -22,15 +23,15 @@ from dpselect.parallel import over_rows
 __all__ = ["pearson", "spearman", "weighted"]
 
 
-def spearman(scores: Numbers, sensitivities: Numbers) -> Any:  # noqa: ANN401 - a float, or an array with one for each row
+def spearman(scores: Numbers, sensitivities: Numbers) -> Any:
     """Return Spearman's correlation of scores and sensitivities, one for each row.
 
-    Pearson's correlation of their ranks, ties sharing the mean of their ranks. Ranks are added up in integers, so
-    the sign is exact, and ranks that agree (or are reversed) give exactly 1 (or −1). NaN where it is undefined:
-    all scores of a row, or all its sensitivities, are equal.
+    This is Pearson's correlation of their ranks, where ties share the mean of their ranks. Sums of ranks are
+    integers, so the sign is exact, and equal (or reversed) orders give exactly 1 (or −1). The result is NaN if all
+    scores of a row, or all its sensitivities, are equal.
 
     Privacy:
-        **Not private**: a diagnostic, for scores that may be seen. It reveals how they are ordered.
+        **Not private**: a diagnostic for scores that you may see. It reveals information about their order.
 
     Cost:
         O(k log k), in practice a few passes over the row. Sensitivities shared by consecutive rows are ranked once.
@@ -56,16 +57,16 @@ def spearman(scores: Numbers, sensitivities: Numbers) -> Any:  # noqa: ANN401 - 
     )
 
 
-def pearson(scores: Numbers, sensitivities: Numbers) -> Any:  # noqa: ANN401 - a float, or an array with one for each row
+def pearson(scores: Numbers, sensitivities: Numbers) -> Any:
     """Return Pearson's correlation of scores and sensitivities, one for each row.
 
         Σ (q_a − q̄)(Δ_a − Δ̄) / √(Σ (q_a − q̄)² · Σ (Δ_a − Δ̄)²)
 
-    NaN where it is undefined: all scores of a row, or all its sensitivities, are equal. Numbers far from zero, very
-    large or very small ones cost no precision.
+    The result is NaN if all scores of a row, or all its sensitivities, are equal. It is precise also for numbers
+    far from zero, very large numbers and very small ones.
 
     Privacy:
-        **Not private**: a diagnostic, for scores that may be seen.
+        **Not private**: a diagnostic for scores that you may see.
 
     Cost:
         O(k).
@@ -88,26 +89,26 @@ def pearson(scores: Numbers, sensitivities: Numbers) -> Any:  # noqa: ANN401 - a
     )
 
 
-def weighted(scores: Numbers, sensitivities: Numbers, *, buckets: int = 5) -> Any:  # noqa: ANN401 - a float, or an array with one for each row
+def weighted(scores: Numbers, sensitivities: Numbers, *, buckets: int = 5) -> Any:
     """Return the bucketed weighted correlation of scores and sensitivities, one for each row.
 
-    Among candidates of similar score, the most sensitive one decides where the largest noise falls. So the
-    range of the scores is cut into B equal buckets, half-open but for the last, and a candidate weighs
+    Among candidates with similar scores, the most sensitive one gets the largest noise. So the range of the scores
+    is cut into B equal buckets, half-open except for the last, and candidate a has the weight
 
-        w_a = Δ_a / (the largest Δ in a's bucket);
+        w_a = Δ_a / (the largest Δ in a's bucket).
 
-    then, with weighted means q̄ and Δ̄,
+    Then, with weighted means q̄ and Δ̄, the correlation is
 
         Σ w_a (q_a − q̄)(Δ_a − Δ̄) / √(Σ w_a (q_a − q̄)² · Σ w_a (Δ_a − Δ̄)²).
 
-    Edge cases, which the definition leaves open: a bucket whose sensitivities are all zero would weigh 0/0 and
-    weighs 1, the limit of small equal ones; a candidate of sensitivity zero in any other bucket weighs nothing.
-    Candidate a is in bucket ⌊B (q_a − min q)/(max q − min q)⌋, computed in floats, so that a score within
-    rounding of a border may fall on either side of it. NaN where the correlation is undefined: all scores, or
-    all sensitivities, of positive weight are equal.
+    The definition leaves some cases open. In a bucket whose sensitivities are all zero the weight would be 0/0;
+    here it is 1, the limit of small equal sensitivities. In any other bucket a candidate of sensitivity zero has
+    weight 0. Candidate a is in bucket ⌊B (q_a − min q)/(max q − min q)⌋, computed in floats, so a score within
+    rounding of a border may fall on either side of it. The result is NaN if all scores, or all sensitivities, of
+    positive weight are equal.
 
     Privacy:
-        **Not private**: a diagnostic, for scores that may be seen.
+        **Not private**: a diagnostic for scores that you may see.
 
     Cost:
         O(k).
@@ -115,14 +116,14 @@ def weighted(scores: Numbers, sensitivities: Numbers, *, buckets: int = 5) -> An
     Args:
         scores: An array (last axis candidates), ragged rows ``(values, offsets)``, or an Arrow list array.
         sensitivities: The sensitivities, which broadcast against scores.
-        buckets: How many parts the range of the scores is cut into, B.
+        buckets: The number of buckets, B.
 
     Example:
         >>> import dpselect as dps
         >>> scores, sensitivities = [1.0, 1.0, 1.0, 0.0], [0.1, 0.1, 2.0, 1.0]
         >>> float(dps.correlation.pearson(scores, sensitivities).round(3))
         -0.147
-        >>> float(dps.correlation.weighted(scores, sensitivities).round(3))  # the third speaks for the first two
+        >>> float(dps.correlation.weighted(scores, sensitivities).round(3))  # the third outweighs the first two
         0.723
 
     References:
@@ -135,7 +136,7 @@ def weighted(scores: Numbers, sensitivities: Numbers, *, buckets: int = 5) -> An
     )
 
 
-def _for_each_row(batch: Batch, fill: Callable[[int, int, FloatArray], None]) -> Any:  # noqa: ANN401
+def _for_each_row(batch: Batch, fill: Callable[[int, int, FloatArray], None]) -> Any:
     found = np.empty(batch.rows)
     if batch.rows:
         over_rows(batch.table.bounds, lambda first, last: fill(first, last, found), seconds=1e-8)

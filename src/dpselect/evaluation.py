@@ -1,4 +1,4 @@
-"""How good a mechanism is on given scores, exactly: from its probabilities, without sampling."""
+"""The exact error of a mechanism on given scores, from its probabilities."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +21,7 @@ def expected_error(
     sensitivities: Numbers,
     power: float = 2,
     **public: Numbers,
-) -> Any:  # noqa: ANN401 - a float, or an array with one for each row
+) -> Any:
     """Return the exact mean of |best score − picked score|^power, one for each row.
 
     ``power=2`` gives the mean squared error, ``power=1`` the expected regret. **Not private**: it reads the scores
@@ -31,9 +31,9 @@ def expected_error(
         mechanism: Any mechanism.
         scores: The scores, in any form that ``mechanism.pmf`` accepts.
         sensitivities: The sensitivities.
-        power: A positive number. An error whose power is beyond float64 counts as infinite.
-        **public: ``offsets=`` or ``anchors=`` for mechanisms that take them. They enter the draw only:
-            errors are measured on ``scores``.
+        power: A positive number. A power of an error beyond float64 counts as infinite.
+        **public: ``offsets=`` or ``anchors=`` for mechanisms that take them. They change the pick, not the error
+            of a candidate.
 
     Example:
         >>> import dpselect as dps
@@ -46,7 +46,7 @@ def expected_error(
         return law.mean(law.errors**exponent)
 
 
-def expected_regret(mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> Any:  # noqa: ANN401
+def expected_regret(mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> Any:
     """Return the exact mean of best score − picked score, one for each row.
 
     :func:`expected_error` of power 1. **Not private**: it reads the scores and reveals them. Arguments are those of
@@ -61,10 +61,10 @@ def expected_regret(mechanism: Mechanism, scores: Numbers, sensitivities: Number
     return law.mean(law.errors)
 
 
-def probability_of_best(mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> Any:  # noqa: ANN401
+def probability_of_best(mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> Any:
     """Return the exact probability that the pick has the best score, one for each row.
 
-    Where several candidates share the best score, any of them will do. **Not private**: it reads the scores and
+    If several candidates share the best score, each of them counts. **Not private**: it reads the scores and
     reveals them. Arguments are those of :func:`expected_error`.
 
     Example:
@@ -78,19 +78,19 @@ def probability_of_best(mechanism: Mechanism, scores: Numbers, sensitivities: Nu
 
 def error_quantile(
     mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, level: float, **public: Numbers
-) -> Any:  # noqa: ANN401 - a float, or an array with one for each row
-    """Return the error that the pick exceeds with probability at most 1 − level, one for each row.
+) -> Any:
+    """Return a quantile of the error of the pick, one for each row.
 
-    The smallest x, among the differences best score − q_a, with Pr[best score − picked score > x] ≤ 1 − level.
-    Exact, where :mod:`dpselect.bounds` has bounds. The probability is summed from the large errors on, so levels
-    very close to 1 are as good as any, and ``level=1`` gives the largest error that can happen at all. A part in
-    10¹² above 1 − level counts as rounding. **Not private**: it reads the scores and reveals them.
+    It is the smallest difference x = best score − q_a with Pr[best score − picked score > x] ≤ 1 − level. It is
+    exact, where :mod:`dpselect.bounds` has bounds. Probabilities are summed from the largest error down, so it is
+    accurate for levels very close to 1 too, and ``level=1`` gives the largest possible error. An excess of one part
+    in 10¹² over 1 − level counts as rounding. **Not private**: it reads the scores and reveals them.
 
     Args:
         mechanism: Any mechanism.
         scores: The scores, in any form that ``mechanism.pmf`` accepts.
         sensitivities: The sensitivities.
-        level: Above 0, at most 1: 0.5 is the median.
+        level: A number above 0 and at most 1; 0.5 gives the median.
         **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
 
     Example:
@@ -117,7 +117,7 @@ def error_quantile(
 
 @dataclass(frozen=True, slots=True)
 class _ErrorLaw:
-    """The law of best score − picked score: each candidate's error, and its probability, flat."""
+    """The law of best score − picked score: the error and the probability of each candidate, flat."""
 
     batch: Batch
     errors: FloatArray = field(repr=False)
@@ -127,7 +127,7 @@ class _ErrorLaw:
     def of(
         cls, mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, public: dict[str, Any]
     ) -> "_ErrorLaw":
-        """Return the law of the pick's error; whoever may not see scores may not see this either."""
+        """Return the law of the error of the pick. It is as private as the scores."""
         check.require_attributes("mechanism", mechanism, "pmf")
         weights = mechanism.pmf(scores, sensitivities, **public)
         batch = read_batch(scores, sensitivities, **public)
@@ -135,8 +135,8 @@ class _ErrorLaw:
         errors = np.repeat(batch.largest(values), batch.sizes) - values
         return cls(batch, errors, np.asarray(weights.flatten()) if batch.arrow else weights.reshape(-1))
 
-    def mean(self, numbers: FloatArray) -> Any:  # noqa: ANN401 - a float, or an array with one for each row
-        """Return the expectation of a function of the pick. What is impossible counts nothing, were it infinite."""
+    def mean(self, numbers: FloatArray) -> Any:
+        """Return the mean of a function of the pick. Impossible candidates do not count, even at infinity."""
         possible = self.probabilities != 0
         parts = np.multiply(self.probabilities, numbers, out=np.zeros(possible.size), where=possible)
         return self.batch.restore_rows(self.batch.total(parts))

@@ -1,4 +1,4 @@
-"""What a mechanism promises."""
+"""Privacy guarantees, and how they compose."""
 
 import math
 from collections import Counter
@@ -19,34 +19,34 @@ SAME_DIRECTION: Final = (
     "or the same with q and q' exchanged"
 )
 NESTED = (ANY_SCORES, WITHIN_SENSITIVITIES, SAME_DIRECTION)
-"""Each relation holds all pairs of the next, so that what is promised for one is promised for those after it."""
+"""Each relation contains the next, so a guarantee for one also holds for those after it."""
 
 TANH_ERROR = 4
-"""In units of the last place: twice what C libraries state for their tanh, since no standard bounds it."""
+"""In units in the last place: twice the error that C libraries state for tanh, because no standard bounds it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Guarantee:
-    """A privacy guarantee, with the theorem it rests on.
+    """A privacy guarantee, with its theorem.
 
     It assumes that the sensitivities passed to the mechanism are true and public: for any two neighbouring
     datasets, candidate a's score differs by at most ``sensitivities[a]``. *Which* datasets are neighbours (one
-    person more or less, one person's data replaced, one rating more or less) was decided by whoever computed the
-    sensitivities. A mechanism sees scores only, so ``neighbours`` is about scores; :meth:`restated` is about data.
+    person more or less, one person's data replaced, one rating more or less) depends on how you computed the
+    sensitivities. A mechanism sees scores only, so ``neighbours`` is about scores; :meth:`with_neighbours` names a
+    relation between datasets.
 
     Attributes:
         epsilon: The pure-DP loss. 0 if the pick ignores the scores, infinite if there is no guarantee.
-        delta: The probability of exceeding it; 0 for every single pick of this library.
-        rho: The zero-concentrated DP loss. Absent, it is what follows from the other numbers by theorem:
-            ε·tanh(ε/2) for every ε-DP mechanism, r²/8 for one of bounded range r (the smaller of the two), and
-            nothing (``None``) if δ > 0 or ε is infinite.
+        delta: The probability of a larger loss; 0 for every single pick of this library.
+        rho: The zero-concentrated DP loss. By default the smaller of ε·tanh(ε/2), which holds for every ε-DP
+            mechanism, and r²/8, which holds for bounded range r; ``None`` if δ > 0 or ε is infinite.
         bounded_range: A number r such that, for any two neighbours, all privacy losses log(Pr[a]/Pr'[a]) lie in one
             interval of length r. ε for Gumbel noise; ``None`` where no better than 2ε is proven.
-        flat_epsilon: The part of ε that is lost as soon as scores differ at all. The rest is in proportion to how
-            far they do, in units of the sensitivities. ``None`` if that is not known; see :meth:`at_distance`.
+        flat_epsilon: The part of ε that is lost as soon as scores differ at all. The rest is proportional to their
+            distance in units of the sensitivities. ``None`` if unknown; see :meth:`at_distance`.
         neighbours: Which scores count as neighbours.
-        theorem: Why the guarantee holds, in a sentence.
-        reference: Where it is proven.
+        theorem: Why the guarantee holds, in one sentence.
+        reference: Where to find the proof.
 
     Example:
         >>> import dpselect as dps
@@ -81,20 +81,20 @@ class Guarantee:
                 continue
             store(self, **{name: check.not_negative(name, value)})
             if infinite:
-                raise ValueError(f"{name} must be absent where there is no guarantee, that is, ε is infinite")
+                raise ValueError(f"{name} must be absent if there is no guarantee (ε is infinite): leave it out")
             if self.delta > 0 and name != "rho":
-                raise ValueError(f"{name} must be absent where δ > 0: it says more about pure DP")
+                raise ValueError(f"{name} must be absent if δ > 0: it is a property of pure DP, so leave it out")
         for name in ("neighbours", "theorem", "reference"):
             if not isinstance(getattr(self, name), str):
-                raise ValueError(f"{name} must be words, not {type(getattr(self, name)).__name__}")
+                raise ValueError(f"{name} must be text, got {type(getattr(self, name)).__name__}")
         if self.flat_epsilon is not None and self.flat_epsilon > self.epsilon:
-            raise ValueError("flat_epsilon must not exceed epsilon, of which it is a part")
+            raise ValueError("flat_epsilon must be ≤ epsilon, because it is a part of it")
         if self.rho is None:
             store(self, rho=self._implied_rho)
 
     @property
     def is_private(self) -> bool:
-        """Whether there is a guarantee at all."""
+        """Whether there is a guarantee."""
         return math.isfinite(self.epsilon)
 
     @property
@@ -108,19 +108,19 @@ class Guarantee:
 
     @staticmethod
     def compose(*guarantees: "Guarantee") -> "Guarantee":
-        """Return the guarantee of several picks together, about the same people: ε, δ and ρ add up.
+        """Return the guarantee of several picks about the same people together: ε, δ and ρ add up.
 
-        Each pick may be chosen with the earlier ones in view (adaptive composition), as long as these guarantees
-        are fixed beforehand. Sums are rounded up. :func:`dpselect.accounting.total_guarantee` finds a smaller ε for
-        many picks, at a small δ.
+        Each pick may depend on earlier ones (adaptive composition), as long as these guarantees are fixed
+        beforehand. Sums are rounded up. :func:`dpselect.accounting.total_guarantee` finds a smaller ε for many
+        picks, at a small δ.
 
-        *Neighbours.* All guarantees must speak of the same neighbours, or of nested ones: what holds for any two
-        score vectors holds for scores within the sensitivities, and so does the whole. Others are refused.
+        *Neighbours.* All guarantees must be for the same neighbours, or for nested relations: a guarantee for any
+        two score vectors also holds for scores within the sensitivities. Others are refused.
 
-        *No guarantee.* With a part that is not private the whole is not: ε is infinite, and the theorem says so.
+        *No guarantee.* If one part is not private, the whole is not: ε is infinite, and the theorem says so.
 
-        *Different people.* Picks that no person takes part in twice (one pick each for a fleet of users) need no
-        composition: each person loses what one pick loses.
+        *Different people.* If nobody takes part in two picks (one pick for each of many users), no composition is
+        needed: the loss of each person is that of one pick.
 
         Raises:
             ValueError: If there is nothing to compose, or the neighbours differ.
@@ -133,18 +133,18 @@ class Guarantee:
         return compose_counted(Counter(guarantees))
 
     def at_distance(self, distance: float) -> "Guarantee":
-        """Return what is promised for scores within ``distance`` times the sensitivities.
+        """Return the guarantee for scores within ``distance`` times the sensitivities.
 
-        That is the guarantee for a group of people, or for neighbours that are several steps apart: replacing a
-        person is removing one and adding another, distance 2. It need not be a whole number.
+        This is the guarantee for a group of people, or for neighbours several steps apart. Replacing a person is
+        removing one and adding another: distance 2. The distance need not be a whole number.
 
-        For d > 0 the loss is flat_epsilon + (ε − flat_epsilon)·d where ``flat_epsilon`` is known, as it is for
-        every private mechanism here: noise that hides a move by Δ at a price of ε hides one by dΔ at εd, and
-        randomised response costs the same however far the scores move. Otherwise it is ⌈d⌉ steps of ε. At d = 0
-        nothing is lost. docs/theory/accounting.md has the proofs.
+        For d > 0 the loss is flat_epsilon + (ε − flat_epsilon)·d if ``flat_epsilon`` is known, as it is for every
+        private mechanism here: noise that hides a change by Δ at ε hides one by dΔ at dε, and randomised response
+        costs the same at every distance. If it is unknown, the loss is ⌈d⌉ε. At d = 0 nothing is lost.
+        docs/theory/accounting.md has the proofs.
 
         Raises:
-            ValueError: If δ > 0 and the distance is above 1: then ε and δ do not grow in proportion.
+            ValueError: If δ > 0 and the distance is above 1: then ε and δ do not grow in proportion to it.
 
         Example:
             >>> import dpselect as dps
@@ -159,7 +159,7 @@ class Guarantee:
             return self
         steps = math.ceil(number)
         if self.delta > 0 and steps > 1:
-            raise ValueError("distance must be at most 1 where δ > 0: ε and δ do not grow in proportion to it")
+            raise ValueError("distance must be ≤ 1 if δ > 0: ε and δ do not grow in proportion to it")
         epsilon = self._epsilon_at(Fraction(number))
         bounded = self.bounded_range is not None and self.flat_epsilon == 0
         further = ANY_SCORES if self.neighbours == ANY_SCORES else f"{number!r} steps of {self.neighbours}"
@@ -177,20 +177,20 @@ class Guarantee:
         group = rounded_up(Fraction(self.rho) * steps**2)
         return replace(scaled, rho=group if scaled.rho is None else min(group, scaled.rho))
 
-    def restated(self, *, neighbours: str) -> "Guarantee":
-        """Return the same guarantee for neighbours of your own, such as ``"one user more or less"``.
+    def with_neighbours(self, neighbours: str) -> "Guarantee":
+        """Return the same guarantee for neighbouring datasets that you name, such as ``"one user more or less"``.
 
-        By restating it you say that whenever two datasets are neighbours in that sense, the scores computed from
-        them are neighbours in the sense of this guarantee. Nothing here can check that. Guarantees that were
-        restated compose with those restated in the same words, and with no others.
+        You thereby assert: whenever two datasets are neighbours in that sense, the scores computed from them are
+        neighbours in the sense of this guarantee. The library cannot check that. The result composes only with
+        guarantees whose neighbours have the same name.
 
         Example:
             >>> import dpselect as dps
-            >>> dps.GEM(epsilon=1.0).guarantee.restated(neighbours="one user more or less").neighbours
+            >>> dps.GEM(epsilon=1.0).guarantee.with_neighbours("one user more or less").neighbours
             'one user more or less'
         """
         if not isinstance(neighbours, str) or not neighbours:
-            raise ValueError("neighbours must say in words which datasets are neighbours")
+            raise ValueError("neighbours must say which datasets are neighbours, such as 'one user more or less'")
         return replace(self, neighbours=neighbours)
 
     def _epsilon_at(self, distance: Fraction) -> Fraction:
@@ -204,7 +204,7 @@ class Guarantee:
 
 
 def _concentrated(epsilon: float) -> Fraction:
-    """Return ε·tanh(ε/2), rounded up: the smallest ρ that every ε-DP mechanism keeps."""
+    """Return ε·tanh(ε/2), rounded up: the smallest ρ that holds for every ε-DP mechanism."""
     tanh = math.tanh(epsilon / 2)
     for _ in range(TANH_ERROR):
         tanh = math.nextafter(tanh, math.inf)
@@ -212,24 +212,24 @@ def _concentrated(epsilon: float) -> Fraction:
 
 
 def rounded_up(number: Fraction) -> float:
-    """Return the smallest float that is not below a number: a loss may be overstated, never understated."""
+    """Return the smallest float ≥ a number: a loss may be overstated, never understated."""
     nearest = float(number)
     return math.nextafter(nearest, math.inf) if Fraction(nearest) < number else nearest
 
 
 def check_guarantees(guarantees: Sequence[object]) -> None:
-    """Refuse what is not a guarantee, and nothing at all."""
+    """Refuse an empty collection, and members that are not guarantees."""
     if not guarantees:
-        raise ValueError("guarantees must hold at least one: nothing was given to compose")
+        raise ValueError("guarantees must hold at least one guarantee, such as mechanism.guarantee")
     for guarantee in guarantees:
         if not isinstance(guarantee, Guarantee):
             raise ValueError(
-                f"guarantees must be Guarantee objects, such as mechanism.guarantee, not {type(guarantee).__name__}"
+                f"guarantees must be Guarantee objects, such as mechanism.guarantee; got {type(guarantee).__name__}"
             )
 
 
 def compose_counted(counts: Mapping[Guarantee, int]) -> Guarantee:
-    """Return the sum of guarantees, each as often as it counts; see :meth:`Guarantee.compose`."""
+    """Return the composition of guarantees, each repeated; see :meth:`Guarantee.compose`."""
     neighbours = _common_neighbours(counts)
     parts = sum(counts.values())
     if parts == 1:
@@ -263,13 +263,13 @@ def _common_neighbours(guarantees: Iterable[Guarantee]) -> str:
         return max(relations, key=NESTED.index)
     listed = "; ".join(f"{relation!r}" for relation in sorted(relations))
     raise ValueError(
-        f"guarantees must speak of the same neighbours to be composed, not of {listed}. State them all for the "
-        "same neighbouring datasets, with guarantee.restated(neighbours=...)"
+        f"guarantees must be for the same neighbours to be composed, got {listed}. Name the same neighbouring "
+        "datasets for all, with guarantee.with_neighbours(...)"
     )
 
 
 def covers(stronger: str, weaker: str) -> bool:
-    """Tell whether what is promised for one relation of neighbours is promised for another."""
+    """Return whether a guarantee for one relation of neighbours holds for another."""
     if stronger in NESTED and weaker in NESTED:
         return NESTED.index(stronger) <= NESTED.index(weaker)
     return stronger == weaker

@@ -1,4 +1,4 @@
-"""Checks of a mechanism's own parameters. They are public, so messages may show them."""
+"""Checks of parameters and other arguments. They are public, so messages show them."""
 
 import math
 from numbers import Integral, Real
@@ -15,13 +15,13 @@ Name = TypeVar("Name", bound=str)
 def real(name: str, value: object) -> float:
     """Return a finite number as a float."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise ValueError(f"{name} must be a number, not {type(value).__name__}")
+        raise ValueError(f"{name} must be a number, got {type(value).__name__}")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not abs(number) <= LARGEST:  # also refuses NaN
-        raise ValueError(f"{name} must be finite and at most 2^300 in magnitude, not {number}")
+        raise ValueError(f"{name} must be finite and at most 2^300 in magnitude, got {number}")
     return number
 
 
@@ -29,7 +29,7 @@ def positive(name: str, value: object) -> float:
     """Return a number above zero."""
     number = real(name, value)
     if not number >= 1 / LARGEST:
-        raise ValueError(f"{name} must be positive (at least 2^-300), not {number}")
+        raise ValueError(f"{name} must be positive (at least 2^-300), got {number}")
     return number
 
 
@@ -37,7 +37,7 @@ def not_negative(name: str, value: object) -> float:
     """Return a number that is at least zero."""
     number = real(name, value)
     if not number >= 0:
-        raise ValueError(f"{name} must not be negative, not {number}")
+        raise ValueError(f"{name} must be ≥ 0, got {number}")
     return number
 
 
@@ -45,15 +45,28 @@ def above(name: str, value: object, bound: float) -> float:
     """Return a number strictly above a bound."""
     number = real(name, value)
     if not number > bound:
-        raise ValueError(f"{name} must be above {bound:g}, not {number}")
+        raise ValueError(f"{name} must be > {bound:g}, got {number}")
     return number
+
+
+def between(name: str, value: object, least: float, most: float) -> float:
+    """Return a number within limits, both included."""
+    number = real(name, value)
+    if not least <= number <= most:
+        raise ValueError(f"{name} must be between {least:g} and {most:g}, got {number}".replace(" -", " −"))
+    return number
+
+
+def unit_interval(name: str, value: object) -> float:
+    """Return a number from 0 to 1, both included."""
+    return between(name, value, 0, 1)
 
 
 def inside_unit_interval(name: str, value: object) -> float:
     """Return a number strictly between 0 and 1."""
     number = positive(name, value)
     if not number < 1:
-        raise ValueError(f"{name} must lie strictly between 0 and 1, not {number}")
+        raise ValueError(f"{name} must be strictly between 0 and 1, got {number}")
     return number
 
 
@@ -61,34 +74,26 @@ def probability(name: str, value: object) -> float:
     """Return a number above 0 and at most 1."""
     number = positive(name, value)
     if not number <= 1:
-        raise ValueError(f"{name} must lie above 0 and be at most 1, not {number}")
-    return number
-
-
-def unit_interval(name: str, value: object) -> float:
-    """Return a number from 0 to 1, both included."""
-    number = real(name, value)
-    if not 0 <= number <= 1:
-        raise ValueError(f"{name} must lie between 0 and 1, not {number}")
+        raise ValueError(f"{name} must be > 0 and ≤ 1, got {number}")
     return number
 
 
 def count(name: str, value: object, *, least: int = 1, most: int = 2**63 - 1) -> int:
     """Return a whole number within limits."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ValueError(f"{name} must be a whole number, not {type(value).__name__}")
+        raise ValueError(f"{name} must be a whole number, got {type(value).__name__}")
     number = int(value)
     if number < least:
-        raise ValueError(f"{name} must be at least {least}, not {number}")
+        raise ValueError(f"{name} must be ≥ {least}, got {number}")
     if number > most:
-        raise ValueError(f"{name} must be at most {most}, not {number}")
+        raise ValueError(f"{name} must be ≤ {most}, got {number}")
     return number
 
 
 def flag(name: str, value: object) -> bool:
     """Return True or False."""
     if not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False, not {type(value).__name__}")
+        raise ValueError(f"{name} must be True or False, got {type(value).__name__}")
     return value
 
 
@@ -98,7 +103,7 @@ def one_of(name: str, value: object, known: tuple[Name, ...]) -> Name:
         if isinstance(value, str) and value == candidate:
             return candidate
     given = repr(value) if isinstance(value, str) else type(value).__name__
-    raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {given}")
+    raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {given}")
 
 
 def noise(name: str, value: object) -> Noise:
@@ -106,25 +111,25 @@ def noise(name: str, value: object) -> Noise:
     return one_of(name, value, NOISES)
 
 
-def as_tuple(name: str, value: Any) -> tuple[Any, ...]:  # noqa: ANN401 - whatever the caller has
-    """Return what a collection holds."""
+def as_tuple(name: str, value: Any) -> tuple[Any, ...]:
+    """Return the members of a collection."""
     try:
         return tuple(value)
     except TypeError:
-        raise ValueError(f"{name} must be a list or another collection, not {type(value).__name__}") from None
+        raise ValueError(f"{name} must be a list or another collection, got {type(value).__name__}") from None
 
 
-def require_attributes(name: str, value: object, *parts: str) -> None:
-    """Refuse what does not have the parts of a mechanism that are asked for."""
+def require_attributes(name: str, value: object, *attributes: str) -> None:
+    """Refuse what lacks these attributes of a mechanism."""
     if isinstance(value, type):
-        raise ValueError(f"{name} must be a mechanism, not a class of them: {value.__name__}(...)")
-    if not all(hasattr(value, part) for part in parts):
+        raise ValueError(f"{name} must be a mechanism, got a class: write {value.__name__}(epsilon=...)")
+    if not all(hasattr(value, attribute) for attribute in attributes):
         raise ValueError(
-            f"{name} must have {' and '.join(parts)}, as mechanisms have: {type(value).__name__} does not"
+            f"{name} must have {' and '.join(attributes)}, as a mechanism has; got {type(value).__name__}"
         )
 
 
-def store(instance: Any, **checked: object) -> None:  # noqa: ANN401 - any frozen dataclass
-    """Replace fields of a frozen dataclass under construction by their checked values."""
+def store(instance: Any, **checked: object) -> None:
+    """Set fields of a frozen dataclass under construction to their checked values."""
     for name, value in checked.items():
         object.__setattr__(instance, name, value)

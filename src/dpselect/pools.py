@@ -1,4 +1,4 @@
-"""Which mechanisms compete where one is chosen: by advice from public knowledge, or by tuning on a fleet."""
+"""The mechanisms to choose from: by advice from public knowledge, or by tuning on many users."""
 
 from collections.abc import Sequence
 
@@ -20,29 +20,30 @@ __all__ = [
 ]
 
 TILTS = (-8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""The paper's −1, 0 and 1 among them. The best tilt is often far outside."""
+"""They include the paper's −1, 0 and 1. The best tilt is often far outside that range."""
 
 ANCHOR_WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0)
 SHARES = (0.2, 0.4, 0.6, 0.8)
-"""How much of its budget combined GEM spends on its question."""
+"""The share of its budget that combined GEM spends on the sign of the correlation."""
 
 GAMMAS = (0.05, 0.008)
-"""The paper's, for synthetic and for real data: 20 and 125 draws on average."""
+"""The paper's values for synthetic and for real data: 20 and 125 draws on average."""
 
 
 def default_pool(
     epsilon: float, *, anchors: bool = False, gammas: Sequence[float] = GAMMAS, beta: float = 0.05
 ) -> tuple[Mechanism, ...]:
-    """Return mechanisms of one privacy budget that between them suit every situation known to us.
+    """Return mechanisms of one privacy budget that together suit every situation we know.
 
-    Noisy max, standardized noisy max and GEM, each at the tilts :data:`TILTS`; random stopping with η = 1 and 0 at
-    several γ; combined GEM at several :data:`SHARES`; randomised response; and a candidate at random, which is the
-    best that can be done where the budget is too small for all others.
+    They are noisy max, standardized noisy max and GEM, each at the tilts :data:`TILTS`; random stopping with η = 1
+    and 0 at several γ; combined GEM at several :data:`SHARES`; randomised response; and a random pick, which is
+    best if the budget is too small for all others. Each record in :mod:`dpselect.registry` says what it
+    contributes.
 
     Args:
-        epsilon: The privacy budget of one pick; all members have the same.
-        anchors: Whether public anchors will be at hand: then the three normalisations enter with them as well, at
-            the weights :data:`ANCHOR_WEIGHTS`.
+        epsilon: The privacy budget of one pick, the same for all members.
+        anchors: Whether you have public anchors. Then each normalisation also enters with anchors, at the weights
+            :data:`ANCHOR_WEIGHTS`.
         gammas: The stopping probabilities of random stopping, whose laws are by far the slowest to compute.
         beta: The failure probability in the scale of tilts and weights.
 
@@ -51,7 +52,7 @@ def default_pool(
         :func:`~dpselect.tuning.tune`.
 
     Cost:
-        None to speak of; a list of small values.
+        Negligible.
 
     Example:
         >>> import dpselect as dps
@@ -74,14 +75,14 @@ def default_pool(
 
 
 def read_pool(pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers | None) -> tuple[Mechanism, ...]:
-    """Return a pool's mechanisms, or the default ones, checked: private within the budget, and with all they need.
+    """Return the mechanisms of a pool, or the default ones, after checking them.
 
-    Each must be ε-DP for *all* scores within the sensitivities, since that is what is promised of whichever is
-    chosen. :class:`~dpselect.NoisyMax` with ``monotone=True`` is so only for scores that move in the same
-    direction, and is refused.
+    Each must be ε-DP for *all* scores within the sensitivities, because the choice promises that for every member.
+    :class:`~dpselect.NoisyMax` with ``monotone=True`` is ε-DP only for scores that move in the same direction, so
+    it is refused. Anchors must be given to members that need them.
 
     Raises:
-        ValueError: If a member breaks a rule; the message names both.
+        ValueError: If a member breaks a rule. The message names both.
 
     Example:
         >>> import dpselect as dps
@@ -109,16 +110,18 @@ def read_pool(pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers
 
 
 def read_members(pool: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
-    """Return a pool's mechanisms, whatever they promise."""
+    """Return the mechanisms of a pool, private or not."""
     members = check.as_tuple("pool", pool)
     if not members:
         raise ValueError("pool must hold at least one mechanism")
     for member in members:
         if not isinstance(member, Mechanism):
-            raise ValueError(f"pool must hold mechanisms, not {type(member).__name__}")
+            raise ValueError(
+                f"pool must hold mechanisms, got {type(member).__name__}: write [dps.GEM(epsilon=...), ...]"
+            )
     return members
 
 
 def public_numbers(mechanism: Mechanism, anchors: Numbers | None) -> dict[str, Numbers]:
-    """Return what a mechanism takes with a call, besides scores and sensitivities."""
+    """Return the anchors as an argument for a mechanism, if it takes them."""
     return {"anchors": anchors} if anchors is not None and "anchors" in mechanism.takes else {}

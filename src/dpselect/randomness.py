@@ -9,7 +9,7 @@ import hashlib
 import operator
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -127,13 +127,13 @@ class Randomness:
         """Return randomness for one law alone: the streams of two laws, or of two formats, are independent."""
         purpose = f"{STREAM_FORMAT} {law}".encode()
         key = hashlib.blake2b(purpose, key=self._key, digest_size=KEY_BYTES, person=b"dpselect law").digest()
-        return replace(self, _key=key)
+        return Randomness(self.kind, key, self._nonces)
 
     def substream(self, name: str) -> "Randomness":
         """Return randomness for another part of the same call, independent of this one."""
         person = hashlib.blake2b(name.encode(), digest_size=16).digest()
         key = hashlib.blake2b(key=self._key, digest_size=KEY_BYTES, person=person).digest()
-        return replace(self, _key=key)
+        return Randomness(self.kind, key, self._nonces)
 
     def check_rows(self, rows: int) -> None:
         """Refuse a number of rows that is not that of the units."""

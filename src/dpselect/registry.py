@@ -1,4 +1,4 @@
-"""One record for each mechanism, read by whatever lists them: command line, explorer, pools, figures, documents."""
+"""One record for each mechanism. The command line, the explorer, pools, figures and documents read it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ __all__ = ["MECHANISMS", "UNSAFE", "Grid", "Record"]
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Which parameters the members of a pool have, at one privacy budget."""
+    """The parameters of the members of a pool, at one privacy budget."""
 
     epsilon: float
     beta: float
@@ -36,7 +36,7 @@ class Grid:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What there is to know about a mechanism without running it. Calling the record makes the mechanism.
+    """What to know about a mechanism without running it. Call the record to make the mechanism.
 
     Example:
         >>> import dpselect as dps
@@ -48,33 +48,33 @@ class Record:
     name: str
     """The short name, for the command line and for tables."""
     label: str
-    """The name in plain words, for the explorer and for documents."""
+    """The name in words, for the explorer and for documents."""
     symbol: str
     """The paper's abbreviation, for figures."""
     description: str
     constructor: Callable[..., Mechanism]
     """Takes ``epsilon=`` and further fields as keywords."""
     family: str
-    """What varies only by parameters is one family."""
+    """Mechanisms that differ only in parameters are one family."""
     parameters: tuple[str, ...] = ()
-    """The public parameters that a person may want to set."""
+    """The public parameters that you may want to set."""
     in_paper: bool = False
     is_private: bool = True
     has_slow_pmf: bool = False
-    """Whether ``pmf`` is a quadrature of milliseconds."""
+    """Whether ``pmf`` is a quadrature that takes milliseconds."""
     color: str
     members: Callable[[Grid], Iterable[Mechanism]] = lambda _: ()
     """What it contributes to pools."""
     anchored: Callable[[Grid, float], Iterable[Mechanism]] = lambda *_: ()
-    """What it contributes to pools where public anchors are at hand, for a weight of the anchors."""
+    """What it contributes to pools with public anchors, for a weight of the anchors."""
 
-    def __call__(self, **parameters: Any) -> Mechanism:  # noqa: ANN401 - fields of any type
+    def __call__(self, **parameters: Any) -> Mechanism:
         """Return the mechanism with these parameters."""
         return self.constructor(**parameters)
 
 
 def _uniform(*, epsilon: float = 0.0) -> Uniform:  # noqa: ARG001
-    """Return :class:`Uniform`. It takes a budget so that every record is called alike, and spends none."""
+    """Return :class:`Uniform`. The budget is unused; all records take one."""
     return Uniform()
 
 
@@ -83,7 +83,7 @@ def _by_name(*records: Record) -> Mapping[str, Record]:
 
 
 # The colours of Okabe and Ito (2008), which people with any colour vision can tell apart, without their
-# yellow, which is too faint on white. Greys are left to what is not a competitor.
+# yellow, which is too faint on white. Greys mark mechanisms that do not compete.
 MECHANISMS: Mapping[str, Record] = _by_name(
     Record(
         name="rnm",
@@ -233,7 +233,7 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         members=lambda _: [Uniform()],
     ),
 )
-"""The private mechanisms by short name. Nothing of :mod:`dpselect.unsafe` is here."""
+"""The private mechanisms by short name, without those of :mod:`dpselect.unsafe`."""
 
 UNSAFE: Mapping[str, Record] = _by_name(
     Record(
@@ -262,4 +262,4 @@ UNSAFE: Mapping[str, Record] = _by_name(
         color="#b07aa1",
     ),
 )
-"""What is not private, for audits and figures."""
+"""The mechanisms without a guarantee, for audits and figures."""

@@ -24,7 +24,7 @@ from dpselect.cli import main
         (["--sensitivity", "width"], "name it with --sensitivity, or give --sensitivity a number"),
         (["--mechanism", "magic"], "--mechanism must be one of rnm"),
         (["--parameter", "tlit=3"], "rnm has no field 'tlit'"),
-        (["--parameter", "beta=3"], "beta must lie strictly between 0 and 1"),
+        (["--parameter", "beta=3"], "beta must be strictly between 0 and 1"),
         (["--parameter", "tilt=abc"], "--parameter tilt must be a number"),
         (["--mechanism", "em", "--parameter", "noise=laplace"], "em has no field 'noise' to set"),
         (["-o", "picks.xlsx"], "--output must end in one of .parquet"),

@@ -14,6 +14,8 @@ from playwright.sync_api import expect, sync_playwright
 
 import dpselect as dps
 from dpselect.explorer import serve
+from dpselect.explorer.views import RECORDS
+from dpselect.registry import MECHANISMS, UNSAFE
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PATIENCE = 120_000
@@ -106,8 +108,9 @@ def test_the_page_shows_a_scenario_and_answers_to_its_sliders(visit):
     one = visit()
     expect(one.page.locator(".banner").first).to_contain_text("Looking is not private")
     assert one.page.locator("#candidates-chart circle").count() == 100
-    assert one.page.locator("#probabilities svg").count() == 11
-    expect(one.page.locator("#probabilities h3.warn")).to_contain_text("RNMH (not private)")
+    assert one.page.locator("#probabilities svg").count() == len(RECORDS)
+    unsafe = [f"{record.label} (not private)" for record in UNSAFE.values()]
+    expect(one.page.locator("#probabilities h3.warn")).to_contain_text(unsafe)
     before = one.values()
     one.slide("epsilon", 0.5)
     one.answered(2)
@@ -130,7 +133,9 @@ def test_tilt_gamma_and_beta_matter_where_they_should(visit):
     one.slide("gamma", -2)
     one.answered(3)
     stopping = one.values()
-    assert {name for name in tilted if tilted[name] != stopping[name]} == {"random stopping"}
+    with_gamma = {record.label for record in MECHANISMS.values() if "gamma" in record.parameters}
+    with_gamma |= {f"{record.label} (not private)" for record in UNSAFE.values() if "gamma" in record.parameters}
+    assert {name for name in tilted if tilted[name] != stopping[name]} == with_gamma
     one.slide("beta", -2)
     one.answered(4)
     assert one.values()["GEM"] != stopping["GEM"]
@@ -171,7 +176,7 @@ def test_candidates_can_be_edited_added_and_removed(visit):
     assert one.page.locator("#candidates-chart circle").count() == 2
     one.page.get_by_label("sensitivities of candidate 1").fill("-1")
     one.page.get_by_label("sensitivities of candidate 1").press("Enter")
-    expect(one.page.locator("#problem")).to_contain_text("not negative")
+    expect(one.page.locator("#problem")).to_contain_text("a number ≥ 0")
 
 
 def test_a_neighbour_outside_the_box_is_explained_and_one_inside_is_measured(visit):
@@ -196,12 +201,12 @@ def test_an_upload_is_used_and_stays_here(visit, tmp_path):
     truth = dps.expected_error(dps.NoisyMax(epsilon=1.0), [1.5, 2.0], [0.5, 1.0])
     assert float(one.values()["noisy max"]) == significant(truth)
     one.page.locator("#link").click()
-    expect(one.page.locator("#link-note")).to_contain_text("holds your candidates with their scores")
+    expect(one.page.locator("#link-note")).to_contain_text("contains your candidates with their scores")
 
 
 BAD_FILES = {
-    "no-columns": ("a,b,c\n1,2,3\n", "there is no candidate and no score and no sensitivity"),
-    "no-number": ("candidate,score,sensitivity\na,1,1\nb,secret,1\n", "line 3 has no number in the column score"),
+    "no-columns": ("a,b,c\n1,2,3\n", "add candidate, score, sensitivity"),
+    "no-number": ("candidate,score,sensitivity\na,1,1\nb,secret,1\n", "line 3 has no number in column score"),
     "negative": ("candidate,score,sensitivity\na,1,1\nb,1,-1\n", "line 3 has a negative sensitivity"),
     "one": ("candidate,score,sensitivity\na,1,1\n", "at least two candidates"),
     "many": ("candidate,score,sensitivity\n" + "a,1,1\n" * 401, "more than 400 candidates"),
@@ -233,7 +238,7 @@ def test_figures_and_code_can_be_kept(visit):
         assert download.value.suggested_filename == name
         assert word in Path(download.value.path()).read_text("utf-8")
     one.page.locator("#mechanism").select_option("gem")
-    expect(one.page.locator("#snippet")).to_contain_text("dps.GEM(epsilon=1, beta=0.05)")
+    expect(one.page.locator("#snippet")).to_contain_text("dps.GEM(epsilon=1.0)")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

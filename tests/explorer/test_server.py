@@ -102,7 +102,7 @@ def test_malformed_settings_are_bad_requests(ask, capfd, body, word):
     ("change", "word"),
     [
         ({"scores": [1.0]}, "at least 2"),
-        ({"sensitivities": [1.0, -1.0]}, "sensitivities must not be negative"),
+        ({"sensitivities": [1.0, -1.0]}, "sensitivities must be ≥ 0"),
         ({"neighbour": [9.0, 1.0]}, "within the sensitivities"),
         ({"scores": [1e300, 1.0]}, "at most 2^300 in magnitude"),
         ({"epsilon": 0}, "epsilon must be between"),

@@ -10,7 +10,8 @@ import pytest
 
 import dpselect as dps
 from dpselect.explorer.server import PAGES, _file
-from dpselect.explorer.views import MECHANISMS, MOST_CANDIDATES, read_setting, view
+from dpselect.explorer.views import MOST_CANDIDATES, RECORDS, read_setting, view
+from dpselect.registry import UNSAFE
 from experiments.examples import examples
 
 REQUEST = {
@@ -33,6 +34,7 @@ def shown():
 def mechanism(name, epsilon=2.0, tilt=-3.0):
     return {
         "rnm": dps.NoisyMax(epsilon=epsilon),
+        "em": dps.NoisyMax(epsilon=epsilon, noise="gumbel"),
         "tilted-rnm": dps.NoisyMax(epsilon=epsilon, tilt=tilt, beta=0.1),
         "standardized-rnm": dps.StandardizedNoisyMax(epsilon=epsilon, tilt=tilt, beta=0.1),
         "gem": dps.GEM(epsilon=epsilon, beta=0.1),
@@ -40,13 +42,15 @@ def mechanism(name, epsilon=2.0, tilt=-3.0):
         "tilted-gem": dps.GEM(epsilon=epsilon, tilt=tilt, beta=0.1),
         "combined-gem": dps.CombinedGEM(epsilon=epsilon, beta=0.1),
         "rs": dps.RandomStopping(epsilon=epsilon, gamma=0.2),
+        "rs-improved": dps.RandomStopping(epsilon=epsilon, gamma=0.2, eta=0.0),
         "krr": dps.RandomizedResponse(epsilon=epsilon),
         "uniform": dps.Uniform(),
         "rnmh": dps.unsafe.HeterogeneousNoisyMax(epsilon=epsilon),
+        "rs-exponential": dps.unsafe.ExponentialRandomStopping(epsilon=epsilon, gamma=0.2),
     }[name]
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", RECORDS)
 def test_probabilities_errors_and_losses_are_the_library_s(shown, name):
     scores, sensitivities = REQUEST["scores"], REQUEST["sensitivities"]
     made = mechanism(name)
@@ -57,7 +61,7 @@ def test_probabilities_errors_and_losses_are_the_library_s(shown, name):
     assert shown["mechanisms"][name]["private"] is made.guarantee.is_private
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", RECORDS)
 def test_curves_against_the_budget_are_the_library_s(shown, name):
     curve = shown["curves"][name]
     place = len(curve["epsilons"]) // 3
@@ -90,10 +94,10 @@ def test_an_infinite_loss_is_sent_as_nothing_since_json_has_no_infinity():
     json.dumps(shown, allow_nan=False)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", RECORDS)
 def test_snippets_run_as_they_stand(shown, name, capsys):
     text = shown["snippets"][name]
-    assert ("NOT private" in text) == (name == "rnmh")
+    assert ("NOT private" in text) == (name in UNSAFE)
     exec(compile(text, "snippet", "exec"), {})  # noqa: S102 - our own text
     printed = capsys.readouterr().out
     assert "picked: " in printed
@@ -104,7 +108,7 @@ def test_snippets_run_as_they_stand(shown, name, capsys):
 def test_snippets_have_the_sliders_to_the_last_digit():
     request = {"scores": [0.0, 1.0], "sensitivities": [1.0, 2.0], "epsilon": 10**0.3, "tilt": -1 / 3}
     text = view(read_setting(request))["snippets"]["tilted-gem"]
-    assert f"epsilon={10**0.3!r}, tilt={-1 / 3!r}, beta=0.05" in text
+    assert f"epsilon={10**0.3!r}, tilt={-1 / 3!r})" in text
 
 
 def test_the_snippet_of_many_candidates_is_still_readable():
@@ -130,7 +134,7 @@ def test_the_snippet_of_many_candidates_is_still_readable():
         ({"epsilon": 0}, "epsilon must be between"),
         ({"epsilon": "1"}, "epsilon must be a number"),
         ({"tilt": 1e9}, "tilt must be between"),
-        ({"beta": 1.5}, "beta must lie strictly between"),
+        ({"beta": 1.5}, "beta must be strictly between"),
         ({"gamma": 0}, "gamma must be positive"),
     ],
 )

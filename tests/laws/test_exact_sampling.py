@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import reference
+from forcing import assert_same_picks
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
@@ -15,41 +16,12 @@ from twins import TWINS
 from variants import PRIVATE, at_budget, candidates, needed
 
 import dpselect as dps
-from dpselect.exact import ExactStream
 from dpselect.kernels.ranks import rank_covariance_sign
-from dpselect.laws import base as running
 
 FALSE_ALARM = 1e-6
 """For each chi-square test; the seeds are fixed, so a test that passes once always passes."""
 
 every_mechanism = pytest.mark.parametrize("mechanism", PRIVATE.values(), ids=PRIVATE)
-
-
-@pytest.fixture
-def forced(monkeypatch):
-    """Return a way to select with a filter that decides nothing, which tells how many rows were handed over."""
-
-    def select(mechanism, *arguments, **settings):
-        streams = []
-
-        def counted(units, row):
-            streams.append(row)
-            return ExactStream(units, row)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(running, "FILTER_WIDTH", 1e300)
-            patch.setattr(running, "ExactStream", counted)
-            return mechanism.select(*arguments, **settings), len(streams)
-
-    return select
-
-
-def assert_same_picks(forced, mechanism, scores, sensitivities, seed=1, **settings):
-    settings["randomness"] = dps.Randomness.seeded(seed)
-    ordinary = mechanism.select(scores, sensitivities, **settings)
-    exact, handed_over = forced(mechanism, scores, sensitivities, **settings)
-    assert np.array_equal(exact, ordinary)
-    return handed_over
 
 
 def budgets(mechanism):

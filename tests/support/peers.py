@@ -1,4 +1,4 @@
-"""Other libraries' samplers as objects with ``select``, so that whatever takes a sampler takes them as well.
+"""Other libraries' samplers as objects with ``select``, for every function that takes a sampler.
 
 They know one sensitivity for all candidates, so the largest is used, and their law is that of noisy max. OpenDP's
 randomness is the operating system's and cannot be set; diffprivlib's is seeded where a seed is given.

@@ -17,6 +17,10 @@ from mpmath.calculus.quadrature import GaussLegendre
 DIGITS = 45
 REACH = 60
 """Noise is followed for this many scales, plus what a random number of draws adds: e^−60 < 1e-26."""
+FARTHEST = 900
+"""What a random number of draws adds at most: even 1e90 draws times e^−900 are less than 1e-300."""
+STEEPEST = 60
+"""The η of random stopping up to which the tails are followed."""
 LEFT_REACH = {"exponential": 0, "laplace": REACH, "gumbel": 6}
 """The same to the left: exponential noise is positive, and Gumbel noise falls below −6 with chance e^−e⁶."""
 
@@ -143,7 +147,8 @@ def laplace_noise(levels):
 
 def _relative_to_best(levels):
     best = max(level for level in levels if level is not None)
-    return [mp.zero if level is None else mp.exp(real(level - best)) for level in levels]
+    kept = [level is not None and best - level < 10**5 for level in levels]  # others: less than 1e-43000
+    return [mp.exp(real(level - best)) if keep else mp.zero for level, keep in zip(levels, kept, strict=True)]
 
 
 NOISES = {"exponential": exponential_noise, "gumbel": gumbel_noise, "laplace": laplace_noise}
@@ -191,12 +196,14 @@ def largest_noisy(noise, locations, scales, stopping=None):
 
 def largest_noisy_of_groups(noise, counts, stopping=None):
     """Return one candidate's probability for each (q, b), given how many candidates share it."""
-    mp.dps = DIGITS
+    mp.dps = DIGITS if stopping is None else DIGITS - int(np.log10(stopping[0]))  # w is as small as γ
+    finest = min((b for _, b in counts if b), default=1)
+    mp.dps += len(str(int(max(abs(q) + b for q, b in counts) / finest)))  # x − q, in scales
     groups = [(real(q), real(b), n) for (q, b), n in counts.items()]
     rule = _Everyone(groups) if stopping is None else _Stopping(groups, *stopping)
     mass = [mp.zero] * len(groups)
     nodes = _nodes(mp.prec)
-    for left, right in _panels(noise, groups, rule.reach):
+    for left, right in _panels(noise, groups, rule):
         half = (right - left) / 2
         for node, weight in nodes:
             x = left + half * (1 + node)
@@ -222,6 +229,7 @@ class _Everyone:
     """Each candidate is drawn once: f_a ∏_{b≠a} F_b."""
 
     reach = REACH
+    step = 3
 
     def __init__(self, groups):
         self.counts = [n for _, _, n in groups]
@@ -242,7 +250,10 @@ class _Stopping:
         self.size = sum(self.counts)
         self.gamma, self.eta = mp.mpf(gamma), mp.mpf(eta)
         self.norm = self._power(self.gamma)
-        self.reach = REACH + (0 if gamma == 1 else max(0, mp.log(self._slope(mp.one))))
+        # How much likelier a high score is picked; for a large η only what the largest probabilities need.
+        lowest = self._slope(mp.zero) if self.eta <= STEEPEST else 1
+        self.reach = REACH + max(0, min(mp.log(self._slope(mp.one) / lowest), FARTHEST))
+        self.step = 3 / max(1, (1 + self.eta) / 8) if self.eta <= STEEPEST else 3
 
     def _power(self, w):
         """Return w^−η − 1, and its limit for η → 0 per η: −log w."""
@@ -271,12 +282,14 @@ class _Stopping:
         return (self._generating(after) - self._generating(after - mp.mpf(ties) / self.size)) / ties
 
 
-def _panels(noise, groups, reach):
+def _panels(noise, groups, rule):
     """Yield intervals no wider than three scales of any noise alive there, cut at all scores.
 
     Singularities of φ' are at least log 2 scales off a panel's end, and regions of growth π/2 scales off the
-    real line, so 24 Gauss–Legendre nodes err by about 2.5^−48 < 1e-19 of the integrand.
+    real line, so 24 Gauss–Legendre nodes err by about 2.5^−48 < 1e-19 of the integrand. φ' grows by at most
+    e^(1+η) in a scale: for a large η panels are narrower.
     """
+    reach = rule.reach
     noisy = [(q, b) for q, b, _ in groups if b]
     left_reach = LEFT_REACH[noise]
     cuts = {q for q, _, _ in groups} | {q - left_reach * b for q, b in noisy} | {q + reach * b for q, b in noisy}
@@ -285,7 +298,7 @@ def _panels(noise, groups, reach):
         alive = [b for q, b in noisy if q - left_reach * b <= middle <= q + reach * b]
         if not alive:
             continue
-        parts = int(mp.ceil((stop - start) / (3 * min(alive))))
+        parts = int(mp.ceil((stop - start) / (rule.step * min(alive))))
         for part in range(parts):
             yield start + (stop - start) * part / parts, start + (stop - start) * (part + 1) / parts
 

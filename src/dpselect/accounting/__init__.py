@@ -1,12 +1,12 @@
-"""What many picks cost together, by other libraries' accountants.
+"""The cost of many picks together, by other libraries' accountants.
 
-A guarantee is for one pick. :meth:`dpselect.Guarantee.compose` adds guarantees up; :func:`total_guarantee` finds
-a smaller ε for many of them, at a small δ, through dp_accounting; :func:`epsilon_per_pick` turns that round, and
-:func:`compare_noises` uses it to tell which noise to take. :func:`to_event` and :func:`to_pld` export single
-guarantees to dp_accounting, :func:`to_measurement` wraps a mechanism for OpenDP. What each conversion rests on is
-in docs/theory/accounting.md; those that would be wrong are refused.
+A guarantee is for one pick. :meth:`dpselect.Guarantee.compose` adds guarantees up. :func:`total_guarantee` finds
+a smaller ε for many of them, at a small δ, through dp_accounting. :func:`epsilon_per_pick` is its inverse, and
+:func:`compare_noises` uses it to choose a noise. :func:`to_event` and :func:`to_pld` export single guarantees to
+dp_accounting; :func:`to_measurement` wraps a mechanism for OpenDP. docs/theory/accounting.md justifies each
+conversion. Wrong conversions are refused.
 
-Needs the extras ``accounting`` (dp_accounting) and ``opendp``, each only where it is used.
+The functions need the extras ``accounting`` (dp_accounting) and ``opendp``.
 """
 
 from dpselect.accounting.events import to_event, to_pld

@@ -20,27 +20,27 @@ EventKind: TypeAlias = Literal["pure", "zcdp"]
 LossKind: TypeAlias = Literal["pure", "bounded-range"]
 
 NO_PURE = (
-    "the guarantee must be pure to be exported, not one with δ > 0: there is no event for (ε, δ), and such a pair "
-    "says too little for tight composition. Export its parts"
+    "the guarantee must be pure to be exported, but it has δ > 0: (ε, δ) says too little for tight composition. "
+    "Export its parts"
 )
 
 
 def to_event(guarantee: Guarantee, kind: EventKind) -> "DpEvent":
-    """Return a guarantee as an event of dp_accounting, to be composed with any others in its accountants.
+    """Return a guarantee as an event of dp_accounting, whose accountants compose it with any others.
 
     - ``"pure"``: ``DiscreteLaplaceDpEvent(ε, sensitivity=1)``, for ``PLDAccountant``. Its privacy loss is ε with
       probability e^ε/(1 + e^ε) and −ε otherwise: that of randomised response on one bit, which dominates *every*
-      ε-DP mechanism. No event of dp_accounting says "ε-DP" in so many words. Two that look right are not used:
-      ``LaplaceDpEvent(1/ε)`` loses less than ε-DP mechanisms may, and ``RandomizedResponseDpEvent`` means half
-      the loss for neighbours of kind ``REPLACE_SPECIAL``, and is counted once by ``PLDAccountant`` however often
-      it is composed (dp_accounting 0.6).
-    - ``"zcdp"``: ``ZCDpEvent(ρ)``, for ``RdpAccountant``. The better of the two for many picks with Gumbel noise.
+      ε-DP mechanism. dp_accounting has no event that means just "ε-DP". Two that look right are wrong:
+      ``LaplaceDpEvent(1/ε)`` loses less than an ε-DP mechanism may. ``RandomizedResponseDpEvent`` stands for half
+      of the loss under neighbours of kind ``REPLACE_SPECIAL``, and ``PLDAccountant`` counts it once even if it is
+      composed many times (dp_accounting 0.6).
+    - ``"zcdp"``: ``ZCDpEvent(ρ)``, for ``RdpAccountant``. It is better for many picks with Gumbel noise.
 
-    Both mean the same under every ``NeighboringRelation`` that the accountants accept them for; name the one that
-    the sensitivities were computed for. A pick that ignores the scores is a ``NoOpDpEvent``.
+    Both mean the same under every ``NeighboringRelation`` that the accountants accept. Name the relation that you
+    computed the sensitivities for. A pick that ignores the scores is a ``NoOpDpEvent``.
 
     Args:
-        guarantee: That of a private mechanism, ``mechanism.guarantee``.
+        guarantee: The guarantee of a private mechanism, ``mechanism.guarantee``.
         kind: Which of its numbers to export.
 
     Raises:
@@ -60,7 +60,7 @@ def to_event(guarantee: Guarantee, kind: EventKind) -> "DpEvent":
     check_exportable(guarantee)
     check.one_of("kind", kind, ("pure", "zcdp"))
     with from_extra("accounting"):
-        from dp_accounting import dp_event  # noqa: PLC0415 - an extra, and a second to import
+        from dp_accounting import dp_event
 
     if guarantee.epsilon == 0:
         return dp_event.NoOpDpEvent()
@@ -69,24 +69,24 @@ def to_event(guarantee: Guarantee, kind: EventKind) -> "DpEvent":
             raise ValueError(NO_PURE)
         return dp_event.DiscreteLaplaceDpEvent(noise_parameter=guarantee.epsilon, sensitivity=1)
     if guarantee.rho is None:
-        raise ValueError("kind must be 'pure': no ρ is proven, and none follows from ε where δ > 0")
+        raise ValueError("kind must be 'pure': this guarantee has no ρ, because δ > 0")
     return dp_event.ZCDpEvent(rho=guarantee.rho)
 
 
 def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "PrivacyLossDistribution":
     """Return a privacy loss distribution of dp_accounting that dominates a guarantee.
 
-    Whatever is composed with it (``compose``, ``self_compose``), adaptively or not, then has a valid δ(ε).
+    Compositions with it (``compose``, ``self_compose``), adaptive or not, have a valid δ(ε).
 
     - ``"pure"``: δ(x) = (e^ε − e^x)/(e^ε + 1), the curve of randomised response on one bit, for any ε-DP mechanism.
     - ``"bounded-range"``: δ(x) = (e^(r/2) − e^(x/2))²/(e^r − 1), for mechanisms of bounded range r, that is,
-      with Gumbel noise. Where x = 0, about half of the other.
+      with Gumbel noise. At x = 0 it is about half of the other.
 
     Args:
-        guarantee: That of a private mechanism, ``mechanism.guarantee``.
+        guarantee: The guarantee of a private mechanism, ``mechanism.guarantee``.
         kind: Which of its numbers to use.
-        interval: The distance between the losses of the distribution, the same for all that are to be composed.
-            Discretised by connecting the dots: larger ones overstate the loss, none understates it.
+        interval: The distance between the losses of the distribution, the same for all distributions to compose.
+            Discretisation connects the dots: a larger interval overstates the loss, and none understates it.
 
     Raises:
         ValueError: If there is no guarantee, δ > 0, or no bounded range is proven.
@@ -112,33 +112,33 @@ def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "
         raise ValueError(NO_PURE)
     if kind == "bounded-range" and guarantee.bounded_range is None:
         raise ValueError(
-            "kind must be 'pure': no bounded range is proven for this guarantee. Gumbel noise has one; with "
-            "exponential or Laplace noise losses may spread further than ε, and ranges of parts do not add up"
+            "kind must be 'pure': no bounded range is proven for this guarantee. Only Gumbel noise has one, and "
+            "the ranges of several parts do not add up"
         )
     with from_extra("accounting"):
-        from dp_accounting.pld import pld_pmf, privacy_loss_distribution  # noqa: PLC0415 - an extra
+        from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
     loss = guarantee.epsilon if kind == "pure" else guarantee.bounded_range or 0.0
     if loss == 0:
         return privacy_loss_distribution.identity(value_discretization_interval=width)
     last = math.ceil(loss / width)
     if kind == "pure":
-        grid = np.unique([-last, 1 - last, last - 1, last])  # the curve is straight in e^x: nothing to add between
+        grid = np.unique([-last, 1 - last, last - 1, last])  # the curve is linear in e^x between these
         deltas = _pure_curve(loss, grid.astype(np.float64) * width)
     else:
         grid = np.arange(-last, last + 1)
         deltas = _bounded_range_curve(loss, grid.astype(np.float64) * width)
-    with np.errstate(over="ignore"):  # of e^x for large x, which is then divided by
+    with np.errstate(over="ignore"):  # e^x for large x, a divisor
         pmf = pld_pmf.create_pmf_pessimistic_connect_dots(width, grid, deltas)
     return privacy_loss_distribution.PrivacyLossDistribution(pmf)
 
 
 def check_exportable(guarantee: Guarantee) -> None:
-    """Refuse to export what is not private: other libraries would take its numbers for a promise."""
+    """Refuse to export a guarantee that is not private: other libraries would trust its numbers."""
     check_guarantees([guarantee])
     if not guarantee.is_private:
         raise ValueError(
-            f"the guarantee must be a private one to be exported, and this is none: {guarantee.theorem}"
+            f"the guarantee must be a private one to be exported, but there is none: {guarantee.theorem}"
         )
 
 
@@ -155,5 +155,5 @@ def _bounded_range_curve(width: float, losses: NDArray[np.float64]) -> NDArray[n
 
 
 def _with_tails(curve: NDArray[np.float64], largest: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return δ(x) = 1 − e^x below the smallest loss, and the curve elsewhere; it is 0 from the largest on."""
+    """Return δ(x) = 1 − e^x below the smallest loss, and the curve elsewhere; it is 0 above the largest."""
     return np.where(losses < -largest, -np.expm1(np.minimum(losses, 0)), curve)

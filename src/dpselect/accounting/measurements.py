@@ -26,21 +26,21 @@ MeasureKind: TypeAlias = Literal["pure", "zcdp"]
 def to_measurement(
     mechanism: Mechanism, sensitivities: Numbers, kind: MeasureKind = "pure", **public: Numbers
 ) -> "Measurement":
-    """Return a private mechanism as a measurement of OpenDP, for its compositors and its ``>>``.
+    """Return a private mechanism as a measurement of OpenDP, for its combinators and ``>>``.
 
     The measurement takes a list of scores, one for each sensitivity, and returns the index of the pick.
 
-    *Distances* are in units of the sensitivities: d(q, q') = max_a |q_a − q'_a|/Δ_a, a metric of our own
-    (``user_distance``) that names the sensitivities, so that OpenDP refuses to compose measurements that measure
-    distances differently. For monotone noisy max it is max_a (q_a − q'_a)⁺/Δ_a + max_a (q'_a − q_a)⁺/Δ_a, the same
-    where all scores move in the same direction. A transformation from data to scores has
-    ``measurement.input_domain`` and ``measurement.input_metric`` as its output space and, if the sensitivities are
-    for one person, a stability map of d people to distance d.
+    *Distances* are in units of the sensitivities: d(q, q') = max_a |q_a − q'_a|/Δ_a. This is a metric of our own
+    (``user_distance``) that names the sensitivities, so OpenDP refuses to compose measurements with different
+    distances. For monotone noisy max it is max_a (q_a − q'_a)⁺/Δ_a + max_a (q'_a − q_a)⁺/Δ_a, which is the same if
+    all scores move in the same direction. A transformation from data to scores has ``measurement.input_domain`` and
+    ``measurement.input_metric`` as its output space. If the sensitivities are for one person, its stability map
+    takes d people to distance d.
 
     *The privacy map* is ``mechanism.guarantee.at_distance(d)``, ε for max-divergence and ρ for zero-concentrated
     divergence, for every real d ≥ 0.
 
-    OpenDP cannot check any of this, and wants to be told that you know: ``dp.enable_features("contrib",
+    OpenDP cannot check any of this and asks you to confirm that you know: ``dp.enable_features("contrib",
     "honest-but-curious")``. Each invocation draws fresh randomness.
 
     Args:
@@ -69,17 +69,19 @@ def to_measurement(
     check_exportable(guarantee)
     check.one_of("kind", kind, ("pure", "zcdp"))
     if kind == "pure" and guarantee.delta > 0:
-        raise ValueError("kind must be 'zcdp' where δ > 0: max-divergence has no room for a δ")
+        raise ValueError("kind must be 'zcdp' if δ > 0: max-divergence has no δ")
     if kind == "zcdp" and guarantee.rho is None:
-        raise ValueError("kind must be 'pure': no ρ is proven, and none follows from ε where δ > 0")
+        raise ValueError("kind must be 'pure': this guarantee has no ρ, because δ > 0")
     if "randomness" in public:
-        raise ValueError("randomness must not be set: each invocation is a release of its own, and draws its own")
+        raise ValueError(
+            "randomness must not be set: each invocation is a separate release and draws its own, so leave it out"
+        )
     pick: Callable[..., Any] = mechanism.select
-    widths = read_sensitivities(sensitivities)  # refuses bad ones now, not at the first release
+    widths = read_sensitivities(sensitivities)  # refuses bad sensitivities now, not at the first release
     if widths.ndim != 1:
         raise ValueError("sensitivities must be one number for each candidate")
     with from_extra("opendp"):
-        import opendp.prelude as dp  # noqa: PLC0415 - an extra, and a second to import
+        import opendp.prelude as dp
 
     return dp.m.make_user_measurement(
         input_domain=dp.vector_domain(dp.atom_domain(T=float, nan=False), size=widths.size),
@@ -92,16 +94,16 @@ def to_measurement(
 
 
 def _loss(guarantee: Guarantee, kind: MeasureKind) -> float:
-    """Return the number that the measure is about, and never another in its place."""
+    """Return the number of the measure, never another in its place."""
     if kind == "pure":
         return guarantee.epsilon
     if guarantee.rho is None:
-        raise ValueError("kind must be 'pure' at this distance: no ρ is proven for it")
+        raise ValueError("kind must be 'pure' at this distance: there is no ρ for it")
     return guarantee.rho
 
 
 def _metric_name(guarantee: Guarantee, widths: NDArray[np.float64]) -> str:
-    """Return a name that two measurements share only if they measure distances alike."""
+    """Return a name that two measurements share only if they have the same distances."""
     digest = hashlib.blake2b(widths.astype("<f8").tobytes(), digest_size=16).hexdigest()
     formula = "max |q_a − q'_a|/Δ_a"
     if guarantee.neighbours == SAME_DIRECTION:

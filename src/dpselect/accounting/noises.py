@@ -1,4 +1,4 @@
-"""Which noise to take, if there are many picks to make on one budget."""
+"""Which noise to use for many picks on one budget."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ class NoiseComparison:
     gumbel_epsilon: float
     """The budget of a pick with Gumbel noise."""
     exponential_error: float
-    """The expected error of a pick with exponential noise, the mean over all rows."""
+    """The expected error of a pick with exponential noise, averaged over rows."""
     gumbel_error: float
-    """The expected error of a pick with Gumbel noise, the mean over all rows."""
+    """The expected error of a pick with Gumbel noise, averaged over rows."""
 
     @property
     def better(self) -> Noise:
@@ -49,10 +49,9 @@ def compare_noises(
 ) -> list[NoiseComparison]:
     """Compare exponential and Gumbel noise at a total budget, for several numbers of picks.
 
-    At the same ε noisy max with exponential noise is never worse. But its privacy loss may lie anywhere between −ε
-    and ε, that of Gumbel noise in an interval of length ε, so that many picks with Gumbel noise cost about half as
-    much: each gets up to twice the budget. Exponential noise wins where picks are few, Gumbel noise where they are
-    many.
+    At the same ε, noisy max with exponential noise is never worse. But its privacy loss may lie anywhere between −ε
+    and ε, while that of Gumbel noise lies in an interval of length ε. So many picks with Gumbel noise cost about
+    half as much, and each gets up to twice the budget. Exponential noise wins for few picks, Gumbel noise for many.
 
     **Not private**: it reads the scores and reveals them. Pass public or synthetic ones.
 
@@ -61,14 +60,14 @@ def compare_noises(
         sensitivities: Their sensitivities.
         total_epsilon: The ε of all picks together.
         delta: The δ of all picks together.
-        picks: Numbers of picks to compare at.
+        picks: The numbers of picks to compare.
         make: The mechanism, as a function of ``epsilon=`` and ``noise=``: ``NoisyMax``, ``GEM``,
             ``StandardizedNoisyMax``, or a ``functools.partial`` of one of them.
         power: As in :func:`dpselect.expected_error`.
         **public: ``offsets=`` or ``anchors=``.
 
     Cost:
-        That of :func:`epsilon_per_pick` twice and of two ``pmf``, for each number of picks.
+        Two calls of :func:`epsilon_per_pick` and of ``pmf`` for each number of picks.
 
     Example:
         >>> from dpselect import accounting
@@ -86,7 +85,7 @@ def compare_noises(
     if not callable(make):
         raise ValueError("make must be a function of epsilon and noise that returns a mechanism, such as NoisyMax")
 
-    def judge(number: int, noise: Noise) -> tuple[float, float]:
+    def evaluate(number: int, noise: Noise) -> tuple[float, float]:
         epsilon = epsilon_per_pick(total_epsilon, delta=delta, picks=number, noise=noise)
         errors: Any = expected_error(make(epsilon=epsilon, noise=noise), scores, sensitivities, power, **public)
         if not np.size(errors):
@@ -95,8 +94,8 @@ def compare_noises(
 
     rows = []
     for number in check.as_tuple("picks", picks):
-        exponential_epsilon, exponential_error = judge(number, "exponential")
-        gumbel_epsilon, gumbel_error = judge(number, "gumbel")
+        exponential_epsilon, exponential_error = evaluate(number, "exponential")
+        gumbel_epsilon, gumbel_error = evaluate(number, "gumbel")
         rows.append(
             NoiseComparison(
                 picks=number,

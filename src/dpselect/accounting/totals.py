@@ -1,4 +1,4 @@
-"""The guarantee of many picks, and the budget of each."""
+"""The guarantee of many picks, and the budget of each pick."""
 
 import math
 from collections import Counter
@@ -16,52 +16,51 @@ from dpselect.parameters import Noise
 __all__ = ["epsilon_per_pick", "total_guarantee"]
 
 SMALLEST_DELTA = 1e-11
-"""Below it loss distributions are not asked: they are multiplied by Fourier transforms, whose rounding it nears."""
+"""Loss distributions are not used for a smaller δ, which is close to the rounding of their Fourier transforms."""
 
 MOST_PARTS = 1 << 20
-"""More are not composed as loss distributions, whose size grows with them: Rényi DP is nearly tight there."""
+"""More parts are not composed as loss distributions, whose size grows with them; Rényi DP is nearly tight there."""
 
 LARGEST_GRID = 1 << 20
-"""How many losses the distribution of one pick may have on each side; more would not be worth their time."""
+"""The largest number of losses of one pick on each side; more would take long and gain little."""
 
 WORTH_A_DELTA = 1e-3
-"""How much of ε, in proportion, must be saved for the total to have a δ."""
+"""A total has a δ only if that saves at least this share of ε."""
 
 ROUNDING = 1e-12
-"""What is added to an ε from Rényi DP, in proportion to 1 + ε: the conversion adds up a few floats, of at most
-ε + 12 in magnitude, and errs by some 10⁻¹⁵ of that."""
+"""Added to an ε from Rényi DP, in proportion to 1 + ε. The conversion adds a few floats of magnitude
+ε + 12 at most, and its error is about 10⁻¹⁵ of that."""
 
 HALVINGS = 11
-"""Steps of the search for a budget: the last multiplies it by 2^(1/1024)."""
+"""Steps of the search for a budget. The last multiplies it by 2^(1/1024)."""
 
 
 def total_guarantee(guarantees: Iterable[Guarantee], *, delta: float, fixed_beforehand: bool = True) -> Guarantee:
     """Return the guarantee of many picks about the same people together, at a small δ.
 
-    The smallest ε of three bounds, each valid by itself:
+    Its ε is the smallest of three valid bounds:
 
-    - the sum of all ε, which needs no δ, and is taken unless another saves a thousandth of it;
-    - privacy loss distributions, composed numerically: tight for pure-DP guarantees, and for mechanisms of bounded
-      range (Gumbel noise) up to about twenty picks;
-    - Rényi DP from the sum of all ρ: the best for more picks with Gumbel noise.
+    - the sum of all ε, which needs no δ and is used unless another bound saves a thousandth of it;
+    - privacy loss distributions, composed numerically. They are tight for pure-DP guarantees, and for mechanisms of
+      bounded range (Gumbel noise) up to about twenty picks;
+    - Rényi DP from the sum of all ρ, the best for more picks with Gumbel noise.
 
-    Picks may be chosen with earlier ones in view. If their *guarantees* are too (the next ε depends on what came
-    out before, or whether there is a next pick does), say ``fixed_beforehand=False``: then loss distributions are
-    not used, and keeping the result within a cap at every step is a privacy filter; docs/theory/accounting.md.
-    ``theorem`` of the result says which bound it was. ρ is the sum of all ρ, and can be composed further.
+    Picks may depend on earlier ones. If their *guarantees* do too (the next ε, or whether there is a next pick,
+    depends on earlier picks), say ``fixed_beforehand=False``. Then loss distributions are not used, and keeping the
+    result within a cap at every step is a privacy filter; see docs/theory/accounting.md. The field ``theorem`` of
+    the result names the bound. Its ρ is the sum of all ρ and can be composed further.
 
     Args:
-        guarantees: One for each pick, ``[mechanism.guarantee] * 100`` for instance; all about the same
-            neighbours, or nested ones.
-        delta: The probability that the loss exceeds ε; 0 asks for the sum. Usually far below one in the number of
-            people.
+        guarantees: One for each pick, such as ``[mechanism.guarantee] * 100``; all for the same neighbours, or for
+            nested relations.
+        delta: The probability that the loss exceeds ε, usually far below 1/(number of people); 0 asks for the sum.
         fixed_beforehand: Whether all guarantees were fixed before the first pick.
 
     Cost:
         Milliseconds to seconds: a Fourier transform for each different guarantee.
 
     Raises:
-        ValueError: If one of them is no guarantee, has δ > 0, or speaks of other neighbours.
+        ValueError: If one of them is not private, has δ > 0, or is for other neighbours.
 
     Example:
         >>> import dpselect as dps
@@ -87,14 +86,14 @@ def total_guarantee(guarantees: Iterable[Guarantee], *, delta: float, fixed_befo
 def epsilon_per_pick(total_epsilon: float, *, delta: float, picks: int, noise: Noise) -> float:
     """Return the largest budget ε of one pick with which many picks stay within (total_epsilon, delta).
 
-    For mechanisms with ``noise="gumbel"`` bounded range is used, for others pure DP, so that ``"exponential"`` also
-    stands for what has no choice of noise, such as random stopping. Found by bisection, from below: within 0.1% of
-    the largest, and :func:`total_guarantee` has confirmed it.
+    It uses bounded range for ``noise="gumbel"``, and pure DP for other noises. So say ``"exponential"`` also for
+    mechanisms without a choice of noise, such as random stopping. Bisection from below finds a budget within 0.1 %
+    of the largest, and :func:`total_guarantee` confirms it.
 
     Args:
         total_epsilon: The ε of all picks together.
         delta: The δ of all picks together.
-        picks: How many.
+        picks: The number of picks.
         noise: ``"exponential"``, ``"laplace"`` or ``"gumbel"``.
 
     Cost:
@@ -120,7 +119,7 @@ def epsilon_per_pick(total_epsilon: float, *, delta: float, picks: int, noise: N
         return _total(Counter({pick: number}), share, fixed=True).epsilon <= target
 
     largest = target / number
-    while not fits(largest):  # the sum, rounded up, may just miss the target
+    while not fits(largest):  # the sum, rounded up, may just exceed the target
         largest = math.nextafter(largest, 0.0)
     for halving in range(HALVINGS if share > 0 else 0):
         factor = 2**0.5**halving
@@ -132,7 +131,7 @@ def epsilon_per_pick(total_epsilon: float, *, delta: float, picks: int, noise: N
 def _read_delta(delta: float) -> float:
     share = check.unit_interval("delta", delta)
     if share == 1:
-        raise ValueError("delta must be below 1: at 1 nothing is promised")
+        raise ValueError("delta must be < 1: δ = 1 guarantees nothing")
     return share
 
 
@@ -158,10 +157,10 @@ def _total(counts: Counter[Guarantee], delta: float, *, fixed: bool) -> Guarante
 
 
 def _epsilon_by_concentration(rho: float, delta: float) -> float:
-    """Return the ε of a sum of ρ, which comes rounded up: added up in an accountant, small parts would vanish."""
+    """Return the ε of a sum of ρ that is already rounded up; an accountant would lose small parts."""
     with from_extra("accounting"):
-        from dp_accounting import dp_event  # noqa: PLC0415 - an extra, and a second to import
-        from dp_accounting.rdp import RdpAccountant  # noqa: PLC0415
+        from dp_accounting import dp_event
+        from dp_accounting.rdp import RdpAccountant
 
     accountant = RdpAccountant(orders=1 + np.geomspace(0.01, 1e6, 500))
     epsilon = float(accountant.compose(dp_event.ZCDpEvent(rho=rho)).get_epsilon(delta))
@@ -182,10 +181,10 @@ def _epsilon_by_distributions(counts: Counter[Guarantee], delta: float) -> float
 def _interval(counts: Counter[Guarantee]) -> float:
     """Return the distance between losses.
 
-    Discretisation overstates the variance ε² of a loss by at most about ε · interval, but by nothing if ε is a
-    multiple of the interval, and if the loss is spread smoothly by no more than interval²/4. A hundredth of Σε²/Σε
-    is precise enough for any mixture. For many picks it is more than that: what counts is the interval beside the
-    standard deviation of the total. The guarantee that matters most gets to be a multiple.
+    Discretisation overstates the variance ε² of a loss by at most about ε · interval, by nothing if ε is a multiple
+    of the interval, and by at most interval²/4 if the loss is spread smoothly. A hundredth of Σε²/Σε is precise
+    enough for any mixture. Many picks allow a larger interval, in proportion to the standard deviation of the
+    total. The ε that matters most is made a multiple of the interval.
     """
     total = sum(guarantee.epsilon * count for guarantee, count in counts.items())
     variance = sum(guarantee.epsilon**2 * count for guarantee, count in counts.items())

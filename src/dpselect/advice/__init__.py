@@ -1,12 +1,12 @@
-"""Which mechanism to use, from what is public: a ranking by exact expected error, and the reasons in words.
+"""Which mechanism to use, from public knowledge: a ranking by exact expected error, and the reasons in words.
 
-What decides is how scores and sensitivities go together, and how far the budget reaches. Both may be known without
-looking at private data: an expected correlation, scores of last year's public catalogue, a simulation. If all you
-have is private, :func:`dpselect.tuning.tune` pays for the look.
+The choice depends on how scores and sensitivities correlate, and on the size of the budget. You may know both
+without looking at private data: from an expected correlation, last year's public catalogue or a simulation. If all
+you have is private, :func:`dpselect.tuning.tune` pays for looking at it.
 """
 
 from dpselect.advice.priors import PrivateSample, Public
 from dpselect.advice.ranking import Advice, advise
-from dpselect.advice.reasons import Row
+from dpselect.advice.reasons import Ranked
 
-__all__ = ["Advice", "PrivateSample", "Public", "Row", "advise"]
+__all__ = ["Advice", "PrivateSample", "Public", "Ranked", "advise"]

@@ -1,4 +1,4 @@
-"""What is known beforehand: a public sample, a private one that somebody pays for, or just a correlation."""
+"""What you know beforehand: a public sample, a private sample that you pay for, or only a correlation."""
 
 import math
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from dpselect import parameters as check
 from dpselect.candidates import Numbers, read_batch, read_sensitivities
 from dpselect.kernels.arrays import FloatArray
 
-__all__ = ["GUESSES", "PrivateSample", "Public", "draw_scores", "read_correlation", "read_sample", "read_widths"]
+__all__ = ["GUESSES", "PrivateSample", "Public", "draw_scores", "read_sample", "read_widths"]
 
 DRAWS = 240
-"""Score vectors drawn where only a correlation is stated. Seeded, so that the same question has the same answer."""
+"""How many score vectors to draw for a correlation. They are seeded: the same question has the same answer."""
 
 GUESSES = (-0.8, 0.0, 0.8)
-"""The correlations to be prepared for where none is stated."""
+"""The correlations to average over if none is stated."""
 
 
 @dataclass(frozen=True)
 class Public:
-    """A sample of scores that anybody may see: public data, or synthetic data made without looking at private data.
+    """A sample of scores that anyone may see: public data, or synthetic data made without looking at private data.
 
     Attributes:
         scores: A row of scores for each example, candidates along the last axis.
@@ -33,11 +33,11 @@ class Public:
 
 @dataclass(frozen=True, repr=False)
 class PrivateSample:
-    """A sample of private scores, a row for each user. Looking at it costs privacy, and somebody has to pay.
+    """A sample of private scores, a row for each user. Looking at it costs privacy.
 
     Attributes:
         scores: A row of scores for each user.
-        tuning_epsilon: What the look may cost, as for :func:`dpselect.tuning.tune`.
+        tuning_epsilon: The privacy budget of the look, as for :func:`dpselect.tuning.tune`.
         cap: A public bound on a user's error, or a range of such bounds, as for :func:`dpselect.tuning.tune`.
     """
 
@@ -54,23 +54,15 @@ def read_widths(sensitivities: Numbers, k: int | None) -> FloatArray:
     widths = read_sensitivities(sensitivities)
     if widths.ndim == 0:
         if k is None:
-            raise ValueError("k must be given where sensitivities is a single number")
+            raise ValueError("k must be given if sensitivities is a single number")
         widths = np.full(check.count("k", k), float(widths))
     if k is not None and k != widths.size:
-        raise ValueError(f"k must be the number of sensitivities, {widths.size}, not {k}")
+        raise ValueError(f"k must be the number of sensitivities, {widths.size}; got {k}")
     return widths
 
 
-def read_correlation(value: float) -> float:
-    """Return a rank correlation, checked."""
-    number = check.real("correlation", value)
-    if not -1 <= number <= 1:
-        raise ValueError(f"correlation must lie between −1 and 1, not {number:g}")
-    return number
-
-
 def read_sample(scores: Numbers, widths: FloatArray) -> FloatArray:
-    """Return a public sample as an array of two axes."""
+    """Return a public sample as an array with two axes."""
     batch = read_batch(scores, widths)
     if batch.shape is None or len(batch.shape) > 1 or batch.rows == 0:
         raise ValueError("prior must hold an array of scores: a row for each example, a column for each candidate")
@@ -78,9 +70,9 @@ def read_sample(scores: Numbers, widths: FloatArray) -> FloatArray:
 
 
 def draw_scores(widths: FloatArray, correlations: Sequence[float], deviation: float) -> FloatArray:
-    """Draw normal scores of given rank correlations with the sensitivities, equally many for each.
+    """Draw normal scores with given rank correlations to the sensitivities, the same number for each correlation.
 
-    Ranks of sensitivities are turned into normal numbers g; r g + √(1 − r²) ξ with r = 2 sin(πρ/6) then has
+    The ranks of the sensitivities become normal numbers g. Then r g + √(1 − r²) ξ with r = 2 sin(πρ/6) has
     Spearman's correlation ρ with them (K. Pearson, 1907), up to ties.
     """
     order = np.argsort(widths, kind="stable")

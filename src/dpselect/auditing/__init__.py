@@ -1,8 +1,8 @@
-"""Is it really private? Exact privacy losses, a search for the worst neighbours, and audits of samplers.
+"""Audits of privacy: exact losses, a search for the worst neighbours, and tests of samplers.
 
 Exact probabilities make privacy a deterministic test. :func:`privacy_loss` and :func:`privacy_profile` compare a
-mechanism's laws on two neighbouring sets of scores; :func:`audit` searches for the neighbours on which they
-differ most; :func:`audit_sampler` puts draws to the test, also those of other libraries.
+mechanism's laws on two neighbouring sets of scores. :func:`audit` searches for the neighbours on which the laws
+differ most. :func:`audit_sampler` tests draws, including those of other libraries.
 """
 
 from dpselect.auditing.losses import PrivacyLoss, privacy_loss, privacy_profile

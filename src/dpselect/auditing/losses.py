@@ -1,4 +1,4 @@
-"""How far apart a mechanism's laws on two neighbouring sets of scores are."""
+"""The distance between a mechanism's laws on two neighbouring sets of scores."""
 
 from typing import Any, NamedTuple, TypeAlias
 
@@ -9,15 +9,19 @@ import dpselect.parameters as check
 from dpselect.candidates import read_neighbours, read_numbers
 from dpselect.mechanisms.base import Mechanism
 
-__all__ = ["ACCURACY", "PrivacyLoss", "certain_losses", "privacy_loss", "privacy_profile"]
+__all__ = ["ACCURACY", "FLOOR", "PrivacyLoss", "certain_losses", "privacy_loss", "privacy_profile"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
 ACCURACY = 1e-12
 """How far a computed probability may be from the true one."""
 
-SMALLEST = 1e-250
-"""Two probabilities below this are not compared: float64 runs out of digits there, then of numbers."""
+FLOOR = 1e-250
+"""The law of every mechanism is right to 1e-9 of each probability from here on up.
+
+Below, a probability is only known to be small: it counts as nothing where a loss needs it to be large, and as FLOOR
+where a loss needs it to be small.
+"""
 
 
 class PrivacyLoss(NamedTuple):
@@ -29,8 +33,8 @@ class PrivacyLoss(NamedTuple):
     """max_a log(Pr[a | neighbour] / Pr[a | scores])."""
 
     @property
-    def epsilon(self) -> Any:  # noqa: ANN401 - a number, or an array
-        """The larger of the two: the smallest ε that covers this pair."""
+    def epsilon(self) -> Any:
+        """The larger of the two, which is the smallest ε for this pair."""
         return np.maximum(self.forward, self.backward)[()]
 
 
@@ -45,17 +49,21 @@ def privacy_loss(
 ) -> PrivacyLoss:
     """Return the exact privacy loss of one pick on two neighbouring sets of scores.
 
-    max_a log(Pr[a | q] / Pr[a | q']) and the same with q and q' exchanged, from the exact probabilities. It is
-    infinite if a candidate is possible on one side only. A mechanism is ε-DP if the loss is at most ε for all
-    neighbours; :func:`audit` searches for the worst ones. **Not private**: meant for synthetic scores.
+    The loss is max_a log(Pr[a | q] / Pr[a | q']), and the same with q and q' exchanged, from the exact
+    probabilities. It is infinite if a candidate is possible on one side only. A mechanism is ε-DP if the loss is at
+    most ε for all neighbours; :func:`audit` searches for the worst ones. **Not private**: use synthetic scores.
+
+    Probabilities below 1e-250 are only known to be small, and never add to a loss: the larger one of two must be
+    above 1e-250, and a smaller one below that is read as 1e-250. A zero is read as impossible only if the loss
+    exceeds the mechanism's ε even so.
 
     Args:
         mechanism: Any object with a ``pmf``.
         scores: Scores, last axis candidates, leading axes a batch of pairs.
         neighbour: Scores of the same shape, each within its sensitivity of ``scores``.
         sensitivities: The sensitivities; they broadcast against the scores.
-        accuracy: How far each probability may be from the true one. Zero takes the computed ones at their word;
-            1e-12 gives a loss that is certainly reached, whatever the rounding.
+        accuracy: How far each probability may be from the true one. 0 trusts the computed probabilities; 1e-12
+            gives a loss that the mechanism certainly reaches, whatever the rounding.
         **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
 
     Cost:
@@ -75,7 +83,7 @@ def privacy_loss(
         C. Dwork, A. Roth, The Algorithmic Foundations of Differential Privacy, 2014, definition 2.4.
     """
     before, after = _both_laws(mechanism, scores, neighbour, sensitivities, public)
-    forward, backward = certain_losses(before, after, check.real("accuracy", accuracy))
+    forward, backward = certain_losses(before, after, check.real("accuracy", accuracy), _promise(mechanism))
     return PrivacyLoss(forward.max(axis=-1)[()], backward.max(axis=-1)[()])
 
 
@@ -87,17 +95,18 @@ def privacy_profile(
     epsilons: ArrayLike,
     **public: ArrayLike,
 ) -> FloatArray:
-    r"""Return the δ that each ε leaves uncovered on two neighbouring sets of scores: the hockey-stick curve.
+    r"""Return the smallest δ for each ε on two neighbouring sets of scores: the hockey-stick curve.
 
-    δ(ε) = max of Σ_a max(0, Pr[a | q] − e^ε Pr[a | q']) and the same with q and q' exchanged. It falls in ε, and
-    is zero from the :func:`privacy_loss` on. **Not private**: meant for synthetic scores.
+    δ(ε) is the larger of Σ_a max(0, Pr[a | q] − e^ε Pr[a | q']) and the same sum with q and q' exchanged. It
+    decreases in ε and is 0 where ε is at least the :func:`privacy_loss`. Probabilities below 1e-250 add nothing to
+    it. **Not private**: use synthetic scores.
 
     Args:
         mechanism: Any object with a ``pmf``.
         scores: Scores, last axis candidates, leading axes a batch of pairs.
         neighbour: Scores of the same shape, each within its sensitivity of ``scores``.
         sensitivities: The sensitivities; they broadcast against the scores.
-        epsilons: One number, or a row of them, which becomes the last axis of the result.
+        epsilons: One number, or a list of numbers, which becomes the last axis of the result.
         **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
 
     Cost:
@@ -116,26 +125,45 @@ def privacy_profile(
     """
     losses = read_numbers("epsilons", epsilons)
     if losses.ndim > 1 or np.isnan(losses).any():
-        raise ValueError("epsilons must be one number, or a row of them")
-    with np.errstate(over="ignore"):  # nothing is left uncovered by an ε beyond float64's e^ε
+        raise ValueError("epsilons must be one number or a list of numbers, without NaN")
+    with np.errstate(over="ignore"):  # where e^ε overflows, δ is 0
         factors = np.exp(losses)
     before, after = (
         law[..., np.newaxis, :] for law in _both_laws(mechanism, scores, neighbour, sensitivities, public)
     )
     flat = np.atleast_1d(factors)[:, np.newaxis]
-    excess: FloatArray = np.maximum(
-        np.maximum(before - flat * after, 0).sum(axis=-1), np.maximum(after - flat * before, 0).sum(axis=-1)
+    forward, backward = (
+        np.where(more > FLOOR, np.maximum(more - flat * np.maximum(less, FLOOR), 0), 0).sum(axis=-1)
+        for more, less in ((before, after), (after, before))
     )
+    excess: FloatArray = np.maximum(forward, backward)
     return excess if factors.ndim else excess[..., 0]
 
 
-def certain_losses(before: FloatArray, after: FloatArray, accuracy: float) -> tuple[FloatArray, FloatArray]:
-    """Return what each candidate's log-ratios are at least, both ways, if probabilities are off by ``accuracy``."""
-    comparable = np.maximum(before, after) > SMALLEST
-    with np.errstate(divide="ignore", invalid="ignore"):
-        forward = np.log(np.maximum(before - accuracy, 0)) - np.log(after + accuracy)
-        backward = np.log(np.maximum(after - accuracy, 0)) - np.log(before + accuracy)
-    return np.where(comparable, forward, -np.inf), np.where(comparable, backward, -np.inf)
+def certain_losses(
+    before: FloatArray, after: FloatArray, accuracy: float, promised: float = 0.0
+) -> tuple[FloatArray, FloatArray]:
+    """Return lower bounds of each candidate's log-ratios, both ways, if probabilities are off by ``accuracy``.
+
+    A probability of zero may also be one too small for a float. It is taken for impossible only if that makes no
+    difference to whether a loss of ``promised`` is exceeded.
+    """
+    return _one_way(before, after, accuracy, promised), _one_way(after, before, accuracy, promised)
+
+
+def _one_way(more: FloatArray, less: FloatArray, accuracy: float, promised: float) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        losses = np.log(np.maximum(more - accuracy, 0)) - np.log(np.maximum(less, FLOOR) + accuracy)
+    impossible = (less + accuracy == 0) & (losses > promised)
+    return np.where(more > FLOOR, np.where(impossible, np.inf, losses), -np.inf)
+
+
+def _promise(mechanism: Mechanism) -> float:
+    """Return the ε that the mechanism claims, in its guarantee or in its name; 0 if it claims none."""
+    guarantee = getattr(mechanism, "guarantee", None)
+    if guarantee is not None and np.isfinite(guarantee.epsilon):
+        return float(guarantee.epsilon)
+    return float(getattr(mechanism, "epsilon", 0.0))
 
 
 def _both_laws(
@@ -145,7 +173,7 @@ def _both_laws(
     sensitivities: ArrayLike,
     public: dict[str, ArrayLike],
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the probabilities on both sides, once they are known to be neighbours."""
+    """Return the probabilities on both sides, after a check that they are neighbours."""
     check.require_attributes("mechanism", mechanism, "pmf")
     here, there, bounds = read_neighbours(scores, neighbour, sensitivities)
     return mechanism.pmf(here, bounds, **public), mechanism.pmf(there, bounds, **public)

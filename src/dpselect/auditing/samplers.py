@@ -1,4 +1,4 @@
-"""Audits of samplers by their draws: do they follow the claimed law, and what do they give away at least?"""
+"""Audits of samplers by their draws: whether they follow the claimed law, and a lower bound on their ε."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 import dpselect.parameters as check
 from dpselect.auditing.losses import FloatArray
-from dpselect.auditing.tails import binomial_quantile, chi_squared_tail
 from dpselect.candidates import read_neighbours
 from dpselect.progress import tracked
 
@@ -19,34 +18,37 @@ __all__ = ["Sampler", "SamplerAudit", "audit_sampler"]
 Counts: TypeAlias = NDArray[np.int64]
 
 DRAWS_AT_ONCE = 1 << 22
-"""How many numbers one call of ``select`` gets at most."""
+"""The largest number of scores in one call of ``select``."""
 
 EXPECTED = 5.0
-"""Cells of the chi-squared test expect at least so many draws; smaller ones are merged."""
+"""Each cell of the chi-squared test expects at least this number of draws; smaller cells are merged."""
+
+BISECTIONS = 64
+"""Halvings of an interval of shares; its width is then below the precision of float64."""
 
 
 class Sampler(Protocol):
-    """Whatever picks: a mechanism of this library or a few lines around another one."""
+    """Anything that picks: a mechanism of this library, or a few lines around another library."""
 
-    def select(self, scores: Any, sensitivities: Any, /) -> Any:  # noqa: ANN401 - an index, or one for each row
+    def select(self, scores: Any, sensitivities: Any, /) -> Any:
         """Return the index of the pick, or one for each row of a batch."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class SamplerAudit:
-    """What the draws of a sampler say, on one pair of neighbours."""
+    """The result of an audit of a sampler on one pair of neighbours."""
 
     draws: int
-    """From each of the two sets of scores."""
+    """The number of draws from each of the two sets of scores."""
     confidence: float
-    """How certain the lower bound is."""
+    """The confidence of the lower bound."""
     epsilon: float
-    """With that confidence, no ε below this one covers the sampler; 0 if the draws show nothing."""
+    """A lower bound on the sampler's ε at that confidence; 0 if the draws show nothing."""
     event: tuple[int, ...]
-    """The set of candidates that shows it."""
+    """The set of candidates behind the bound."""
     p_value: float | None
-    """The chance of draws at least as far from the claimed law, if it is the true one; ``None`` without one."""
+    """The p-value of the claimed law; ``None`` if no law is claimed."""
 
     def refutes(self, claim: float) -> bool:
         """Return whether the draws show, at the stated confidence, that the sampler is not ``claim``-DP."""
@@ -65,26 +67,29 @@ def audit_sampler(
     batched: bool = True,
     progress: bool | None = None,
 ) -> SamplerAudit:
-    """Put a sampler's draws to the test on one pair of neighbours.
+    """Test the draws of a sampler on one pair of neighbours.
 
-    A lower bound on ε: half of the draws choose an event E and a direction, the other half bound its
-    probabilities, from below on one side and from above on the other (Clopper and Pearson, each at half of the
-    error allowed); log(lower/upper) is then below the true privacy loss with the stated confidence. No law needs
-    to be known, so it works for any library. With a claimed law also its goodness of fit: the chi-squared test on
-    the draws of both sides, cells that expect fewer than five draws merged.
+    *A lower bound on ε.* Half of the draws choose an event E and a direction. The other half bound its probability
+    from below on one side and from above on the other (Clopper and Pearson, each at half of the allowed error).
+    Then log(lower/upper) is below the true privacy loss with the stated confidence. This needs no law, so it works
+    for any library.
 
-    A good pair of neighbours is the witness of :func:`audit` on the mechanism that the sampler should be.
+    *Goodness of fit*, if a law is claimed: the chi-squared test on the draws of both sides, where cells that expect
+    fewer than five draws are merged.
+
+    A good pair of neighbours is the witness that :func:`audit` finds for the mechanism that the sampler claims to
+    be.
 
     Args:
         sampler: Any object with ``select(scores, sensitivities)``.
         scores: One set of scores.
-        neighbour: Another, within the sensitivities.
+        neighbour: Another set of scores, within the sensitivities.
         sensitivities: The sensitivities.
-        draws: How many draws from each side.
-        confidence: Of the lower bound, between 0 and 1.
-        law: The claimed law, ``law(scores, sensitivities)``; the sampler's own ``pmf`` unless given, if it has one.
-        batched: Whether ``select`` takes a batch of rows; if not it is called once for each draw.
-        progress: Whether to show a progress bar; ``None`` means on a terminal only.
+        draws: The number of draws from each side.
+        confidence: The confidence of the lower bound, between 0 and 1.
+        law: The claimed law, ``law(scores, sensitivities)``; the sampler's own ``pmf``, if it has one, by default.
+        batched: Whether ``select`` takes a batch of rows. If not, it is called once for each draw.
+        progress: Whether to show a progress bar; ``None`` shows it on a terminal only.
 
     Cost:
         2 · draws picks.
@@ -106,7 +111,7 @@ def audit_sampler(
     check.require_attributes("sampler", sampler, "select")
     here, there, bounds = read_neighbours(scores, neighbour, sensitivities)
     if here.ndim != 1:
-        raise ValueError("scores must be one set of candidates, not a batch")
+        raise ValueError("scores must be one set of candidates, not a batch: pass one row")
     level = check.inside_unit_interval("confidence", confidence)
     half = check.count("draws", draws, least=2) // 2
     claimed = getattr(sampler, "pmf", None) if law is None else law
@@ -119,7 +124,9 @@ def audit_sampler(
     )
     event, forward = _most_telling(exploring_here, exploring_there)
     more, less = (here_counts, there_counts) if forward else (there_counts, here_counts)
-    lower, upper = _surely(int(more[event].sum()), int(less[event].sum()), rest, (1 - level) / 2)
+    error = (1 - level) / 2
+    lower = _lower_share(int(more[event].sum()), rest, error)
+    upper = _upper_share(int(less[event].sum()), rest, error)
     p_value = None
     if claimed is not None:
         laws = [np.asarray(claimed(side, bounds), dtype=np.float64) for side in (here, there)]
@@ -146,17 +153,19 @@ def _draw(sampler: Sampler, scores: FloatArray, sensitivities: FloatArray, draws
             or picks.dtype.kind not in "iu"
             or not ((picks >= 0) & (picks < scores.size)).all()
         ):
-            raise ValueError("sampler must return an index of a candidate for each row: does it take batches?")
+            raise ValueError(
+                "sampler must return the index of a candidate for each row; if it takes one row, say batched=False"
+            )
         counts += np.bincount(picks, minlength=scores.size)
     return counts
 
 
 def _most_telling(here: Counts, there: Counts) -> tuple[NDArray[np.intp], bool]:
-    """Return the event, and whether it is likelier here, that promises the largest lower bound.
+    """Return the event with the largest expected lower bound, and whether it is likelier here.
 
-    The best event for any loss is a set of candidates whose ratio of probabilities is above a threshold, so the
-    sets to try are the beginnings of the candidates in order of that ratio. An upper bound of a few standard
-    deviations keeps rare candidates from looking better than they can be shown to be.
+    The best event for any loss is the set of all candidates whose ratio of probabilities is above a threshold. So
+    the sets to try are the first few candidates in the order of that ratio. A margin of three standard deviations
+    keeps rare candidates from looking better than the draws can show.
     """
     best = (-math.inf, np.arange(here.size), True)
     for forward, more, less in ((True, here, there), (False, there, here)):
@@ -169,11 +178,49 @@ def _most_telling(here: Counts, there: Counts) -> tuple[NDArray[np.intp], bool]:
     return best[1], best[2]
 
 
-def _surely(successes: int, failures: int, draws: int, error: float) -> tuple[float, float]:
-    """Return Clopper and Pearson's lower bound for the first share and upper bound for the second."""
-    lower = binomial_quantile(successes, draws, error) if successes else 0.0
-    upper = binomial_quantile(failures + 1, draws, 1 - error) if failures < draws else 1.0
-    return lower, upper
+def _lower_share(successes: int, draws: int, error: float) -> float:
+    """Return Clopper and Pearson's lower bound of a share: the p whose upper tail is error.
+
+    The tail is Pr[Binomial(draws, p) ≥ successes]. Bisection starts at successes/draws, where it is at least 1/2;
+    below that its terms decrease.
+    """
+    if not successes:
+        return 0.0
+    rest = draws - successes
+    ways = math.lgamma(draws + 1) - math.lgamma(successes + 1) - math.lgamma(rest + 1)
+    more = np.arange(successes, draws)
+    ratios = (draws - more) / (more + 1)
+
+    def tail(share: float) -> float:
+        if share == 1:
+            return 1.0
+        first = math.exp(ways + successes * math.log(share) + rest * math.log1p(-share))
+        return first * float(1 + np.cumprod(ratios * (share / (1 - share))).sum())
+
+    low, high = 0.0, successes / draws
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if tail(middle) > error else (middle, high)
+    return low
+
+
+def _upper_share(successes: int, draws: int, error: float) -> float:
+    """Return Clopper and Pearson's upper bound of a share."""
+    return 1 - _lower_share(draws - successes, draws, error)
+
+
+def _chi_squared_tail(statistic: float, freedom: int) -> float:
+    """Return the probability that a chi-squared variable with these degrees of freedom exceeds a statistic.
+
+    Q(a, x) for a = freedom/2 and x = statistic/2, by Q(a + 1, x) = Q(a, x) + x^a e^(−x)/Γ(a + 1) from
+    Q(1/2, x) = erfc(√x) or Q(0, x) = 0 on.
+    """
+    x = statistic / 2
+    if x == 0:
+        return 1.0
+    start = freedom % 2 / 2
+    terms = (math.exp(a * math.log(x) - x - math.lgamma(a + 1)) for a in np.arange(start, freedom / 2).tolist())
+    return min(1.0, math.fsum(terms) + (math.erfc(math.sqrt(x)) if start else 0.0))
 
 
 def _goodness_of_fit(counts: list[Counts], laws: list[FloatArray]) -> float:
@@ -187,11 +234,11 @@ def _goodness_of_fit(counts: list[Counts], laws: list[FloatArray]) -> float:
         observed, expected = _merged(drawn, law * drawn.sum())
         statistic += float(((observed - expected) ** 2 / expected).sum())
         freedom += observed.size - 1
-    return chi_squared_tail(statistic, freedom) if freedom else 1.0
+    return _chi_squared_tail(statistic, freedom) if freedom else 1.0
 
 
 def _merged(observed: Counts, expected: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return cells that each expect enough draws: rare candidates go together, with the likeliest if need be."""
+    """Return cells that each expect enough draws: rare candidates share one, if needed with another candidate."""
     rare = expected < EXPECTED
     cells = [(observed[rare].sum(), expected[rare].sum()), *zip(observed[~rare], expected[~rare], strict=True)]
     if len(cells) > 1 and cells[0][1] < EXPECTED:

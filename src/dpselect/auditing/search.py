@@ -19,23 +19,23 @@ from dpselect.progress import tracked
 __all__ = ["Audit", "audit"]
 
 EXHAUSTIVE = 8
-"""The number of candidates up to which all corners of the box of neighbours are tried."""
+"""With at most this number of candidates, the search tries all corners of the box of neighbours."""
 
 ROWS_AT_ONCE = 1 << 20
-"""How many numbers one call of ``pmf`` gets at most."""
+"""The largest number of scores in one call of ``pmf``."""
 
 OUT_OF_THE_RACE = -64.0
-"""A score, in largest sensitivities, of a candidate that should hardly matter."""
+"""The score of a candidate that should hardly matter, in units of the largest sensitivity."""
 
 SLACK = 1e-9
-"""How far above the claim a loss must be, relative to it, to count: more than rounding, less than anything real."""
+"""The relative excess of a loss over the claim that counts: more than rounding, less than a real violation."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Audit:
-    """The worst pair of neighbours that a search has found, and what it says about the claim.
+    """The worst pair of neighbours that a search has found, and its verdict on the claim.
 
-    The scores in it are the search's own, not anyone's data.
+    Its scores come from the search, not from anyone's data.
     """
 
     mechanism: Mechanism
@@ -44,7 +44,7 @@ class Audit:
     loss: float
     """The exact loss of the witness; infinite if the candidate is impossible on one side."""
     certain: float
-    """What the loss is at least, if each probability is off by 1e-12. The verdict rests on this number."""
+    """A lower bound of the loss if each probability is off by 1e-12. The verdict depends on this number."""
     candidate: int
     """The candidate whose probabilities differ most."""
     scores: FloatArray
@@ -53,16 +53,16 @@ class Audit:
     probabilities: tuple[float, float]
     """The candidate's probability on the scores and on the neighbour."""
     pairs: int
-    """How many pairs were tried."""
+    """The number of pairs tried."""
 
     @property
     def verdict(self) -> Literal["violated", "no violation found"]:
-        """``"violated"`` is a proof. ``"no violation found"`` is not one of the opposite."""
+        """``"violated"`` is a proof. ``"no violation found"`` does not prove the claim."""
         return "violated" if self.certain > self.claimed * (1 + SLACK) + SLACK else "no violation found"
 
     @property
     def tightness(self) -> float:
-        """The share of the claimed ε that the loss found uses up."""
+        """The loss found as a share of the claimed ε."""
         return self.loss / self.claimed if self.claimed else math.inf if self.loss else 0.0
 
     def __str__(self) -> str:
@@ -92,26 +92,25 @@ def audit(
     r"""Search all pairs of neighbouring scores for the largest exact privacy loss.
 
     Maximises max_a \|log Pr[a | q] − log Pr[a | q']\| over scores q and neighbours q' with \|q_a − q'_a\| ≤ Δ_a,
-    from exact probabilities: corners of the box first (all of them up to 8 candidates), from structured and
-    random scores, then coordinate ascent over scores and neighbours from the best ones. Nothing in the search
-    knows any mechanism. A loss above the claim proves that the mechanism is not ε-DP, with the witness at hand;
-    none found is evidence only as far as the loss found comes near the claim.
+    from exact probabilities. The search tries corners of the box first (all of them for up to 8 candidates), from
+    structured and random scores. Then it runs coordinate ascent over scores and neighbours from the best pairs. It
+    uses no knowledge of the mechanism. A loss above the claim proves that the mechanism is not ε-DP, and the pair
+    found is the witness. If no violation is found, that is evidence only if the loss found is close to the claim.
 
     *Neighbours* are those of ``mechanism.guarantee``: scores within the sensitivities, all moved in the same
-    direction if it says so. Some guarantees say more, that any two score vectors will do (randomised response):
-    they too are searched within the sensitivities only.
+    direction if it says so. Guarantees for any two score vectors (randomised response) are also searched within the
+    sensitivities only.
 
     Args:
         mechanism: Any object with a ``pmf`` and a ``guarantee``.
         sensitivities: One for each candidate; the number of candidates is the length.
-        claim: The ε to compare with. Unless given: the guarantee's, or, where there is none, the mechanism's field
+        claim: The ε to compare with. By default that of the guarantee or, if there is none, the mechanism's field
             ``epsilon``.
-        monotone: Whether neighbours move all scores in the same direction; ``None`` asks the mechanism's
-            guarantee.
-        restarts: How many ascents run, side by side.
-        sweeps: How many times each of them goes over all candidates at most.
-        seed: Of the search's random numbers; the same seed finds the same pair.
-        progress: Whether to show a progress bar; ``None`` means on a terminal only.
+        monotone: Whether neighbours move all scores in the same direction; ``None`` takes it from the guarantee.
+        restarts: The number of ascents, which run side by side.
+        sweeps: The largest number of passes of each ascent over all candidates.
+        seed: The seed of the search; the same seed finds the same pair.
+        progress: Whether to show a progress bar; ``None`` shows it on a terminal only.
         **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
 
     Cost:
@@ -129,7 +128,7 @@ def audit(
         ('violated', inf)
 
     References:
-        Z. Ding et al., Detecting violations of differential privacy, 2018. There by sampling; here exactly.
+        Z. Ding et al., Detecting violations of differential privacy, 2018 (by sampling; here exactly).
     """
     check.require_attributes("mechanism", mechanism, "pmf", "guarantee")
     widths = read_sensitivities(sensitivities)
@@ -156,7 +155,7 @@ def _claim_of(mechanism: Mechanism) -> float:
         return promised
     nominal = getattr(mechanism, "epsilon", None)
     if nominal is None:
-        raise ValueError("claim must be given: the mechanism has no guarantee and no epsilon to compare with")
+        raise ValueError("claim must be given: the mechanism has neither a guarantee nor a field epsilon")
     return float(nominal)
 
 
@@ -181,7 +180,7 @@ class _Search:
         self.pairs = 0
 
     def start(self, restarts: int) -> None:
-        """Begin with the best of the structured pairs, and as many random ones."""
+        """Begin with the best structured pairs and the same number of random pairs."""
         scores, moves = self._structured()
         drawn = max(4 * restarts, 64)
         spread = self.unit * 2.0 ** self.random.uniform(-4, 6, (drawn, 1))
@@ -198,7 +197,7 @@ class _Search:
             self._improve(self.scores[:, np.newaxis], corners)
 
     def _structured(self) -> tuple[FloatArray, FloatArray]:
-        """Return pairs that single out one candidate or two, moved with or against the rest."""
+        """Return pairs that single out one or two candidates, moved with or against the rest."""
         k = self.widths.size
         chosen = range(k) if k <= 16 else np.unique(np.argsort(self.widths)[[0, 1, k // 2, -2, -1]])
         pairs: list[tuple[FloatArray, FloatArray]] = []
@@ -216,7 +215,7 @@ class _Search:
         return scores, self._allowed(moves)
 
     def sweep(self) -> bool:
-        """Go over all candidates once; tell whether any ascent got anywhere."""
+        """Go over all candidates once and return whether any ascent improved."""
         before = self.values.copy()
         for candidate in self.random.permutation(self.widths.size):
             self._improve(*self._variants(self.scores, self.moves, candidate))
@@ -249,7 +248,7 @@ class _Search:
         return new_scores, self._allowed(new_moves)
 
     def _improve(self, proposed_scores: FloatArray, proposed_moves: FloatArray) -> None:
-        """Replace each ascent's pair by the best of its proposals, where that is better."""
+        """Replace each ascent's pair by its best proposal, if that is better."""
         scores, moves = np.broadcast_arrays(proposed_scores, proposed_moves)
         ascents, count, k = scores.shape
         values = self._values(scores.reshape(-1, k), moves.reshape(-1, k)).reshape(ascents, count)
@@ -277,15 +276,15 @@ class _Search:
         )
 
     def _losses(
-        self, scores: FloatArray, moves: FloatArray, accuracy: float = ACCURACY
+        self, scores: FloatArray, moves: FloatArray, accuracy: float = ACCURACY, promised: float = 0.0
     ) -> tuple[FloatArray, FloatArray]:
-        return certain_losses(self._law(scores), self._law(self._neighbour(scores, moves)), accuracy)
+        return certain_losses(self._law(scores), self._law(self._neighbour(scores, moves)), accuracy, promised)
 
-    def _law(self, scores: FloatArray) -> Any:  # noqa: ANN401 - what the mechanism returns
+    def _law(self, scores: FloatArray) -> Any:
         return self.mechanism.pmf(scores, self.widths, **self.public)
 
     def _neighbour(self, scores: FloatArray, moves: FloatArray) -> FloatArray:
-        """Return q + sΔ, where rounding may not carry it out of the box."""
+        """Return q + sΔ, kept inside the box despite rounding."""
         moved = scores + moves * self.widths
         return np.where(np.abs(moved - scores) > self.widths, np.nextafter(moved, scores), moved)
 
@@ -299,7 +298,7 @@ class _Search:
         certain = np.maximum(*self._losses(scores, moves))[0]
         candidate = int(certain.argmax())
         neighbour = self._neighbour(scores, moves)
-        exact = np.maximum(*self._losses(scores, moves, accuracy=0.0))[0]
+        exact = np.maximum(*self._losses(scores, moves, accuracy=0.0, promised=claimed))[0]
         return Audit(
             mechanism=self.mechanism,
             claimed=claimed,

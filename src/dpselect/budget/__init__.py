@@ -1,8 +1,8 @@
 """A ledger of releases that cannot be overspent.
 
-Every release about a population is charged to its budget before anything is released, in one transaction, so a
-crash at any instant never leaves an unpaid release. A release has a name and is bound to its inputs: charged again
-with the same inputs it costs nothing and returns the same key, and so the same picks; with others it is refused.
+Every release about a population is charged to its budget before anything is published, in one transaction. So a
+crash never leaves an unpaid release. A release has a name and is bound to its inputs. Charging it again with the
+same inputs costs nothing and returns the same key, and so the same picks. Charging it with other inputs is refused.
 
 >>> import tempfile, pathlib, dpselect as dps
 >>> from dpselect.budget import Ledger

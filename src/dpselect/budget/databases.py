@@ -1,7 +1,7 @@
-"""One SQL layer over two databases: SQLite, which needs nothing, and PostgreSQL for teams.
+"""One SQL layer over two databases: SQLite, which needs no server, and PostgreSQL for teams.
 
-The statements are the same for both, with ``?`` for parameters. What differs is here: how to connect, how a charger
-keeps others waiting, and how errors are told.
+The statements are the same for both, with ``?`` for parameters. What differs is here: how to connect, how a charge
+makes others wait, and how errors are reported.
 """
 
 import os
@@ -14,14 +14,14 @@ from typing import Any, Protocol
 __all__ = ["Database", "DatabaseError", "open_postgres", "open_sqlite"]
 
 APPLICATION = 0x64707365
-"""What SQLite files of this library carry in their header: "dpse"."""
+"""The mark in the header of this library's SQLite files: "dpse"."""
 
 PATIENCE = 60.0
-"""Seconds that a charger waits for others."""
+"""How many seconds a charge waits for others."""
 
 
 class DatabaseError(ValueError):
-    """The database cannot be used; the message says why, in words for whoever runs it."""
+    """The database cannot be used. The message says why, for its operator."""
 
     exit_code = 5
 
@@ -30,20 +30,20 @@ class Database(Protocol):
     """A connection."""
 
     lock_rows: str
-    """What makes a ``SELECT`` keep other transactions from the rows it returns, where ``transaction`` does not."""
+    """The suffix by which a ``SELECT`` locks its rows, if ``transaction`` does not lock them."""
 
     def execute(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows."""
 
-    def transaction(self) -> Any:  # noqa: ANN401 - a context manager
-        """Run a block as one transaction: committed at its end, undone if it raises."""
+    def transaction(self) -> Any:
+        """Run a block as one transaction: committed at its end, rolled back if it raises."""
 
     def close(self) -> None:
         """Close the connection."""
 
 
 class SQLite:
-    """A SQLite file. Its transactions take turns: ``BEGIN IMMEDIATE`` waits until nobody else writes."""
+    """A SQLite file. Its transactions take turns: ``BEGIN IMMEDIATE`` waits until no other connection writes."""
 
     lock_rows = ""
 
@@ -51,7 +51,7 @@ class SQLite:
         self._name = path.name
         with self._errors():
             self._connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
-            self._connection.execute("PRAGMA synchronous = EXTRA")  # on the disk before a charge counts as made
+            self._connection.execute("PRAGMA synchronous = EXTRA")  # a charge counts once it is on disk
             self._connection.execute("PRAGMA foreign_keys = ON")
 
     def execute(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
@@ -84,16 +84,16 @@ class SQLite:
 
 
 def open_sqlite(path: Path, *, create: bool) -> SQLite:
-    """Open a ledger's file, or make one that only its owner can read.
+    """Open the file of a ledger, or create one that only its owner can read.
 
     Raises:
-        ValueError: If it is not there (or is, and was to be created), is damaged, or belongs to something else.
+        DatabaseError: If the file is missing or damaged, or belongs to another program.
     """
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     elif not path.is_file():
-        raise DatabaseError(f"there is no budget {str(path)!r}: make one with `dpselect budget create`")
+        raise DatabaseError(f"there is no budget {str(path)!r}: create it with `dpselect budget create`")
     database = SQLite(path)
     try:
         _check_sqlite(database, path.name, create=create)
@@ -109,22 +109,22 @@ def _check_sqlite(database: SQLite, name: str, *, create: bool) -> None:
     [[application]] = database.execute("PRAGMA application_id")
     [[tables]] = database.execute("SELECT count(*) FROM sqlite_master")
     if tables and application != APPLICATION:
-        raise DatabaseError(f"{name!r} is a database of something else, not a budget")
+        raise DatabaseError(f"{name!r} is a database of another program, not a budget: name another file")
     if not tables and not create:
-        raise DatabaseError(f"{name!r} is empty, and not a budget: make one with `dpselect budget create`")
+        raise DatabaseError(f"{name!r} is empty, not a budget: create one with `dpselect budget create`")
     [[sound], *_] = database.execute("PRAGMA quick_check(1)")
     if sound != "ok":
-        raise DatabaseError(f"the budget {name!r} is damaged ({sound}): restore it from a copy")
+        raise DatabaseError(f"the budget {name!r} is damaged ({sound}): restore it from a backup")
 
 
 class Postgres:
-    """A PostgreSQL database. Chargers of one population wait for each other at its row."""
+    """A PostgreSQL database. Charges to one population wait for each other at its row."""
 
     lock_rows = " FOR UPDATE"
 
     def __init__(self, url: str) -> None:
         try:
-            import psycopg  # noqa: PLC0415 - an extra
+            import psycopg
         except ModuleNotFoundError:
             raise DatabaseError("a budget in PostgreSQL needs psycopg: pip install 'dpselect[postgres]'") from None
         self._failed = psycopg.Error
@@ -160,13 +160,13 @@ class Postgres:
 
 
 def _shown(url: str) -> str:
-    """Return the host and the database of a URL: nothing else of it gets into a message.
+    """Return the host and the database of a URL, the only parts of it that messages show.
 
     Raises:
-        ValueError: If it cannot be read, or only so that a part of a password may be taken for something else.
+        DatabaseError: If the URL cannot be read, or a part of a password might pass for something else.
     """
-    import psycopg  # noqa: PLC0415 - an extra
-    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
 
     try:
         parts = conninfo_to_dict(url)
@@ -175,7 +175,7 @@ def _shown(url: str) -> str:
     host, port, database = (str(parts.get(name) or "") for name in ("host", "port", "dbname"))
     if "@" in host + database or (port and not port.replace(",", "").isdigit()):
         raise DatabaseError(
-            "the URL of the budget cannot be read: in a password write @ : / ? # % as %40 %3A %2F %3F %23 %25"
+            "the URL of the budget cannot be read: in a password, write @ : / ? # % as %40 %3A %2F %3F %23 %25"
         )
     return f"{host}/{database}"
 

@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> None:
         print(found)
         print(f"\ndpselect select … --epsilon {options.epsilon:g} {as_options(found.best)}")
         return
-    rows = [{"mechanism": repr(r.mechanism), "error": r.error, "of_random": r.of_random} for r in found.rows]
+    rows = [{"mechanism": repr(r.mechanism), "error": r.error, "of_random": r.of_random} for r in found.ranking]
     facts = {"best": repr(found.best), "options": as_options(found.best), "assumption": found.assumption}
     report(options, facts | {"reasons": found.reasons, "warnings": found.warnings, "rows": rows}, [])
 

@@ -1,7 +1,7 @@
-"""A page to look at mechanisms: exact probabilities, errors and privacy losses of a handful of candidates.
+"""A local page about mechanisms: exact probabilities, errors and privacy losses for a few candidates.
 
-``dpselect explore`` opens it. It needs nothing but the library itself: Python's own web server, bound to this
-machine, and a page that loads nothing from elsewhere.
+``dpselect explore`` opens it. It needs only the library: Python's own web server, bound to this machine, and a page
+that loads nothing from elsewhere.
 """
 
 from dpselect.explorer.server import open_page, serve

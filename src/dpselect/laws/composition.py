@@ -103,8 +103,9 @@ class Composition(RowLaw):
             sampler.select_pairwise(first, last, table, self.tilts, self.budget, visits, units, width, room, picks)
         else:
             kernels.blocks.mark_rows(first, last, table, picks)
-        left = first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)
-        for rows, places in _blocks(batch, left) if left.size else ():
+        if last - first == 1 and picks[first] != ALL_GAPS_NEEDED:
+            return  # the same as below, and quicker for single rows
+        for rows, places in _blocks(batch, first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)):
             gaps = np.empty(int(places[-1]))
             trusted = self._float_gaps(batch, rows, places, gaps)
             sampler.select_from_gaps(rows, places, gaps, trusted, visits, units, width, picks)

@@ -2,7 +2,7 @@
 
 import dataclasses
 from abc import ABC, abstractmethod
-from functools import lru_cache
+from functools import cached_property
 from typing import Any, ClassVar, final
 
 from dpselect.candidates import Batch, Numbers, read_batch
@@ -87,9 +87,13 @@ class Mechanism(ABC):
             batch.check_scores()
         if law.refusal is not None:
             raise ValueError(law.refusal)
-        stream = Randomness.given(randomness).serving(law_name(self))
+        stream = Randomness.given(randomness).serving(self._law_name)
         stream.check_rows(batch.rows)
         return batch.restore_rows(law.select(batch, stream))
+
+    @cached_property
+    def _law_name(self) -> str:
+        return law_name(self)
 
     @final
     def read(
@@ -110,7 +114,6 @@ class Mechanism(ABC):
         return read_batch(scores, sensitivities, finite=False, **given)
 
 
-@lru_cache(maxsize=256)
 def law_name(mechanism: Mechanism) -> str:
     """Return what names a law: the mechanism, and every parameter that is not at its default.
 

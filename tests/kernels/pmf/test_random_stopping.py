@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect.kernels.pmf import noisy_argmax as quadrature
-from dpselect.kernels.pmf.noisy_argmax import LAPLACE, Law, mean_draws
+from dpselect.kernels.pmf.integrands import LAPLACE, Law, mean_draws
+from dpselect.kernels.pmf.noisy_argmax import fill_by_cells
 from dpselect.kernels.pmf.random_stopping import fill_stopping_pmf
 
 
@@ -18,14 +18,8 @@ def by_panels(scores, scales, gamma, eta):
 
 def by_cells(scores, scales, gamma, eta):
     """Return the same law from cells that end at every score and half-way between neighbours."""
-    law = Law(LAPLACE, True, gamma, eta, mean_draws(gamma, eta))
-    found, densities = np.zeros(scores.size), np.empty(scores.size)
-    values = np.unique(scores)
-    for place, base in enumerate(values):
-        right = 0.5 * (values[place + 1] - base) if place + 1 < values.size else np.inf
-        left = 0.5 * (base - values[place - 1]) if place else np.inf
-        quadrature.integrate_cell(law, scores, scales, base, 1.0, right, densities, found)
-        quadrature.integrate_cell(law, scores, scales, base, -1.0, left, densities, found)
+    found = np.empty(scores.size)
+    fill_by_cells(Law(LAPLACE, True, gamma, eta, mean_draws(gamma, eta) ** 0.5), scores, scales, found)
     return found
 
 

@@ -1,4 +1,4 @@
-// Drawings of numbers, as SVG. They know nothing of mechanisms.
+// Charts as SVG, from numbers alone.
 
 const SVG = "http://www.w3.org/2000/svg";
 const EXPORTED = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "opacity"];
@@ -125,7 +125,7 @@ export function drawLines(place, { series, across: [acrossTitle, acrossKind], up
   const xs = series.flatMap(({ x }) => x);
   const largest = Math.max(...series.flatMap(({ y }) => y));
   const positive = series.flatMap(({ y }) => y).filter((value) => value > 0);
-  // Errors fall without end: six orders of magnitude are enough to see who is ahead.
+  // Errors fall towards 0; six orders of magnitude show which mechanism is best.
   const floor = positive.length ? Math.max(Math.min(...positive), largest * 1e-6) : 1e-6;
   const up = logarithmic([floor / 1.3, (largest || 1) * 1.3], [frame.bottom, frame.top]);
   const scale = acrossKind === "log" ? logarithmic : linear;
@@ -158,20 +158,20 @@ export function drawLines(place, { series, across: [acrossTitle, acrossKind], up
 }
 
 export function drawLosses(place, { rows, epsilon }) {
-  const line = 24;
+  const line = 36;
   const { svg, width, height } = canvas(place, rows.length * line + 46);
   svg.setAttribute("aria-label", "Exact privacy loss of each mechanism against the neighbour");
-  const frame = { left: Math.min(170, width * 0.42), right: width - 56, top: 6, bottom: height - 40 };
+  const frame = { left: 4, right: width - 56, top: 6, bottom: height - 40 };
   const finite = rows.map(({ loss }) => loss).filter((loss) => loss !== null);
   const across = linear([0, Math.max(epsilon * 1.15, Math.min(Math.max(...finite), epsilon * 4))], [frame.left, frame.right]);
   axes(svg, frame, across, { scale: () => 0, ticks: [] }, { across: "privacy loss", up: "" });
-  rows.forEach(({ name, loss, color, isPrivate }, place_) => {
-    const y = frame.top + place_ * line;
+  rows.forEach(({ name, loss, color, isPrivate }, i) => {
+    const y = frame.top + i * line;
     const end = loss === null ? frame.right : Math.min(frame.right, across.scale(loss));
     svg.append(
-      element("text", { class: isPrivate ? "name" : "name not-private", x: frame.left - 8, y: y + 15, "text-anchor": "end" }, name),
-      element("rect", { x: frame.left, y: y + 4, width: Math.max(0, end - frame.left), height: line - 9, fill: color }),
-      element("text", { class: "value", x: end + 5, y: y + 15 }, short(loss)),
+      element("text", { class: isPrivate ? "name" : "name not-private", x: frame.left, y: y + 12 }, name),
+      element("rect", { x: frame.left, y: y + 17, width: Math.max(0, end - frame.left), height: 13, fill: color }),
+      element("text", { class: "value", x: end + 5, y: y + 28 }, short(loss)),
     );
   });
   const x = across.scale(epsilon);

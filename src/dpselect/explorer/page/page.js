@@ -1,21 +1,10 @@
-// The page: its state, what it asks the server for, and what it shows of the answer.
+// The page: its state, its requests to the server, and how it shows the answers.
 
 import { asFile, drawBars, drawCandidates, drawLines, drawLosses, short } from "/charts.js";
 
-// Okabe and Ito's colours, the same as in the paper's figures; dashes tell apart what shares a colour.
-const STYLES = {
-  rnm: ["var(--text)", ""],
-  "tilted-rnm": ["var(--text)", "6 3"],
-  "standardized-rnm": ["#8f5fb8", ""],
-  gem: ["#0072b2", ""],
-  mgem: ["#d55e00", ""],
-  "tilted-gem": ["#0072b2", "6 3"],
-  "combined-gem": ["#009e73", "7 2 2 2"],
-  rs: ["#cc79a7", ""],
-  krr: ["#e69f00", ""],
-  uniform: ["var(--soft)", "2 3"],
-  rnmh: ["#9a9a9a", "4 3"],
-};
+// Colours come with each mechanism. Dashes tell apart mechanisms of one family.
+const DASHES = ["", "7 3", "2 3", "7 2 2 2"];
+const dark = matchMedia("(prefers-color-scheme: dark)");
 const LARGEST_FILE = 256 * 1024;
 const MOST_CANDIDATES = 400;
 const SLIDERS = {
@@ -33,7 +22,7 @@ let answer = null;
 
 // --- State and address --------------------------------------------------------------------------------
 
-// After the '#', which browsers keep to themselves: no server and no log sees it.
+// The state is in the part after '#', which browsers do not send: no server and no log sees it.
 function writeAddress() {
   const fields = new URLSearchParams();
   if (state.scenario) fields.set("scenario", state.scenario);
@@ -67,7 +56,7 @@ function readAddress() {
     }
   } catch {
     chooseScenario(null);
-    $("link-note").textContent = "The link’s candidates could not be read; this is the first scenario.";
+    $("link-note").textContent = "The candidates in the link could not be read, so this is the first scenario.";
   }
 }
 
@@ -81,12 +70,12 @@ function setCandidates(names, scores, sensitivities) {
   Object.assign(state, { names: [...names], scores: [...scores], sensitivities: [...sensitivities], neighbour: [...scores] });
 }
 
-// --- Asking -------------------------------------------------------------------------------------------
+// --- Requests -------------------------------------------------------------------------------------------
 
 let asking = false;
 let waiting = false;
 
-// One question at a time; while it is answered only the newest setting waits.
+// One request at a time. While it runs, only the newest setting waits.
 async function refresh() {
   if (asking) {
     waiting = true;
@@ -117,7 +106,7 @@ async function ask() {
       show();
     }
   } catch {
-    complain("The explorer does not answer. Is dpselect explore still running?");
+    complain("The explorer does not answer. Is `dpselect explore` still running?");
   }
 }
 
@@ -181,7 +170,7 @@ function edit(field, a, input) {
   const wrong = field !== "names" && (text === "" || !Number.isFinite(value) || (field === "sensitivities" && value < 0));
   input.setAttribute("aria-invalid", wrong);
   if (wrong) {
-    complain(`Not drawn: candidate ${a + 1} needs a number${field === "sensitivities" ? " that is not negative" : ""}.`);
+    complain(`Not drawn: candidate ${a + 1} needs a number${field === "sensitivities" ? " ≥ 0" : ""}.`);
     return;
   }
   state[field][a] = value;
@@ -197,8 +186,22 @@ function ownCandidates() {
   changed();
 }
 
+// A mechanism's colour, lightened on dark pages.
+function color(name) {
+  const { color: hex } = answer.mechanisms[name];
+  if (!dark.matches) return hex;
+  const channels = [1, 3, 5].map((at) => Math.round(Number.parseInt(hex.slice(at, at + 2), 16) * 0.55 + 255 * 0.45));
+  return `#${channels.map((channel) => channel.toString(16).padStart(2, "0")).join("")}`;
+}
+
+function dashes(name) {
+  const { family } = answer.mechanisms[name];
+  const relatives = Object.keys(answer.mechanisms).filter((other) => answer.mechanisms[other].family === family);
+  return DASHES[relatives.indexOf(name) % DASHES.length];
+}
+
 function lines(curves, pick) {
-  return Object.entries(curves).map(([name, curve]) => ({ ...pick(name, curve), color: STYLES[name][0], dashes: STYLES[name][1] }));
+  return Object.entries(curves).map(([name, curve]) => ({ ...pick(name, curve), color: color(name), dashes: dashes(name) }));
 }
 
 function legend(place, series) {
@@ -249,7 +252,7 @@ function show() {
     rows: Object.entries(answer.losses).map(([name, loss]) => ({
       name: label(name),
       loss,
-      color: STYLES[name][0],
+      color: color(name),
       isPrivate: answer.mechanisms[name].private,
     })),
   });
@@ -281,7 +284,7 @@ function showProbabilities() {
   });
   $("probabilities").replaceChildren(...entries.map(({ box }) => box));
   for (const { chart, name, values } of entries) {
-    drawBars(chart, { label: label(name), names: state.names, values, color: STYLES[name][0] });
+    drawBars(chart, { label: label(name), names: state.names, values, color: color(name) });
   }
 }
 
@@ -332,13 +335,13 @@ function readTable(text) {
   const header = cells(rows[0]).map((name) => name.toLowerCase());
   const columns = ["candidate", "score", "sensitivity"].map((name) => header.indexOf(name));
   const missing = ["candidate", "score", "sensitivity"].filter((_, i) => columns[i] < 0);
-  if (missing.length) throw new Error(`the first line must name the columns; there is no ${missing.join(" and no ")}`);
+  if (missing.length) throw new Error(`the first line must name the columns; add ${missing.join(", ")}`);
   const candidates = [];
   rows.forEach((line, place) => {
     if (place === 0 || !line.trim()) return;
     const [name, score, sensitivity] = columns.map((column) => cells(line)[column] ?? "");
     for (const [what, value] of [["score", score], ["sensitivity", sensitivity]]) {
-      if (value === "" || !Number.isFinite(Number(value))) throw new Error(`line ${place + 1} has no number in the column ${what}`);
+      if (value === "" || !Number.isFinite(Number(value))) throw new Error(`line ${place + 1} has no number in column ${what}`);
     }
     if (Number(sensitivity) < 0) throw new Error(`line ${place + 1} has a negative sensitivity`);
     candidates.push([name || String(candidates.length + 1), Number(score), Number(sensitivity)]);
@@ -394,8 +397,8 @@ function wire() {
   $("link").addEventListener("click", async () => {
     await navigator.clipboard.writeText(location.href).catch(() => {});
     $("link-note").textContent = state.scenario
-      ? "Copied: the address of this page is the link."
-      : "Copied. The link holds your candidates with their scores: share it only with those who may see them.";
+      ? "Copied the address of this page."
+      : "Copied. The link contains your candidates with their scores: share it only with people who may see them.";
   });
   $("mechanism").addEventListener("change", showSnippet);
   $("copy").addEventListener("click", () => navigator.clipboard.writeText($("snippet").textContent).catch(() => {}));
@@ -417,6 +420,7 @@ function wire() {
     cancelAnimationFrame(resized);
     resized = requestAnimationFrame(() => answer && show());
   });
+  dark.addEventListener("change", () => answer && show());
   addEventListener("hashchange", () => {
     readAddress();
     showSettings();

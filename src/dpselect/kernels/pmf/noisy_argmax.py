@@ -10,218 +10,302 @@ distribution function and density. Two mechanisms report the candidate of the la
 
 A scale b_a = 0 puts an atom at q_a; candidates that tie there share its probability equally.
 
+Both integrands are G(x) r_a(x)/b_a: a factor G that all candidates share and that never falls (∏ F, or
+φ'(F̄)/k), and r_a = b_a f_a/F_a, or b_a f_a. Probabilities are right to 1e-12 of themselves down to 1e-290
+(random stopping with more than 1e10 draws: 1e-250), so what may be left out depends on the candidate. Two
+bounds decide that, for every y and every panel from l to r:
+
+    Pr[a] ≥ G(y) r_a(y)        and        the panel adds at most G(r) Pr[noisy score a > l] to Pr[a]
+
+A panel also adds at most G(r). A first pass takes the largest G(y) r_a(y) over all scores and some places right
+of them, the candidate's *least* probability. A candidate matters in a panel unless that adds less than
+e^−MARGIN of it.
+
 Panels. The integrand is analytic between scores, so the line is cut at every score and half-way between
 neighbours, and x is kept as (nearest score) + δ: differences x − q_a stay accurate whatever the scores'
-magnitude. Inside such a cell a panel is at most FINE scales wide for every candidate whose noise lives
-there. With z = (x − q)/b, the nearest complex singularities (zeros of w, or of 1 − exp(−z)/2 raised to a
-power) and the region where a product of many F_b grows are at least π/2 scales from the real line, so 16
-Gauss–Legendre nodes on 2 scales err by less than (π/2 + √(π²/4 + 1))^−32 < 1e-17; shorter panels take 8 or
-4 nodes for the same bound. The largest of n noises is typically log n scales up; beyond FAR scales more a noise
-is a plain exponential and COARSE steps do; beyond REACH scales more it is worth less than 1e-26, and left out.
+magnitude. With z = (x − q)/b, the nearest complex singularities (zeros of w) and the region where a product of
+many F_b grows are at least π/2 scales from the real line, so 16 Gauss–Legendre nodes on FINE = 2 scales err by
+less than (π/2 + √(π²/4 + 1))^−32 < 1e-17; shorter panels take 8 or 4 nodes for the same bound. The largest of n
+noises is typically log n scales up; from there on a noise is soon a plain exponential, and panels widen to
+COARSE scales. Where G is steep, errors are measured against G itself: its logarithm may rise by STEEP over a
+panel, since 16 nodes integrate exp(x) over 12 to 1e-17 of its largest value.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from dpselect.kernels.arrays import FloatArray, Table
+from dpselect.kernels.arrays import FloatArray, IndexArray, Table
 from dpselect.kernels.blocks import row_of
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
-from dpselect.kernels.instructions import fused_multiply_add
+from dpselect.kernels.pmf.integrands import (
+    EXPONENTIAL,
+    GUMBEL,
+    LAPLACE,
+    NO_ETA,
+    Law,
+    Row,
+    atom_mass,
+    mean_draws,
+    weigh_point,
+)
 from dpselect.kernels.pmf.random_stopping import fill_stopping_pmf
 
-EXPONENTIAL, LAPLACE, GUMBEL = 0, 1, 2
+__all__ = [
+    "EXPONENTIAL",
+    "GUMBEL",
+    "LAPLACE",
+    "NO_ETA",
+    "ONCE",
+    "STOPPING",
+    "fill_by_cells",
+    "fill_largest_noisy_pmf",
+    "fill_rows",
+]
+
 ONCE, STOPPING = False, True
+"""Whether every candidate is drawn once, or a random number of random candidates."""
 
 FINE, COARSE = 2.0, 8.0
-FAR, REACH = 40.0, 60.0
-NEGLIGIBLE = 1e-40
-NO_ETA = 1e-30
-"""Where η makes no difference to float64, and formulas that divide by it lose their digits."""
-
+FAR = 40.0
+"""Scales beyond the typical largest noise from which on F is 1."""
+MARGIN = 40.0
+STEEP = 12.0
+FLAT = 5.0
+"""Up to this η panels are never steep: the logarithm of φ' rises by at most 1 + η in a scale."""
+FLOOR = 1e-305
+"""No candidate's least probability is taken to be below this."""
+HOPELESS = 712.0
+"""So many scales behind the leader a candidate's probability is below 1e-300."""
 NODES_16, WEIGHTS_16 = np.polynomial.legendre.leggauss(16)
 NODES_8, WEIGHTS_8 = np.polynomial.legendre.leggauss(8)
 NODES_4, WEIGHTS_4 = np.polynomial.legendre.leggauss(4)
-
-
-class Law(NamedTuple):
-    """Whose law is computed: the noise, and how many candidates are drawn."""
-
-    noise: int
-    stopping: bool
-    """Whether K random candidates are drawn; if not, every candidate once, and the rest is unused."""
-    gamma: float
-    eta: float
-    mean: float
-    """E[K]."""
 
 
 SURE = 1e-13
 """Panels of random stopping that hold many scores are trusted if they add up to 1 so well; else the line is cut at
 every score. No row is known that needs it.
 """
-
-
-@compiled
-def mean_draws(gamma: float, eta: float) -> float:
-    """Return E[K] = η(1−γ)/(γ(1−γ^η)), which is (1/γ − 1)/log(1/γ) for η = 0."""
-    if gamma == 1.0:
-        return 1.0
-    decay = -math.log(gamma)
-    if abs(eta) * decay < NO_ETA:
-        return (1.0 - gamma) / gamma / decay
-    return (1.0 - gamma) / gamma * (eta / -math.expm1(-eta * decay))
-
-
-@compiled
-def stopping_slope(gamma: float, eta: float, survival: float, mean: float) -> float:
-    """Return φ'(1 − survival) = E[K] · (γ/w)^(1+η), w/γ = 1 + (1−γ)/γ · survival: nothing cancels."""
-    return mean * math.exp(-(1.0 + eta) * math.log1p((1.0 - gamma) / gamma * survival))
-
-
-@compiled
-def stopping_increment(gamma: float, eta: float, survival: float, jump: float) -> float:
-    """Return φ(1 − survival) − φ(1 − survival − jump): the mass of an atom that a share ``jump`` of draws hits."""
-    if gamma == 1.0:
-        return jump
-    ratio = 1.0 + (1.0 - gamma) / gamma * survival
-    rise = math.log1p((1.0 - gamma) / gamma * jump / ratio)
-    if abs(eta) * -math.log(gamma) < NO_ETA:
-        return rise / -math.log(gamma)
-    shares = math.expm1(-eta * rise) / math.expm1(eta * math.log(gamma))
-    return math.exp(-eta * math.log(ratio)) * shares
+RARE, RARE_IF_STEEP = 1e-60, 1e-12
+"""Nor with probabilities below this share of 1/k, of which they lose digits: sooner if η is above FLAT."""
 
 
 @compiled_without_refcounts
-def weigh_point(
-    law: Law,
-    scores: FloatArray,
-    scales: FloatArray,
-    base: float,
-    delta: float,
-    densities: FloatArray,
-) -> float:
-    """Evaluate the integrand at x = base + delta.
-
-    Fills ``densities`` with f_a (random stopping) or f_a/F_a (noisy max) and returns the factor all
-    candidates share: φ'(F̄)/k or ∏ F. The product carries its own rounding error along, so that a million
-    factors do not add theirs up.
-    """
-    k = scores.size
-    survival = 0.0
-    product, correction = 1.0, 0.0
-    exponent = 0.0
-    for a in range(k):
-        densities[a] = 0.0
-        distance = (base - scores[a]) + delta
-        if scales[a] == 0.0:
-            if distance < 0.0:
-                survival += 1.0
-                product, correction = 0.0, 0.0
-            continue
-        z = distance / scales[a]
-        if law.noise == GUMBEL:
-            tail = math.exp(-z)
-            exponent += tail
-            densities[a] = tail / scales[a]
-            continue
-        tail = math.exp(-abs(z))
-        if law.noise == EXPONENTIAL:
-            if z <= 0.0:
-                survival += 1.0
-                product, correction = 0.0, 0.0
-                continue
-            survival += tail
-            below = 1.0 - tail if z > 0.5 else -math.expm1(-z)
-            rounding = (1.0 - below) - tail if z > 0.5 else 0.0
-            density = tail / scales[a]
-        else:
-            density = 0.5 * tail / scales[a]
-            if z >= 0.0:
-                survival += 0.5 * tail
-                below = 1.0 - 0.5 * tail
-                rounding = (1.0 - below) - 0.5 * tail
-            else:
-                below = 0.5 * tail
-                survival += 1.0 - below
-                rounding = 0.0
-        if law.stopping:
-            densities[a] = density
-            continue
-        if below == 0.0:
-            return 0.0
-        densities[a] = density / below
-        last = product
-        product = last * below
-        correction = correction * below + fused_multiply_add(last, below, -product) + last * rounding
-    if law.stopping:
-        return stopping_slope(law.gamma, law.eta, survival / k, law.mean) / k
-    if law.noise == GUMBEL:
-        return math.exp(-exponent) * product
-    return product + correction
-
-
-@compiled_without_refcounts
-def next_panel(
-    scores: FloatArray, scales: FloatArray, height: float, base: float, delta: float, direction: float
+def widest_panel(
+    law: Law, row: Row, height: float, margin: float, base: float, delta: float, direction: float
 ) -> tuple[float, float]:
-    """Return how far a panel starting at base + delta may reach, and the smallest scale alive there."""
-    step = math.inf
-    finest = math.inf
-    for a in range(scores.size):
-        scale = scales[a]
-        if scale == 0.0:
+    """Return how wide a panel from base + delta may be, and the smallest scale that matters there.
+
+    ``margin`` is MARGIN + log G at the right of the panel, ``height`` the typical largest noise.
+    """
+    widest = math.inf
+    fastest = 0.0
+    for a in range(row.scores.size):
+        rate = row.rates[a]
+        z = ((base - row.scores[a]) + delta) * rate
+        if rate == 0.0 or (z < 0.0 and not law.stopping and law.noise == LAPLACE):
+            continue  # F_a is a plain exponential there, and so are all f_b F_a: only G is steep
+        leaving = direction * z >= 0.0
+        z = abs(z)
+        reach = max(margin - row.least[a], height + FAR)
+        if z >= reach + (0.0 if leaving else COARSE):
+            if not leaving:
+                widest = min(widest, (z - reach) / rate)  # stop where this candidate begins to matter
             continue
-        z = direction * ((base - scores[a]) + delta) / scale
-        if z < -height - REACH - COARSE:
-            step = min(step, (-z - height - REACH) * scale)  # stop where this candidate's noise begins
-        elif z < height + REACH:
-            finest = min(finest, scale)
-            step = min(step, (FINE if abs(z) < height + FAR else COARSE) * scale)
-    return step, finest
+        room = (2.0 if leaving else 0.7) * (z - height)
+        widest = min(widest, max(FINE, min(room, COARSE)) / rate)
+        fastest = max(fastest, rate)
+    return widest, fastest
+
+
+@compiled_without_refcounts
+def add_panel(
+    law: Law,
+    row: Row,
+    base: float,
+    direction: float,
+    done: float,
+    step: float,
+    nodes: FloatArray,
+    weights: FloatArray,
+    pmf: FloatArray,
+) -> float:
+    """Add the integral from ``done`` over ``step``; return the largest G seen."""
+    largest = 0.0
+    for j in range(nodes.size):
+        shared, _ = weigh_point(law, row, base, direction * (done + 0.5 * step * (nodes[j] + 1.0)))
+        largest = max(largest, shared * law.root)
+        if shared > 0.0:
+            for a in range(pmf.size):
+                # In this order nothing underflows that matters; where a panel holds too many scales, r_a is zero.
+                pmf[a] += shared * row.ratios[a] * (weights[j] * min(0.5 * step * row.rates[a], 1e300))
+    return largest
 
 
 @compiled_without_refcounts
 def integrate_cell(
     law: Law,
-    scores: FloatArray,
-    scales: FloatArray,
+    row: Row,
     base: float,
     direction: float,
     length: float,
-    densities: FloatArray,
+    ceiling: float,
+    steepest: float,
+    cut: float,
     pmf: FloatArray,
 ) -> bool:
-    """Add the integral over ``length`` from ``base`` in ``direction``; tell whether anything lies beyond."""
+    """Add the integral over ``length`` from ``base`` in ``direction``; tell whether anything lies beyond.
+
+    ``ceiling`` bounds G in the cell, ``steepest`` the slope of log G right of ``base``, or at it; a G below ``cut``
+    does not matter.
+    """
     done = 0.0
-    height = math.log(max(law.mean, 1.0 * scores.size))
+    odds = (1.0 - law.gamma) / law.gamma * (1.0 + law.eta)
+    height = math.log(max(1.0 + law.eta, odds, 1.0)) if law.stopping else math.log(row.scores.size)
+    margin = MARGIN + math.log(ceiling)
     while done < length:
-        step, finest = next_panel(scores, scales, height, base, direction * done, direction)
+        step, fastest = widest_panel(law, row, height, margin, base, direction * done, direction)
+        if step == math.inf and law.stopping:
+            return False
+        step = min(step, length - done)
+        if direction < 0.0:
+            if (done > 0.0 and not law.stopping) or steepest == math.inf:
+                _, slope = weigh_point(law, row, base, -done)
+            else:
+                slope = steepest
+            step = min(step, STEEP / slope)
+        else:
+            slope = steepest
+            shared = 1.0
+            while math.inf > step > STEEP / slope:
+                shared, here = weigh_point(law, row, base, done + step)
+                shared *= law.root
+                if shared < cut or here * step <= STEEP:
+                    steepest = min(steepest, here) if not law.stopping else steepest
+                    break
+                step *= 0.5
+            if shared < cut:
+                done += step
+                continue
         if step == math.inf:
             return False
-        end = min(length, done + step)
-        step = end - done
-        if finest < math.inf:
-            if step <= FINE / 40.0 * finest:
-                nodes, weights = NODES_4, WEIGHTS_4
-            elif step <= FINE / 4.0 * finest:
-                nodes, weights = NODES_8, WEIGHTS_8
-            else:
-                nodes, weights = NODES_16, WEIGHTS_16
-            largest = 0.0
-            for j in range(nodes.size):
-                delta = direction * (done + 0.5 * step * (nodes[j] + 1.0))
-                shared = weigh_point(law, scores, scales, base, delta, densities)
-                largest = max(largest, shared)
-                mass = 0.5 * step * weights[j] * shared
-                if mass > 0.0:
-                    for a in range(scores.size):
-                        pmf[a] += mass * densities[a]
-            if direction < 0.0 and not law.stopping and largest < NEGLIGIBLE:
-                return False  # ∏ F only falls further to the left
-        done = end
+        if step * fastest <= FINE / 40.0 and step * slope <= 0.3:
+            largest = add_panel(law, row, base, direction, done, step, NODES_4, WEIGHTS_4, pmf)
+        elif step * fastest <= FINE / 4.0 and step * slope <= 2.5:
+            largest = add_panel(law, row, base, direction, done, step, NODES_8, WEIGHTS_8, pmf)
+        else:
+            largest = add_panel(law, row, base, direction, done, step, NODES_16, WEIGHTS_16, pmf)
+        if direction < 0.0 and largest < cut:
+            return False  # ∏ F only falls further to the left
+        done += step
     return True
+
+
+@compiled_without_refcounts
+def scout(law: Law, row: Row, base: float, delta: float) -> tuple[float, float, float]:
+    """Raise least probabilities to what base + delta shows; return G, its slope, and the smallest of them."""
+    shared, slope = weigh_point(law, row, base, delta)
+    smallest = 1.0
+    for a in range(row.least.size):
+        if shared > 0.0:
+            row.least[a] = max(row.least[a], shared * row.ratios[a])
+        smallest = min(smallest, row.least[a])
+    return shared * law.root, slope, smallest
+
+
+@compiled_without_refcounts
+def start_least(law: Law, row: Row, leader: int) -> None:
+    """Fill FLOOR, or infinity for atoms and candidates whose probability is below 1e-300."""
+    for a in range(row.least.size):
+        gap = row.scores[leader] - row.scores[a]
+        slowest = min(row.rates[a], row.rates[leader]) if row.rates[leader] > 0.0 else row.rates[a]
+        hopeless = not law.stopping and gap * slowest > HOPELESS
+        row.least[a] = math.inf if row.rates[a] == 0.0 or hopeless else FLOOR
+
+
+@compiled_without_refcounts
+def rarest_atom(law: Law, row: Row, falling: IndexArray) -> float:
+    """Return the probability of an atom of which every possible atom has at least as much; 1 if there is none."""
+    rarest = 1.0
+    for i in range(falling.size):
+        if row.rates[falling[i]] > 0.0:
+            continue
+        base, atoms = row.scores[falling[i]], 0
+        for j in range(falling.size):
+            atoms += row.rates[j] == 0.0 and row.scores[j] == base
+        share = atom_mass(law, row, base, atoms) / atoms
+        if not law.stopping:
+            return share if share >= FLOOR else 1.0  # there is nothing below the highest atom
+        rarest = min(rarest, max(share, FLOOR))
+    return rarest
+
+
+@compiled
+def scout_row(
+    law: Law, row: Row, falling: IndexArray, firsts: IndexArray, shares: FloatArray, slopes: FloatArray
+) -> tuple[int, float]:
+    """Fill least probabilities, and G and its slope at each distinct score; return how many matter, and the cut."""
+    start_least(law, row, falling[0])
+    top = row.scores[falling[0]]
+    fastest, slowest = row.rates.max(), math.inf
+    for rate in row.rates:
+        slowest = min(slowest, rate) if rate > 0.0 else slowest
+    if fastest > 0.0:
+        delta, last = 1.0 / fastest, (1.0 + math.log(row.scores.size)) / slowest
+        while delta < 2.0 * last:
+            scout(law, row, top, delta)
+            delta *= 2.0
+    rarest = rarest_atom(law, row, falling)
+    cells, cut = 0, 0.0
+    while cells < shares.size and (cells == 0 or shares[cells - 1] >= cut):
+        shares[cells], slopes[cells], smallest = scout(law, row, row.scores[falling[firsts[cells]]], 0.0)
+        if law.stopping:
+            slopes[cells] = math.inf if law.eta > FLAT else 0.0
+        cut = math.exp(-MARGIN) * min(smallest, rarest)
+        cells += 1
+    for a in range(row.least.size):
+        row.least[a] = math.log(row.least[a])
+    return cells, cut
+
+
+@compiled
+def fill_by_cells(law: Law, scores: FloatArray, scales: FloatArray, pmf: FloatArray) -> None:
+    """Fill Pr[a] by cutting the line at every score and half-way between neighbours."""
+    k = scores.size
+    rates = np.zeros(k)
+    for a in range(k):
+        rates[a] = 1.0 / scales[a] if scales[a] > 0.0 else 0.0
+    row = Row(scores, rates, np.empty(k), np.empty(k))
+    pmf[:] = 0.0
+    falling = np.argsort(-scores)
+    firsts = np.empty(k + 1, np.int64)  # where in ``falling`` the candidates of each distinct score begin
+    cells = 0
+    for i in range(k):
+        if i == 0 or scores[falling[i]] != scores[falling[i - 1]]:
+            firsts[cells] = i
+            cells += 1
+    firsts[cells] = k
+    shares, slopes = np.zeros(cells), np.zeros(cells)
+    visited, cut = scout_row(law, row, falling, firsts[: cells + 1], shares, slopes)
+    for cell in range(visited):
+        base = scores[falling[firsts[cell]]]
+        right = 0.5 * (scores[falling[firsts[cell] - 1]] - base) if cell > 0 else math.inf
+        left = 0.5 * (base - scores[falling[firsts[cell + 1]]]) if cell + 1 < cells else math.inf
+        ceiling = shares[cell - 1] if cell > 0 else (law.root * law.root / k if law.stopping else 1.0)
+        integrate_cell(law, row, base, 1.0, right, ceiling, slopes[cell], cut, pmf)
+        atoms = 0
+        for j in range(firsts[cell], firsts[cell + 1]):
+            atoms += rates[falling[j]] == 0.0
+        if atoms > 0:
+            share = atom_mass(law, row, base, atoms) / atoms
+            for j in range(firsts[cell], firsts[cell + 1]):
+                if rates[falling[j]] == 0.0:
+                    pmf[falling[j]] = share
+        if not law.stopping and (atoms > 0 or law.noise == EXPONENTIAL):
+            return  # ∏ F is zero below an atom, and below any score if noise is positive
+        more = integrate_cell(law, row, base, -1.0, left, shares[cell], slopes[cell], cut, pmf)
+        if not more and not law.stopping:
+            return
 
 
 @compiled
@@ -235,63 +319,13 @@ def fill_largest_noisy_pmf(
     pmf: FloatArray,
 ) -> None:
     """Fill Pr[a] of the module's docstring: random stopping if ``stopping``, else noisy max."""
-    k = scores.size
+    mean = mean_draws(gamma, eta) if stopping else 1.0
     if stopping and noise == LAPLACE and scales.min() > 0.0:
-        fill_stopping_pmf(scores, scales, gamma, eta, mean_draws(gamma, eta), pmf)
-        if abs(pmf.sum() - 1.0) <= SURE:
+        fill_stopping_pmf(scores, scales, gamma, eta, mean, pmf)
+        rare = RARE_IF_STEEP if eta > FLAT else RARE
+        if abs(pmf.sum() - 1.0) <= SURE and pmf.min() * pmf.size >= rare:
             return
-    densities = np.empty(k)
-    law = Law(noise, stopping, gamma, eta, mean_draws(gamma, eta) if stopping else 1.0)
-    pmf[:] = 0.0
-    falling = np.argsort(-scores)
-    i = 0
-    while i < k:  # one turn for each distinct score, from the largest down
-        base = scores[falling[i]]
-        after = i
-        atoms = 0
-        while after < k and scores[falling[after]] == base:
-            atoms += scales[falling[after]] == 0.0
-            after += 1
-        to_right = 0.5 * (scores[falling[i - 1]] - base) if i > 0 else math.inf
-        to_left = 0.5 * (base - scores[falling[after]]) if after < k else math.inf
-        integrate_cell(law, scores, scales, base, 1.0, to_right, densities, pmf)
-        if atoms > 0:
-            share = atom_mass(law, scores, scales, base, atoms, densities) / atoms
-            for j in range(i, after):
-                if scales[falling[j]] == 0.0:
-                    pmf[falling[j]] = share
-        if not stopping and (atoms > 0 or noise == EXPONENTIAL):
-            return  # ∏ F is zero below an atom, and below any score if noise is positive
-        more = integrate_cell(law, scores, scales, base, -1.0, to_left, densities, pmf)
-        if not more and not stopping:
-            return
-        i = after
-
-
-@compiled_without_refcounts
-def atom_mass(
-    law: Law,
-    scores: FloatArray,
-    scales: FloatArray,
-    base: float,
-    atoms: int,
-    densities: FloatArray,
-) -> float:
-    """Return the probability that the largest noisy score is the atom at ``base``."""
-    k = scores.size
-    if not law.stopping:
-        return weigh_point(law, scores, scales, base, 0.0, densities)
-    survival = 0.0
-    for a in range(k):
-        distance = base - scores[a]
-        if scales[a] == 0.0:
-            survival += 1.0 if distance < 0.0 else 0.0
-        elif law.noise == EXPONENTIAL:
-            survival += math.exp(-max(0.0, distance / scales[a]))
-        else:
-            half = 0.5 * math.exp(-abs(distance / scales[a]))
-            survival += half if distance >= 0.0 else 1.0 - half
-    return stopping_increment(law.gamma, law.eta, survival / k, atoms / k)
+    fill_by_cells(Law(noise, stopping, gamma, eta, math.sqrt(mean)), scores, scales, pmf)
 
 
 @compiled

@@ -48,7 +48,9 @@ def test_the_privacy_map_is_the_guarantee_at_a_distance(mechanism):
 
 @every_private_mechanism
 def test_an_invocation_is_a_pick(mechanism):
-    measurement = accounting.to_measurement(mechanism, SENSITIVITIES)
+    measurement = accounting.to_measurement(
+        mechanism, SENSITIVITIES, **{name: [0.0, 2.0, 1.0] for name in mechanism.needs}
+    )
     assert measurement(SCORES) in range(3)
     with pytest.raises(OpenDPException, match="sensitivities must have one number for each of the 2 candidates"):
         measurement(SCORES[:2])
@@ -110,7 +112,7 @@ def test_distances_that_differ_are_not_mixed():
 def test_no_epsilon_is_ever_given_out_as_a_rho():
     assert APPROXIMATE.rho is None
     assert measurements._loss(APPROXIMATE, "pure") == APPROXIMATE.epsilon
-    with pytest.raises(ValueError, match="no ρ is proven"):
+    with pytest.raises(ValueError, match="no ρ"):
         measurements._loss(APPROXIMATE, "zcdp")
 
 
@@ -143,7 +145,7 @@ class Approximate:
 def test_what_the_measure_cannot_express_is_refused():
     with pytest.raises(ValueError, match="δ > 0"):
         accounting.to_measurement(Approximate(), SENSITIVITIES)
-    with pytest.raises(ValueError, match="no ρ is proven"):
+    with pytest.raises(ValueError, match="no ρ"):
         accounting.to_measurement(Approximate(), SENSITIVITIES, "zcdp")
     with pytest.raises(ValueError, match="kind must be"):
         accounting.to_measurement(dps.GEM(epsilon=1.0), SENSITIVITIES, "renyi")

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import dpselect as dps
-from dpselect import Anchored, default_pool, tuning
-from dpselect.tuning import UNIT, choice_pmf, fleet_errors, tune
+from dpselect import Anchored
+from dpselect.pools import default_pool
+from dpselect.tuning import choice, choice_pmf, fleet_errors, fleets, tune
+from dpselect.tuning.choice import UNIT
 
 EPSILON = 1.0
 POOL = [
@@ -48,7 +50,7 @@ def test_a_users_error_is_the_same_to_the_last_bit_in_every_fleet(mechanism, mon
     assert (fleet_errors([mechanism], SCORES[order], WIDTHS)[0] == alone[order]).all()
     assert (fleet_errors([mechanism], SCORES[3:41], np.tile(WIDTHS, (38, 1)))[0] == alone[3:41]).all()
     monkeypatch.setenv("DPSELECT_THREADS", "3")
-    monkeypatch.setattr(tuning, "BLOCK", 50)
+    monkeypatch.setattr(fleets, "BLOCK", 50)
     assert (fleet_errors([mechanism], SCORES, WIDTHS)[0] == alone).all()
 
 
@@ -139,7 +141,7 @@ def test_the_choice_does_not_depend_on_the_form_of_the_fleet(form, monkeypatch):
     elif form == "arrow":
         fleet, widths = pa.array(SCORES.tolist()), pa.array([WIDTHS.tolist()] * 80)
     else:
-        monkeypatch.setattr(tuning, "BLOCK", 100)
+        monkeypatch.setattr(fleets, "BLOCK", 100)
     for seed, tuned in enumerate(expected):
         found = tune(fleet, widths, EPSILON, 0.3, randomness=dps.Randomness.seeded(seed), **settings_)
         assert found == tuned
@@ -172,8 +174,8 @@ def test_the_budget_is_not_more_than_needed(budget):
 
 @settings(max_examples=200)
 @given(st.lists(st.floats(), min_size=1, max_size=8), st.floats(1e-9, 1e9))
-def test_errors_are_counted_in_whole_numbers_up_to_the_unit_whatever_was_computed(errors, cap):
-    counted = tuning._whole_errors(np.array(errors), np.array([cap]))
+def test_errors_are_counted_in_whole_numbers_up_to_the_unit_even_if_they_overflow(errors, cap):
+    counted = choice._whole_errors(np.array(errors), np.array([cap]))
     assert counted.dtype == np.int64
     assert ((counted >= 0) & (counted <= UNIT)).all()
     assert (counted[0][np.isnan(errors)] == UNIT).all()
@@ -184,7 +186,7 @@ def test_scores_of_any_size_count_up_to_the_cap_and_raise_nothing(power):
     extreme = np.array([[0.0, 2.0**299, -(2.0**299)], [2.0**300, -(2.0**300), 2.0**300], [-(2.0**300), 0.0, 1.0]])
     pool = default_pool(EPSILON)
     errors = fleet_errors(pool, extreme, 1.0, power=power)  # warnings are errors here
-    counted = np.array([tuning._whole_errors(row, np.array([1.0]))[0] for row in errors])
+    counted = np.array([choice._whole_errors(row, np.array([1.0]))[0] for row in errors])
     assert ((counted >= 0) & (counted <= UNIT)).all()
     assert not np.isnan(errors).any()
     assert (errors[pool.index(dps.NoisyMax(epsilon=EPSILON))] == 0)[:2].all()  # all others are impossible
@@ -198,9 +200,9 @@ def test_scores_of_any_size_count_up_to_the_cap_and_raise_nothing(power):
 def test_the_parts_of_the_budget_do_not_exceed_it(budget):
     from fractions import Fraction  # noqa: PLC0415
 
-    first, second = tuning._budgets(2, budget)
+    first, second = choice._budgets(2, budget)
     assert 0 <= Fraction(budget) - Fraction(first) - Fraction(second) <= Fraction(budget) / 2**50
-    assert tuning._budgets(1, budget) == (None, budget)
+    assert choice._budgets(1, budget) == (None, budget)
 
 
 def test_the_guarantee_of_the_whole_does_not_depend_on_the_choice():
@@ -318,11 +320,11 @@ def test_progress_is_shown_where_asked_for_and_shows_no_score(capsys):
         ({"tuning_epsilon": float("nan")}, "^tuning_epsilon must be finite"),
         ({"cap": 0.0}, "^cap must be positive"),
         ({"cap": (1.0, 0.5)}, r"^cap must be a range \(lowest, highest\)"),
-        ({"cap": (1.0, 2.0, 3.0)}, "^cap must be a number, or a range"),
+        ({"cap": (1.0, 2.0, 3.0)}, "^cap must be a number or a range"),
         ({"cap": (0.0, 2.0)}, "^cap must be positive"),
         ({"power": 0.0}, "^power must be positive"),
         ({"pool": []}, "^pool must hold at least one mechanism"),
-        ({"pool": ["gem"]}, "^pool must hold mechanisms, not str"),
+        ({"pool": ["gem"]}, "^pool must hold mechanisms, got str"),
         ({"pool": [dps.GEM(epsilon=1.5)]}, "^pool must hold mechanisms that are ε-DP at epsilon = 1: GEM is not"),
         ({"pool": [dps.unsafe.HeterogeneousNoisyMax(epsilon=0.1)]}, "^pool must hold mechanisms that are ε-DP"),
         ({"pool": [POOL[0], MONOTONE]}, "^pool must hold mechanisms that are private for all scores within"),
@@ -340,7 +342,7 @@ def test_progress_is_shown_where_asked_for_and_shows_no_score(capsys):
     ],
 )
 def test_bad_input_is_refused_before_any_work(changes, message, monkeypatch):
-    monkeypatch.setattr(tuning, "expected_error", lambda *_, **__: pytest.fail("worked before it checked"))
+    monkeypatch.setattr(fleets, "expected_error", lambda *_, **__: pytest.fail("worked before it checked"))
     given_ = {
         "scores": SCORES,
         "sensitivities": WIDTHS,
@@ -354,7 +356,7 @@ def test_bad_input_is_refused_before_any_work(changes, message, monkeypatch):
 
 
 def test_more_users_than_sums_can_hold_exactly_are_refused(monkeypatch):
-    assert tuning.MOST_USERS * UNIT < 2**53
-    monkeypatch.setattr(tuning, "MOST_USERS", 64)
+    assert fleets.MOST_USERS * UNIT < 2**53
+    monkeypatch.setattr(fleets, "MOST_USERS", 64)
     with pytest.raises(ValueError, match=r"^scores must hold at most 2\^6 users"):
         tune(SCORES, WIDTHS, 1.0, 1.0, cap=1.0, progress=False)

@@ -1,0 +1,158 @@
+"""What :mod:`dpselect.kernels.pmf.noisy_argmax` integrates, at one place: G, and r_a for every candidate."""
+
+import math
+from typing import NamedTuple
+
+from dpselect.kernels.arrays import FloatArray
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.instructions import fused_multiply_add
+
+EXPONENTIAL, LAPLACE, GUMBEL = 0, 1, 2
+NO_ETA = 1e-30
+"""Where η makes no difference to float64, and formulas that divide by it lose their digits."""
+
+TINY = 1e-290
+"""Below this exp(−z) is computed again together with √E[K]."""
+
+
+class Law(NamedTuple):
+    """Whose law is computed: the noise, and how many candidates are drawn."""
+
+    noise: int
+    stopping: bool
+    """Whether K random candidates are drawn; if not, every candidate once, and the rest is unused."""
+    gamma: float
+    eta: float
+    root: float
+    """√E[K]: G and r_a have one each, so that neither underflows before their product does."""
+
+
+class Row(NamedTuple):
+    """The candidates of a row."""
+
+    scores: FloatArray
+    rates: FloatArray
+    """1/b_a, and 0 for an atom."""
+    ratios: FloatArray
+    """Room for r_a at one place."""
+    least: FloatArray
+    """The logarithm of each least probability, once known; infinite for candidates that are not waited for."""
+
+
+@compiled
+def mean_draws(gamma: float, eta: float) -> float:
+    """Return E[K] = η(1−γ)/(γ(1−γ^η)), which is (1/γ − 1)/log(1/γ) for η = 0."""
+    if gamma == 1.0:
+        return 1.0
+    decay = -math.log(gamma)
+    if abs(eta) * decay < NO_ETA:
+        return (1.0 - gamma) / gamma / decay
+    return (1.0 - gamma) / gamma * (eta / -math.expm1(-eta * decay))
+
+
+@compiled
+def stopping_slope(gamma: float, eta: float, survival: float, root: float) -> float:
+    """Return φ'(1 − survival)/√E[K]; φ' = E[K] · (γ/w)^(1+η), w/γ = 1 + (1−γ)/γ · survival: nothing cancels."""
+    return math.exp(math.log(root) - (1.0 + eta) * math.log1p((1.0 - gamma) / gamma * survival))
+
+
+@compiled
+def stopping_increment(gamma: float, eta: float, survival: float, jump: float) -> float:
+    """Return φ(1 − survival) − φ(1 − survival − jump): the mass of an atom that a share ``jump`` of draws hits."""
+    if gamma == 1.0:
+        return jump
+    ratio = 1.0 + (1.0 - gamma) / gamma * survival
+    rise = math.log1p((1.0 - gamma) / gamma * jump / ratio)
+    if abs(eta) * -math.log(gamma) < NO_ETA:
+        return rise / -math.log(gamma)
+    shares = math.expm1(-eta * rise) / math.expm1(eta * math.log(gamma))
+    return math.exp(-eta * math.log(ratio)) * shares
+
+
+@compiled_without_refcounts
+def weigh_point(law: Law, row: Row, base: float, delta: float) -> tuple[float, float]:
+    """Fill r_a at x = base + delta; return G and the slope of its logarithm.
+
+    The product carries its own rounding error along, so that a million factors do not add theirs up.
+    """
+    k = row.scores.size
+    survival, slope = 0.0, 0.0
+    product, correction = 1.0, 0.0
+    exponent = 0.0
+    for a in range(k):
+        row.ratios[a] = 0.0
+        distance = (base - row.scores[a]) + delta
+        rate = row.rates[a]
+        if rate == 0.0:
+            if distance < 0.0:
+                survival += 1.0
+                product, correction = 0.0, 0.0
+            continue
+        z = distance * rate
+        if law.noise == GUMBEL:
+            ratio = math.exp(-z)
+            exponent += ratio
+            row.ratios[a] = ratio
+            slope += ratio * rate
+            continue
+        tail = math.exp(-abs(z))
+        if law.noise == EXPONENTIAL:
+            if z <= 0.0:
+                survival += 1.0
+                product, correction = 0.0, 0.0
+                continue
+            density = tail
+            survival += tail
+            below = 1.0 - tail if z > 0.5 else -math.expm1(-z)
+            rounding = (1.0 - below) - tail if z > 0.5 else 0.0
+        else:
+            density = 0.5 * tail
+            if z >= 0.0:
+                survival += density
+                below = 1.0 - density
+                rounding = (1.0 - below) - density
+            else:
+                survival += 1.0 - density
+                below = density
+                rounding = 0.0
+        if law.stopping:
+            slope += density * rate
+            row.ratios[a] = law.root * density
+            if tail < TINY:
+                row.ratios[a] = 0.5 * math.exp(math.log(law.root) - abs(z))
+                row.ratios[a] *= 2.0 if law.noise == EXPONENTIAL else 1.0
+            continue
+        if below == 0.0:
+            return 0.0, math.inf
+        ratio = density / below
+        row.ratios[a] = ratio
+        slope += ratio * rate
+        last = product
+        product = last * below
+        correction = correction * below + fused_multiply_add(last, below, -product) + last * rounding
+    if law.stopping:
+        odds = (1.0 - law.gamma) / law.gamma
+        slope *= (1.0 + law.eta) * odds / (k + odds * survival)
+        return stopping_slope(law.gamma, law.eta, survival / k, law.root) / k, slope
+    if law.noise == GUMBEL:
+        return math.exp(-exponent) * product, slope
+    return product + correction, slope if product > 0.0 else math.inf
+
+
+@compiled_without_refcounts
+def atom_mass(law: Law, row: Row, base: float, atoms: int) -> float:
+    """Return the probability that the largest noisy score is the atom at ``base``."""
+    k = row.scores.size
+    if not law.stopping:
+        return weigh_point(law, row, base, 0.0)[0]
+    survival = 0.0
+    for a in range(k):
+        distance = base - row.scores[a]
+        if row.rates[a] == 0.0:
+            survival += 1.0 if distance < 0.0 else 0.0
+        elif law.noise == EXPONENTIAL:
+            survival += math.exp(-max(0.0, distance * row.rates[a]))
+        else:
+            half = 0.5 * math.exp(-abs(distance * row.rates[a]))
+            survival += half if distance >= 0.0 else 1.0 - half
+    return stopping_increment(law.gamma, law.eta, survival / k, atoms / k)

@@ -1,0 +1,117 @@
+"""Fleets of users, and the exact errors of mechanisms on them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpselect import parameters as check
+from dpselect.candidates import Batch, Numbers, read_batch
+from dpselect.evaluation import expected_error
+from dpselect.kernels.arrays import Column, FloatArray
+from dpselect.mechanisms import Mechanism
+from dpselect.pools import public_numbers, read_members
+from dpselect.progress import tracked
+
+__all__ = ["MOST_USERS", "Fleet", "fleet_errors"]
+
+MOST_USERS = 2**28
+"""The sum of this number of errors stays below 2⁵³, so float64 holds it exactly."""
+
+BLOCK = 2**20
+"""The number of candidates read at once, which bounds the memory."""
+
+
+def fleet_errors(
+    pool: Sequence[Mechanism],
+    scores: Numbers,
+    sensitivities: Numbers,
+    *,
+    anchors: Numbers | None = None,
+    power: float = 2,
+    progress: bool | None = False,
+) -> FloatArray:
+    """Return the exact expected error of each user under each mechanism: a row for each mechanism.
+
+    **Not private**: :func:`tune` adds these errors up before it cuts them off and adds noise. Use it on public or
+    synthetic fleets to see what tuning would find.
+
+    Example:
+        >>> import dpselect as dps
+        >>> pool = [dps.Uniform(), dps.RandomizedResponse(epsilon=50.0)]
+        >>> dps.tuning.fleet_errors(pool, [[0.0, 2.0], [1.0, 1.0]], 1.0).round(3)
+        array([[2., 0.],
+               [0., 0.]])
+    """
+    fleet = Fleet.read(scores, sensitivities, anchors)
+    exponent = check.positive("power", power)
+    members = read_members(pool)
+    parts = [(number, part) for number in range(len(members)) for part in fleet.parts()]
+    found = np.empty((len(members), fleet.users))
+    for number, part in tracked(parts, total=len(parts), label="errors", shown=progress):
+        found[number, part] = fleet.errors(members[number], part, exponent)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The scores of all users and the public numbers that go with them, readable in parts."""
+
+    batch: Batch
+    has_anchors: bool
+
+    @classmethod
+    def read(cls, scores: Numbers, sensitivities: Numbers, anchors: Numbers | None) -> "Fleet":
+        """Validate a row of scores for each user."""
+        batch = read_batch(scores, sensitivities, anchors=anchors)
+        if batch.shape is not None and len(batch.shape) != 1:
+            raise ValueError("scores must have two axes: a row for each user, a column for each candidate")
+        if batch.rows == 0:
+            raise ValueError("scores must hold at least one user")
+        if batch.rows > MOST_USERS:
+            raise ValueError(f"scores must hold at most 2^{MOST_USERS.bit_length() - 1} users")
+        return cls(batch, anchors is not None)
+
+    @property
+    def users(self) -> int:
+        """The number of users."""
+        return self.batch.rows
+
+    def parts(self) -> Iterator[slice]:
+        """Yield slices of users, none with more candidates than a block unless it is a single user."""
+        bounds = self.batch.table.bounds
+        first = 0
+        while first < self.users:
+            last = int(np.searchsorted(bounds, bounds[first] + BLOCK, side="right")) - 1
+            last = min(max(last, first + 1), self.users)
+            yield slice(first, last)
+            first = last
+
+    def errors(self, mechanism: Mechanism, part: slice, power: float) -> FloatArray:
+        """Return the exact expected error of some users.
+
+        A user's error depends on that user's row alone, to the last bit: not on other rows, their number or the
+        threads. So rounding does not change the sensitivity of the sums.
+        """
+        table = self.batch.table
+        rows = self._ragged_rows if self.batch.shape is None else self._dense_rows
+        anchors = rows(table.public, part) if self.has_anchors else None
+        scores: Numbers = rows(table.scores, part)
+        if self.batch.shape is None:
+            scores = (scores, table.bounds[part.start : part.stop + 1] - table.bounds[part.start])
+        public = public_numbers(mechanism, anchors)
+        return np.asarray(expected_error(mechanism, scores, rows(table.sensitivities, part), power, **public))
+
+    def _dense_rows(self, column: Column, part: slice) -> FloatArray:
+        """Return some rows of a dense column: a single one if they are shared."""
+        rows = column.values.reshape(-1, self.batch.width)
+        if len(rows) == 1 < self.users:
+            return np.asarray(rows[0])
+        return np.asarray(rows[column.starts[part] // self.batch.width])
+
+    def _ragged_rows(self, column: Column, part: slice) -> FloatArray:
+        """Return some rows of a ragged column, flat: a single number if all candidates share it."""
+        bounds = self.batch.table.bounds
+        if not np.array_equal(column.starts, bounds[:-1]):
+            return np.asarray(column.values[0])
+        return np.asarray(column.values[bounds[part.start] : bounds[part.stop]])

@@ -1,0 +1,177 @@
+"""Many picks: other libraries' accountants against exact compositions."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from compositions import (
+    DELTA,
+    REPEATED,
+    exact_epsilon_of_randomized_response,
+    exact_epsilon_of_two_gumbel_candidates,
+    gumbel,
+    pure,
+)
+from promises import MONOTONE, PURE
+
+import dpselect as dps
+from dpselect import accounting
+from dpselect.guarantees import SAME_DIRECTION
+
+# --- Totals -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("times", "epsilon"), REPEATED)
+def test_totals_of_pure_guarantees_are_tight(times, epsilon):
+    total = accounting.total_guarantee([pure(epsilon)] * times, delta=DELTA)
+    exact = exact_epsilon_of_randomized_response(epsilon, times)
+    assert exact * (1 - 1e-9) <= total.epsilon <= exact * (1.001 if total.delta == 0 else 1 + 1e-6)
+    assert total.rho == pytest.approx(times * epsilon * math.tanh(epsilon / 2))
+    assert total.delta in (0, DELTA)
+
+
+@pytest.mark.parametrize(("times", "epsilon"), REPEATED)
+def test_totals_with_gumbel_noise_are_smaller_and_cover_the_worst_pair_of_candidates(times, epsilon):
+    total = accounting.total_guarantee([gumbel(epsilon)] * times, delta=DELTA)
+    assert total.epsilon <= accounting.total_guarantee([pure(epsilon)] * times, delta=DELTA).epsilon
+    worst = max(exact_epsilon_of_two_gumbel_candidates(epsilon, times, lead) for lead in np.linspace(-14, 8, 45))
+    assert worst * (1 - 1e-9) <= total.epsilon <= worst * 1.25
+
+
+@pytest.mark.parametrize(
+    ("make", "times", "way", "delta"),
+    [
+        (pure, 2, "the losses of 2 parts add up", 0),
+        (gumbel, 10, "10 parts.* privacy loss distributions", DELTA),
+        (gumbel, 1000, "1000 parts.* Rényi DP", DELTA),
+    ],
+)
+def test_totals_say_which_bound_they_rest_on(make, times, way, delta):
+    total = accounting.total_guarantee([make(0.5)] * times, delta=DELTA)
+    assert re.search(way, total.theorem)
+    assert total.delta == delta
+
+
+def test_different_guarantees_are_composed_together():
+    parts = [pure(0.1)] * 40 + [gumbel(0.2)] * 40 + [dps.Uniform().guarantee] * 5
+    total = accounting.total_guarantee(parts, delta=DELTA)
+    alone = [accounting.total_guarantee(each, delta=DELTA) for each in (parts[:40], parts[40:80])]
+    assert max(each.epsilon for each in alone) < total.epsilon < sum(each.epsilon for each in alone)
+    assert total.rho == pytest.approx(40 * 0.1 * math.tanh(0.05) + 40 * 0.04 / 8)
+    shuffled = [parts[index] for index in np.random.default_rng(0).permutation(len(parts))]
+    assert accounting.total_guarantee(shuffled, delta=DELTA).epsilon == pytest.approx(total.epsilon)
+
+
+def test_a_tiny_part_beside_a_large_one_costs_next_to_nothing():
+    total = accounting.total_guarantee([pure(0.5)] * 20 + [pure(1e-7)] * 3, delta=DELTA)
+    assert total.epsilon == pytest.approx(exact_epsilon_of_randomized_response(0.5, 20), rel=2e-3)
+
+
+def test_without_delta_losses_add_up():
+    assert accounting.total_guarantee([PURE] * 3, delta=0) == dps.Guarantee.compose(PURE, PURE, PURE)
+    nothing = accounting.total_guarantee([dps.Uniform().guarantee] * 3, delta=DELTA)
+    assert (nothing.epsilon, nothing.delta) == (0, 0)
+
+
+def test_a_very_small_delta_is_left_to_closed_forms():
+    total = accounting.total_guarantee([pure(0.05)] * 1000, delta=1e-14)
+    assert "Rényi" in total.theorem
+    assert exact_epsilon_of_randomized_response(0.05, 1000, 1e-14) <= total.epsilon < 50
+
+
+def test_a_billion_picks_are_left_to_closed_forms():
+    found = accounting.epsilon_per_pick(1.0, delta=DELTA, picks=10**9, noise="exponential")
+    rho = (math.sqrt(math.log(1 / DELTA) + 1) - math.sqrt(math.log(1 / DELTA))) ** 2  # ρ + 2√(ρ log 1/δ) = 1
+    assert math.sqrt(2 * rho / 10**9) * 0.999 < found < 1.5 * math.sqrt(2 * rho / 10**9)
+
+
+def test_totals_hold_for_the_narrowest_neighbours():
+    total = accounting.total_guarantee([MONOTONE] * 50 + [PURE] * 50, delta=DELTA)
+    assert total.neighbours == SAME_DIRECTION
+    with pytest.raises(ValueError, match="same neighbours"):
+        accounting.total_guarantee([PURE, PURE.with_neighbours("one user more or less")], delta=DELTA)
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1, 1.5, math.nan, "small"])
+def test_impossible_deltas_are_refused(delta):
+    with pytest.raises(ValueError, match="delta"):
+        accounting.total_guarantee([PURE], delta=delta)
+    with pytest.raises(ValueError, match="delta"):
+        accounting.epsilon_per_pick(1.0, delta=delta, picks=2, noise="gumbel")
+
+
+def test_nothing_to_compose_is_refused():
+    with pytest.raises(ValueError, match="at least one"):
+        accounting.total_guarantee([], delta=DELTA)
+
+
+# --- Budgets ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", ["exponential", "gumbel"])
+@pytest.mark.parametrize("picks", [1, 3, 40, 700])
+def test_budgets_use_up_the_total_and_no_more(noise, picks):
+    epsilon = accounting.epsilon_per_pick(2.0, delta=DELTA, picks=picks, noise=noise)
+    for factor, fits in ((1.0, True), (1.001, False)):
+        pick = dps.NoisyMax(epsilon=factor * epsilon, noise=noise).guarantee
+        assert (accounting.total_guarantee([pick] * picks, delta=DELTA).epsilon <= 2.0) == fits
+
+
+def test_without_delta_the_budget_is_an_equal_share():
+    for picks in (1, 3, 10, 49):
+        share = accounting.epsilon_per_pick(1.0, delta=0, picks=picks, noise="gumbel")
+        assert share == pytest.approx(1 / picks, rel=1e-15)
+        assert dps.Guarantee.compose(*[gumbel(share)] * picks).epsilon <= 1.0
+
+
+@pytest.mark.parametrize("picks", [0, -1, 1.5, True])
+def test_picks_are_counted_in_whole_numbers(picks):
+    with pytest.raises(ValueError, match="picks"):
+        accounting.epsilon_per_pick(1.0, delta=DELTA, picks=picks, noise="gumbel")
+
+
+# --- What the page says -----------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[2] / "docs" / "theory" / "accounting.md").read_text("utf-8")
+
+
+def table_below(heading):
+    """Return the rows of numbers of the first table below a heading whose first column counts picks."""
+    rows = PAGE.partition(heading)[2].partition("| picks |")[2].split("\n\n")[0].splitlines()[2:]
+    return [[float(cell) for cell in row.strip("| ").split("|")] for row in rows]
+
+
+def test_the_page_has_the_totals_right():
+    rows = table_below("## Three bounds")
+    assert [row[0] for row in rows] == [10, 100, 1000]
+    for picks, simple, exponential, with_gumbel in rows:
+        for shown, make, delta in ((simple, pure, 0), (exponential, pure, DELTA), (with_gumbel, gumbel, DELTA)):
+            total = accounting.total_guarantee([make(0.1)] * int(picks), delta=delta)
+            assert shown == round(total.epsilon, 2)
+
+
+def test_the_page_compares_the_noises_right():
+    rows = table_below("## Gumbel or exponential")
+    assert [row[0] for row in rows] == [1, 3, 10, 30, 100, 1000]
+    found = accounting.compare_noises(
+        np.linspace(0, 1, 101),
+        0.001,
+        total_epsilon=2.0,
+        delta=DELTA,
+        picks=[int(row[0]) for row in rows],
+        power=1,
+    )
+    for shown, row in zip(rows, found, strict=True):
+        assert shown[1:3] == pytest.approx([row.exponential_epsilon, row.gumbel_epsilon], abs=1e-4)
+        assert shown[3:] == pytest.approx([row.exponential_error, row.gumbel_error], rel=0.05)
+    assert [row.better for row in found] == ["exponential"] * 2 + ["gumbel"] * 4
+
+
+def test_the_code_of_the_page_runs():
+    [block] = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    namespace = {}
+    exec(compile(block, "accounting.md", "exec"), namespace)  # noqa: S102 - our own text
+    assert namespace["simple"].epsilon == pytest.approx(10)
+    assert namespace["total"].epsilon == pytest.approx(2.42, abs=0.005)

@@ -1,0 +1,115 @@
+"""Exact privacy losses and privacy profiles."""
+
+from itertools import chain, combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpselect as dps
+from dpselect.auditing import privacy_loss, privacy_profile
+from dpselect.unsafe import HeterogeneousNoisyMax
+
+dyadic = st.integers(-64, 64).map(lambda number: number / 16)
+shares = st.integers(-16, 16).map(lambda number: number / 16)
+
+
+@st.composite
+def neighbours(draw):
+    k = draw(st.integers(2, 5))
+    scores = np.array(draw(st.lists(dyadic, min_size=k, max_size=k)))
+    sensitivities = np.abs(draw(st.lists(dyadic, min_size=k, max_size=k)))
+    moves = np.array(draw(st.lists(shares, min_size=k, max_size=k)))
+    return scores, scores + moves * sensitivities, sensitivities
+
+
+@given(pair=neighbours(), name=st.sampled_from(sorted(dps.MECHANISMS)))
+@settings(deadline=None, max_examples=60)
+def test_the_loss_is_the_largest_log_ratio_in_each_direction(pair, name):
+    scores, neighbour, sensitivities = pair
+    mechanism = dps.MECHANISMS[name](epsilon=0.8)
+    here, there = mechanism.pmf(scores, sensitivities), mechanism.pmf(neighbour, sensitivities)
+    possible = [a for a in range(scores.size) if max(here[a], there[a]) > 1e-200]
+    loss = privacy_loss(mechanism, scores, neighbour, sensitivities)
+    assert loss.forward == pytest.approx(max(np.log(here[a] / there[a]) for a in possible), abs=1e-12)
+    assert loss.backward == pytest.approx(max(np.log(there[a] / here[a]) for a in possible), abs=1e-12)
+    assert loss.epsilon == max(loss.forward, loss.backward)
+    turned = privacy_loss(mechanism, neighbour, scores, sensitivities)
+    assert (turned.forward, turned.backward) == (loss.backward, loss.forward)
+
+
+@given(pair=neighbours(), epsilon=st.floats(0, 2))
+@settings(deadline=None, max_examples=60)
+def test_the_profile_is_the_largest_excess_over_all_events(pair, epsilon):
+    scores, neighbour, sensitivities = pair
+    mechanism = dps.GEM(epsilon=1.5)
+    here, there = mechanism.pmf(scores, sensitivities), mechanism.pmf(neighbour, sensitivities)
+    candidates = range(scores.size)
+    events = list(chain.from_iterable(combinations(candidates, size) for size in range(scores.size + 1)))
+    worst = max(
+        max(one[list(event)].sum() - np.exp(epsilon) * other[list(event)].sum() for event in events)
+        for one, other in ((here, there), (there, here))
+    )
+    assert privacy_profile(mechanism, scores, neighbour, sensitivities, epsilon) == pytest.approx(worst, abs=1e-12)
+
+
+def test_the_profile_falls_to_zero_at_the_loss():
+    pair = [0.0, 1.0, 0.5], [1.0, 0.5, 0.5], [1.0, 0.5, 0.25]
+    mechanism = dps.RandomStopping(epsilon=2.0)
+    loss = float(privacy_loss(mechanism, *pair).epsilon)
+    curve = privacy_profile(mechanism, *pair, np.linspace(0, 1.2 * loss, 13))
+    assert (np.diff(curve) <= 1e-15).all()
+    assert curve[9] > 1e-6
+    assert curve[11:] == pytest.approx(0, abs=1e-12)
+
+
+def test_losses_of_a_batch_are_those_of_its_rows():
+    rng = np.random.default_rng(3)
+    sensitivities = rng.uniform(0.1, 2, 6)
+    scores = rng.normal(size=(2, 4, 6))
+    there = scores + rng.uniform(-1, 1, scores.shape) * sensitivities
+    mechanism = dps.ModifiedGEM(epsilon=1.0)
+    together = privacy_loss(mechanism, scores, there, sensitivities)
+    curves = privacy_profile(mechanism, scores, there, sensitivities, [0.0, 0.1])
+    assert together.forward.shape == (2, 4)
+    assert curves.shape == (2, 4, 2)
+    for row in np.ndindex(2, 4):
+        alone = privacy_loss(mechanism, scores[row], there[row], sensitivities)
+        assert (together.forward[row], together.backward[row]) == (alone.forward, alone.backward)
+        assert (curves[row] == privacy_profile(mechanism, scores[row], there[row], sensitivities, [0.0, 0.1])).all()
+
+
+def test_an_impossible_candidate_is_an_infinite_loss_and_two_negligible_ones_are_none():
+    naive = HeterogeneousNoisyMax(epsilon=1.0)
+    assert privacy_loss(naive, [0.0, 0.5], [0.0, -0.5], [0.0, 1.0]).epsilon == np.inf
+    far = privacy_loss(dps.NoisyMax(epsilon=1.0), [0.0, -1e6], [1.0, -1e6 - 1], 1.0)
+    assert far.epsilon == 0
+
+
+def test_accuracy_makes_a_loss_smaller_never_larger():
+    pair = [0.0, 30.0], [1.0, 29.0], 1.0
+    exact = privacy_loss(dps.NoisyMax(epsilon=1.0), *pair).epsilon
+    assert exact == pytest.approx(1)
+    assert privacy_loss(dps.NoisyMax(epsilon=1.0), *pair, accuracy=1e-9).epsilon < exact - 1e-3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (([0.0, 1.0], [0.0], 1.0), "neighbour must have the shape of scores"),
+        (([0.0, 1.0], [0.0, 2.5], 1.0), "neighbour must be within the sensitivities"),
+        (([0.0, 1.0], [0.0, np.nan], 1.0), "neighbour must be finite"),
+        (([0.0, np.inf], [0.0, 1.0], 1.0), "scores must be finite"),
+        (([0.0, 1.0], [0.0, 1.0], [1.0]), None),
+        (([0.0, 1.0], [0.0, 1.0], [1.0, 1.0, 1.0]), "sensitivities must have one number"),
+        (([0.0, 1.0], [0.0, 1.0], -1.0), "sensitivities must be ≥ 0"),
+        ((([0.0, 1.0], [0, 2]), [0.0, 1.0], 1.0), "not ragged"),
+    ],
+)
+def test_what_are_not_neighbours_is_refused(arguments, rule):
+    if rule is None:
+        privacy_loss(dps.NoisyMax(epsilon=1.0), *arguments)
+        return
+    with pytest.raises(ValueError, match=rule):
+        privacy_loss(dps.NoisyMax(epsilon=1.0), *arguments)

@@ -1,0 +1,54 @@
+"""Exact compositions of many picks, to hold accountants against."""
+
+import math
+
+import numpy as np
+from scipy.special import gammaln
+
+import dpselect as dps
+
+DELTA = 1e-6
+REPEATED = [(1, 1.0), (2, 1.0), (5, 2.0), (10, 0.1), (30, 0.5), (100, 0.1), (1000, 0.02)]
+
+
+def pure(epsilon):
+    return dps.NoisyMax(epsilon=epsilon).guarantee
+
+
+def gumbel(epsilon):
+    return dps.NoisyMax(epsilon=epsilon, noise="gumbel").guarantee
+
+
+def hockey_stick(first, second, loss):
+    return np.maximum(first - math.exp(loss) * second, 0).sum()
+
+
+def repeated_bit(chances, times):
+    """Return, for each of two coins, the law of the number of heads: all that a sequence of them tells apart."""
+    heads = np.arange(times + 1)
+    ways = gammaln(times + 1) - gammaln(heads + 1) - gammaln(times - heads + 1)
+    return [np.exp(ways + heads * math.log(p) + (times - heads) * math.log1p(-p)) for p in chances]
+
+
+def smallest_epsilon(first, second, delta):
+    """Return the smallest ε at which δ is kept in both directions, by bisection."""
+    low, high = 0.0, 1e4
+    for _ in range(80):
+        middle = (low + high) / 2
+        with np.errstate(divide="ignore", over="ignore"):
+            kept = all(
+                np.maximum(p - np.exp(np.minimum(middle + np.log(q), 700)), 0).sum() <= delta
+                for p, q in ((first, second), (second, first))
+            )
+        low, high = (low, middle) if kept else (middle, high)
+    return high
+
+
+def exact_epsilon_of_randomized_response(epsilon, times, delta=DELTA):
+    truth = 1 / (1 + math.exp(-epsilon))
+    return smallest_epsilon(*repeated_bit((truth, 1 - truth), times), delta)
+
+
+def exact_epsilon_of_two_gumbel_candidates(epsilon, times, lead, delta=DELTA):
+    chances = 1 / (1 + math.exp(-lead)), 1 / (1 + math.exp(epsilon - lead))
+    return smallest_epsilon(*repeated_bit(chances, times), delta)

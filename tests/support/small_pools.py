@@ -1,0 +1,9 @@
+"""A pool whose members say by their tilt which sensitivities they favour."""
+
+import dpselect as dps
+from dpselect.pools import TILTS
+
+
+def tilted(epsilon):
+    """Return noisy max and GEM at every tilt."""
+    return [family(epsilon=epsilon, tilt=tilt) for family in (dps.NoisyMax, dps.GEM) for tilt in TILTS]
