@@ -36,8 +36,9 @@ class Tuning:
     def guarantee(self) -> Guarantee:
         """The guarantee of the choice, for a ledger.
 
-        A ledger is about one user's scores. The choice protects them against any change (docs/theory/tuning.md,
-        theorem 1), and so at least against the changes that a population's cap is for.
+        A ledger is about one user's scores, and takes who the users are as public. The choice protects scores
+        against any change (docs/theory/tuning.md, theorem 1), and so at least against those that a population's cap
+        is for.
         """
         return choice_guarantee(self.tuning_epsilon).with_neighbours(ANY_SCORES)
 
