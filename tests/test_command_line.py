@@ -240,7 +240,7 @@ def test_advice_ranks_mechanisms_from_what_is_public(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == facts
     expected = dps.advice.advise([0.1, 0.3, 0.5, 0.7, 0.9], 0.5, correlation=0.9)
     assert facts["best"] == repr(expected.best)
-    assert [row["error"] for row in facts["rows"]] == [row.error for row in expected.rows]
+    assert [row["error"] for row in facts["rows"]] == [row.error for row in expected.ranking]
     assert main(["advise", "--sensitivities", "1,2", "--epsilon", "0.5"]) == 0
     assert "dpselect select … --epsilon 0.5 --mechanism " in capsys.readouterr().out
     assert main(["advise", "--epsilon", "1"]) == 2
