@@ -69,7 +69,7 @@ def compiled_without_refcounts(function: Callable[Parameters, Result]) -> Callab
 
     Then nobody need count references to them. Counting takes two atomic instructions for each array and call, which
     is more than most of these kernels do otherwise. Making or returning an array is an error when such a kernel is
-    compiled; one returned by a kernel it calls would never be freed, which tests/test_memory.py watches.
+    compiled; one returned by a kernel it calls would never be freed, which tests/kernels/test_memory.py watches.
     """
     return _compiled(function, _nrt=False)
 
