@@ -299,6 +299,8 @@ def _reach(size: int, beta: float, noise: Noise) -> float:
         return math.log(max(1.0, rivals / (2 * beta)))
     if noise == "gumbel":
         return math.log(max(1.0, rivals * (1 - beta) / beta))
+    if noise != "laplace":
+        raise ValueError(f"noise must be 'exponential', 'laplace' or 'gumbel': no bound is known for {noise!r}")
     distance = 0.0
     for _ in range(STEPS):  # L = log((k − 1)(2 + L)/(4β)): each step at least halves the error
         distance = math.log(max(1.0, rivals * (2 + distance) / (4 * beta)))

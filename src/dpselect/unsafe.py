@@ -19,6 +19,10 @@ from dpselect.parameters import Noise, store
 __all__ = ["ExponentialRandomStopping", "HeterogeneousNoisyMax"]
 
 
+SCALES: dict[Noise, int] = {"exponential": 2, "gumbel": 2, "laplace": 1}
+"""εb_a/Δ_a of the naive noisy max, by noise."""
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class HeterogeneousNoisyMax(Mechanism):
@@ -54,7 +58,7 @@ class HeterogeneousNoisyMax(Mechanism):
         store(
             self,
             epsilon=check.positive("epsilon", self.epsilon),
-            noise=check.noise("noise", self.noise),
+            noise=check.one_of("noise", self.noise, tuple(SCALES)),
         )
 
     @property
@@ -69,7 +73,7 @@ class HeterogeneousNoisyMax(Mechanism):
 
     def law(self, sizes: IndexArray) -> NoisyArgmaxLaw:  # noqa: ARG002 - the same for all sizes
         """Noise in proportion to each candidate's own sensitivity."""
-        return NoisyArgmaxLaw(self.noise, (1 if self.noise == "laplace" else 2) / Fraction(self.epsilon))
+        return NoisyArgmaxLaw(self.noise, SCALES[self.noise] / Fraction(self.epsilon))
 
 
 @final

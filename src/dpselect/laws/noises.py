@@ -8,9 +8,10 @@ from functools import cache
 from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
+from dpselect import kernels
 from dpselect.parameters import Noise
 
-__all__ = ["SAMPLERS", "Sampler", "sampler_of"]
+__all__ = ["SAMPLERS", "Sampler", "code_of", "sampler_of"]
 
 SAMPLERS = MappingProxyType(
     {
@@ -54,6 +55,16 @@ def sampler_of(noise: Noise, *, fixed_work: bool = False) -> Sampler:
         return Sampler(SAMPLERS[noise, fixed_work])
     except KeyError:
         raise ValueError(f"noise must be one of the known ones, got {noise!r}, fixed_work={fixed_work}") from None
+
+
+def code_of(noise: Noise) -> int:
+    """Return the number by which the quadrature over noises of different scales knows a noise."""
+    known = kernels.pmf.integrands
+    codes = {"exponential": known.EXPONENTIAL, "laplace": known.LAPLACE, "gumbel": known.GUMBEL}
+    if noise not in codes:
+        raise ValueError(f"noise must be one of {', '.join(map(repr, codes))}; got {noise!r}")
+    code: int = codes[noise]
+    return code
 
 
 @cache

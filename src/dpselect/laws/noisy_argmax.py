@@ -8,7 +8,8 @@ from dpselect.candidates import Batch
 from dpselect.exact import ExactStream
 from dpselect.kernels.arrays import FloatArray, IndexArray, Units
 from dpselect.laws.base import RowLaw
-from dpselect.parameters import NOISES, Noise
+from dpselect.laws.noises import code_of
+from dpselect.parameters import Noise
 
 __all__ = ["NoisyArgmaxLaw"]
 
@@ -29,7 +30,7 @@ class NoisyArgmaxLaw(RowLaw):
 
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
-        noise = NOISES.index(self.noise)
+        noise = code_of(self.noise)
         fill = kernels.pmf.noisy_argmax.fill_rows
         fill(first, last, batch.table, noise, float(self.scale), kernels.pmf.noisy_argmax.ONCE, 1.0, 1.0, pmf)
 
@@ -37,7 +38,7 @@ class NoisyArgmaxLaw(RowLaw):
         self, batch: Batch, first: int, last: int, units: Units, _width: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows."""
-        noise = NOISES.index(self.noise)
+        noise = code_of(self.noise)
         kernels.samplers.noisy_argmax.select_rows(first, last, batch.table, noise, float(self.scale), units, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:  # noqa: ARG002

@@ -10,7 +10,8 @@ from dpselect.exact import ExactStream
 from dpselect.exact.samplers import random_stopping
 from dpselect.kernels.arrays import MOST_DRAWS, FloatArray, IndexArray, Units
 from dpselect.laws.base import RowLaw
-from dpselect.parameters import NOISES, Noise
+from dpselect.laws.noises import code_of
+from dpselect.parameters import Noise
 
 __all__ = ["RandomStoppingLaw"]
 
@@ -53,7 +54,7 @@ class RandomStoppingLaw(RowLaw):
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
         law = kernels.pmf.noisy_argmax
-        noise, scale = NOISES.index(self.noise), float(self.scale)
+        noise, scale = code_of(self.noise), float(self.scale)
         law.fill_rows(first, last, batch.table, noise, scale, law.STOPPING, self.gamma, self.eta, pmf)
 
     def fill_picks(

@@ -7,6 +7,7 @@ import dpselect.parameters as check
 from dpselect.guarantees import SAME_DIRECTION, WITHIN_SENSITIVITIES, Guarantee
 from dpselect.kernels.arrays import IndexArray
 from dpselect.laws.composition import Composition, tilts
+from dpselect.laws.noises import SAMPLERS
 from dpselect.mechanisms.base import Mechanism, tilt_label
 from dpselect.parameters import Noise, store
 
@@ -84,8 +85,8 @@ class NoisyMax(Mechanism):
             beta=check.inside_unit_interval("beta", self.beta),
             fixed_work=check.flag("fixed_work", self.fixed_work),
         )
-        if self.fixed_work and self.noise == "gumbel":
-            raise ValueError("fixed_work must be False for noise='gumbel', which is drawn by rejection")
+        if self.fixed_work and (self.noise, True) not in SAMPLERS:
+            raise ValueError(f"fixed_work must be False for noise={self.noise!r}: its sampler's work varies")
 
     @property
     def guarantee(self) -> Guarantee:
@@ -103,7 +104,7 @@ class NoisyMax(Mechanism):
     def label(self) -> str:
         """Noisy max, by the name that goes with its noise."""
         names = {"exponential": "noisy max", "gumbel": "exponential mechanism", "laplace": "Laplace noisy max"}
-        return names[self.noise] + tilt_label(self.tilt)
+        return names.get(self.noise, f"noisy max with {self.noise} noise") + tilt_label(self.tilt)
 
     def law(self, sizes: IndexArray) -> Composition:
         """Global normalisation: all noise is for the largest sensitivity."""
