@@ -22,7 +22,7 @@ from variants import (
 )
 
 import dpselect as dps
-from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
+from dpselect.unsafe import SCALES, ExponentialRandomStopping, HeterogeneousNoisyMax
 
 # --- Probabilities ----------------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ def test_exponential_random_stopping_happens_to_lose_at_most_half_its_epsilon(dr
     assert loss(UNSAFE["rs-exponential"], *drawn) <= 0.5 + 1e-9
 
 
-@pytest.mark.parametrize("noise", reference.NOISES)
+@pytest.mark.parametrize("noise", SCALES)
 def test_naive_noisy_max_loses_more_than_its_epsilon(noise):
     size = 6
     mechanism = HeterogeneousNoisyMax(epsilon=0.5, noise=noise)

@@ -4,11 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import strategies as st
 
 import dpselect as dps
-from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
+from dpselect.unsafe import SCALES, ExponentialRandomStopping, HeterogeneousNoisyMax
 
 REGISTERED = {name: make(epsilon=1.5) for name, make in dps.MECHANISMS.items()}
 VARIANTS = {
@@ -33,7 +32,7 @@ VARIANTS = {
 }
 PRIVATE = REGISTERED | VARIANTS
 UNSAFE = {
-    **{f"rnmh-{noise}": HeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in reference.NOISES},
+    **{f"rnmh-{noise}": HeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in SCALES},
     "rs-exponential": ExponentialRandomStopping(epsilon=1.0, gamma=0.05),
 }
 EVERY = PRIVATE | UNSAFE
