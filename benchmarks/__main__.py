@@ -15,9 +15,9 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 
 def main() -> int:
-    """Measure, print the table, and write the page and the picture."""
+    """Measure, print the table, and write the page and the figure."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed against peers.")
-    parser.add_argument("--rounds", type=int, default=9, help="interleaved rounds of each race (default: 9)")
+    parser.add_argument("--rounds", type=int, default=9, help="number of interleaved rounds (default: 9)")
     parser.add_argument("--only", help="run only the workloads whose name contains this; write nothing")
     options = parser.parse_args()
     chosen = [w for w in WORKLOADS if not options.only or options.only in w.__name__]
@@ -38,7 +38,7 @@ def main() -> int:
 
 def as_table(results: list[Result]) -> str:
     """Return the results as a Markdown table."""
-    lines = ["| workload | to reach | measured | |", "| --- | --- | --- | --- |"]
+    lines = ["| workload | goal | measured | reached |", "| --- | --- | --- | --- |"]
     lines += [f"| {r.workload} | {r.goal} | {r.measured} | {'✓' if r.reached else '✗'} |" for r in results]
     return "\n".join(lines)
 
@@ -47,10 +47,10 @@ def as_page(table: str) -> str:
     """Return the documentation page."""
     return f"""# Benchmarks
 
-From `make bench`: medians over interleaved rounds, all contestants in one run, dpselect {dps.__version__} on
-{platform.machine()} with Python {platform.python_version()}. Ratios travel between machines better than seconds do;
-neither is a promise. OpenDP, diffprivlib and SciPy do one row for each call, so they run on 200 rows and are
-extrapolated; OpenDP's sampler is exact, diffprivlib's and NumPy's are not.
+From `make bench`: medians over interleaved rounds, with all contestants in one run, for dpselect {dps.__version__}
+on {platform.machine()} with Python {platform.python_version()}. Ratios carry over to other machines better than
+seconds do, but neither is a promise. OpenDP, diffprivlib and SciPy handle one row per call, so they run on 200 rows
+and their times are extrapolated. OpenDP's sampler is exact; those of diffprivlib and NumPy are not.
 
 {table}
 

@@ -1,4 +1,4 @@
-"""How cost grows with the number of candidates and of rows."""
+"""The growth of cost with the number of candidates and of rows."""
 
 import time
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class Point(NamedTuple):
 
 
 def measure_growth() -> list[Point]:
-    """Time one row of more and more candidates, and more and more rows of 100 candidates."""
+    """Time one row with a growing number of candidates, and a growing number of rows of 100 candidates."""
     generator = np.random.default_rng(0)
     points = []
     for size in tqdm(CANDIDATES, desc="candidates", unit="size"):

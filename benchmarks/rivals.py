@@ -1,4 +1,4 @@
-"""What we compare with: other libraries, and what one would write in NumPy."""
+"""The competition: other libraries, and straightforward NumPy code."""
 
 import math
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 CHUNK = 256
-"""Rows that NumPy handles at a time: the noise then stays in the cache, which is 3 to 4 times as fast."""
+"""The number of rows that NumPy handles at a time. The noise stays in the cache, which is 3 to 4 times as fast."""
 
 
 def numpy_noisy_max(scores: Array, sensitivity: float, epsilon: float, generator: np.random.Generator) -> Array:
@@ -23,7 +23,7 @@ def numpy_noisy_max(scores: Array, sensitivity: float, epsilon: float, generator
 
 
 def numpy_gem(scores: Array, sensitivities: Array, epsilon: float, generator: np.random.Generator) -> Array:
-    """GEM by its definition, a k × k table for each row."""
+    """GEM by its definition, with a k × k table for each row."""
     picks = np.empty(len(scores), dtype=np.int64)
     t = 2 * math.log(scores.shape[1] / 0.05) / epsilon
     for row, (q, widths) in enumerate(zip(scores, sensitivities, strict=True)):
@@ -36,7 +36,7 @@ def numpy_gem(scores: Array, sensitivities: Array, epsilon: float, generator: np
 def numpy_random_stopping(
     scores: Array, sensitivities: Array, epsilon: float, gamma: float, generator: np.random.Generator
 ) -> Array:
-    """Random stopping, a loop over users."""
+    """Random stopping, in a loop over users."""
     picks = np.empty(len(scores), dtype=np.int64)
     scales = 3 * sensitivities / epsilon
     for row, q in enumerate(scores):
@@ -47,14 +47,14 @@ def numpy_random_stopping(
 
 
 def scipy_spearman(scores: Array, sensitivities: Array) -> list[float]:
-    """Spearman's correlation, a loop over users."""
+    """Spearman's correlation, in a loop over users."""
     from scipy.stats import spearmanr  # noqa: PLC0415 - only where it is measured
 
     return [spearmanr(q, widths).statistic for q, widths in zip(scores, sensitivities, strict=True)]
 
 
 def opendp_noisy_max(sensitivity: float, epsilon: float) -> Callable[[Array], list[int]]:
-    """Return OpenDP's noisy max, a call for each row."""
+    """Return OpenDP's noisy max, with one call for each row."""
     import opendp.prelude as dp  # noqa: PLC0415 - only where it is measured
 
     dp.enable_features("contrib")
@@ -64,7 +64,7 @@ def opendp_noisy_max(sensitivity: float, epsilon: float) -> Callable[[Array], li
 
 
 def diffprivlib_permute_and_flip(sensitivity: float, epsilon: float) -> Callable[[Array], list[int]]:
-    """Return diffprivlib's permute-and-flip, an object and a call for each row."""
+    """Return diffprivlib's permute-and-flip, with one object and one call for each row."""
     from diffprivlib.mechanisms import PermuteAndFlip  # noqa: PLC0415 - only where it is measured
 
     def run(scores: Array) -> list[int]:

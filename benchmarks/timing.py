@@ -1,4 +1,4 @@
-"""Medians over interleaved rounds, so that whatever else the machine does hits all contestants alike."""
+"""Medians over interleaved rounds, so that other work on the machine affects all contestants equally."""
 
 import statistics
 import time
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Contestant(NamedTuple):
-    """Something to time, and how much of the whole workload it does: a slow rival may do a sample of rows."""
+    """Something to time, and the share of the workload that it does: a slow rival may do a sample of rows."""
 
     run: Callable[[], object]
     share: float = 1.0
@@ -16,7 +16,7 @@ class Contestant(NamedTuple):
 def race(contestants: dict[str, Contestant], rounds: int) -> dict[str, float]:
     """Return the median seconds that each contestant takes, or would take, for the whole workload."""
     for contestant in contestants.values():
-        contestant.run()  # compile, and warm the caches
+        contestant.run()  # compiles, and warms the caches
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(rounds):
         for name, contestant in contestants.items():

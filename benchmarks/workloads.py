@@ -1,4 +1,4 @@
-"""The workloads, and what is to be reached on each."""
+"""The workloads, and the goal for each."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from benchmarks.timing import Contestant, race
 
 ROWS, CANDIDATES = 50_000, 500
 SAMPLE = 200
-"""Rows that slow rivals do; their time for all rows is extrapolated."""
+"""The number of rows for slow rivals; their time for all rows is extrapolated."""
 
 
 class Result(NamedTuple):
@@ -26,13 +26,13 @@ class Result(NamedTuple):
 
 
 def at_most(workload: str, limit: float, ours: float, other: float, unit: str) -> Result:
-    """Judge "at most ``limit`` times the other's time"."""
+    """Compare with the goal "at most ``limit`` times the other's time"."""
     ratio = ours / other
     return Result(workload, f"≤ {limit:g} × {unit}", f"{ratio:.2f} ×", ratio <= limit)
 
 
 def faster(workload: str, factor: float, ours: float, other: float, unit: str) -> Result:
-    """Judge "at least ``factor`` times as fast as the other"."""
+    """Compare with the goal "at least ``factor`` times as fast as the other"."""
     ratio = other / ours
     return Result(workload, f"≥ {factor:g} × as fast as {unit}", f"{ratio:.1f} ×", ratio >= factor)
 
@@ -66,7 +66,7 @@ def noisy_max(rounds: int) -> Iterator[Result]:
 
 
 def fixed_work(rounds: int) -> Iterator[Result]:
-    """Noisy max that does the same work whatever the scores."""
+    """Noisy max that does the same work for all scores."""
     scores = np.random.default_rng(7).normal(size=(ROWS, CANDIDATES))
     mechanism, fixed = dps.NoisyMax(epsilon=1.0), dps.NoisyMax(epsilon=1.0, fixed_work=True)
     times = race(
@@ -77,11 +77,11 @@ def fixed_work(rounds: int) -> Iterator[Result]:
         rounds,
     )
     name = f"NoisyMax at fixed work, {ROWS:,} × {CANDIDATES}, ε = 1"
-    yield Result(name, "what it costs", f"{times['fixed'] / times['ours']:.1f} × NoisyMax", reached=True)
+    yield Result(name, "no goal: shows the cost", f"{times['fixed'] / times['ours']:.1f} × NoisyMax", reached=True)
 
 
 def memory(rounds: int) -> Iterator[Result]:  # noqa: ARG001 - measured once
-    """Memory beyond the inputs, of one row of many candidates, from a fresh process."""
+    """Memory beyond the inputs, for one row of many candidates, in a fresh process."""
     size = 10**7
     for name, arguments in (("NoisyMax", "1.0"), ("GEM", "sensitivities")):
         program = f"""
@@ -90,7 +90,7 @@ generator = np.random.default_rng(0)
 mechanism = dps.{name}(epsilon=1.0)
 def peak(size):
     scores, sensitivities = generator.normal(size=size), generator.uniform(0.5, 2.0, size=size)
-    pathlib.Path("/proc/self/clear_refs").write_text("5")  # start the high-water mark anew
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # reset the high-water mark
     before = high_water()
     mechanism.select(scores, {arguments})
     return high_water() - before
@@ -107,7 +107,7 @@ print(peak({size}) * 1024 / (8 * {size}))
 
 
 def gem(rounds: int) -> Iterator[Result]:
-    """GEM and modified GEM over the same batch, with sensitivities of each row or shared by all."""
+    """GEM and modified GEM over the same batch, with own sensitivities for each row or shared ones."""
     generator = np.random.default_rng(2)
     scores = generator.normal(size=(ROWS, CANDIDATES))
     own = generator.uniform(0.5, 2.0, size=scores.shape)
@@ -154,7 +154,7 @@ def one_large_selection(rounds: int) -> Iterator[Result]:
 
 
 def one_small_selection(rounds: int) -> Iterator[Result]:
-    """One row of a hundred candidates: what a call costs."""
+    """One row of a hundred candidates: the cost of a call."""
     scores = np.random.default_rng(4).normal(size=100)
     mechanism = dps.NoisyMax(epsilon=1.0)
     repeats = 1000
@@ -188,7 +188,7 @@ def random_stopping(rounds: int) -> Iterator[Result]:
 
 
 def exact_probabilities(rounds: int) -> Iterator[Result]:
-    """The exact law of a large batch, against picking from it."""
+    """The exact pmf of a large batch, compared with ``select``."""
     generator = np.random.default_rng(6)
     scores = generator.normal(size=(ROWS, CANDIDATES))
     sensitivities = generator.uniform(0.5, 2.0, size=CANDIDATES)
@@ -205,7 +205,7 @@ def exact_probabilities(rounds: int) -> Iterator[Result]:
 
 
 def correlation(rounds: int) -> Iterator[Result]:
-    """Spearman's correlation of many users, with sensitivities of each user or shared by all."""
+    """Spearman's correlation of many users, with own sensitivities for each user or shared ones."""
     generator = np.random.default_rng(8)
     users = 100_000
     scores = generator.normal(size=(users, CANDIDATES))
@@ -221,7 +221,7 @@ def correlation(rounds: int) -> Iterator[Result]:
     )
     name = f"Spearman's correlation, {users:,} × {CANDIDATES}"
     for kind in ("own", "shared"):
-        yield faster(f"{name}, {kind} sensitivities", 20, times[kind], times["scipy"], "a loop of SciPy's")
+        yield faster(f"{name}, {kind} sensitivities", 20, times[kind], times["scipy"], "a SciPy loop over users")
 
 
 WORKLOADS: tuple[Callable[[int], Iterator[Result]], ...] = (
