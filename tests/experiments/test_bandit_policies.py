@@ -1,4 +1,4 @@
-"""The bandit's loop: the same picks as outside it, and slow twins of what is computed side by side."""
+"""The bandit's loop: the same picks as outside it, and slow twins of its parallel computations."""
 
 import math
 
@@ -71,7 +71,7 @@ class Recording(PrivateLearner):
 
 
 def test_each_pick_is_select_on_what_was_released_and_on_nothing_else():
-    """Same bits: the picks come again from released means and ranges alone, so they are post-processing."""
+    """The same bits: released means and ranges alone reproduce the picks, so they are post-processing."""
     names = ("rnm", "rs", "gem", "mgem", "combined-gem")
     problem = Problem(horizon=700, shift=400)
     settings = [Setting(), Setting(window=50), Setting(clips_scores=True)] * len(names)
@@ -129,7 +129,7 @@ def test_private_means_are_noisy_sums_over_exact_counts():
 
 
 def test_windows_are_disjoint_and_each_reward_is_looked_at_once():
-    """With a huge budget the estimate is next to the sample quantile of exactly the last full window."""
+    """With a huge budget the estimate is close to the sample quantile of exactly the last full window."""
     clips = np.array([[0.0, 1.0], [0.0, 1.0]])
     windows = Windows(clips, np.array([20, 50]), epsilon=1e6, rng=np.random.default_rng(1))
     rewards = np.random.default_rng(2).uniform(size=(110, 2))
@@ -228,7 +228,7 @@ def test_thompson_sampling_prefers_the_better_arm():
 
 @pytest.mark.parametrize("policy", [name for name in POLICY_STYLES if name != "private-ucb"])
 def test_regret_is_the_gap_times_the_pulls_of_the_worse_arm(policy):
-    short = Problem(horizon=300, shift=300)  # no shift, so that pulls of one arm are all that counts
+    short = Problem(horizon=300, shift=300)  # no shift, so that only the pulls of one arm matter
     trace = simulate(team_of(policy), short, RUNS, times=np.array([300]), seed=6)[policy]
     gap = short.clipped_mean(1, (0.0, 1.0), shifted=False) - short.clipped_mean(0, (0.0, 1.0), shifted=False)
     np.testing.assert_allclose(trace.regrets[0], gap * trace.pulls[:, 0])
@@ -246,7 +246,7 @@ def test_the_same_seed_gives_the_same_story_and_another_one_another():
 
 
 def test_settings_change_only_their_own_runs():
-    """A run's rewards come from its world, whoever else plays."""
+    """A run's rewards come from its world and do not depend on the other players."""
     wide = Setting(clip=(-1.0, 2.0))
     runs = [Run(setting=Setting(), world=0), Run(setting=wide, world=0)]
     both = simulate(team_of("ucb"), SHORT, runs, times=ENDS, seed=4)["ucb"]

@@ -39,7 +39,7 @@ def test_only_full_windows_cost():
 
 
 def test_measured_errors_of_private_sums_stay_below_their_bound():
-    """The bound is more than twice the true quantile, which 200 streams do not miss by that much."""
+    """The bound is more than twice the true quantile; 200 streams do not miss it by that much."""
     task = next(task for task in BANDIT_PRIVACY.plan(FAST) if task.table == "errors")
     table = task.compute()
     assert set(table["mechanism"].to_pylist()) == {"binary", "hybrid"}
@@ -94,16 +94,16 @@ def story(rate_before, rate_after, *, means=(0.2, 0.756), rise=TIMES[-1] * 2, er
 
 
 def runs(**stories):
-    """Return a table in which everybody earns like random choice unless said otherwise."""
+    """Return a table in which every policy earns as much as random choice unless given otherwise."""
     tables = []
     for policy in POLICY_STYLES:
-        told = stories.get(policy.replace("-", "_"), story(0.45, 0.45))
-        size = len(told["time"])
-        tables.append(pa.table({"policy": [policy] * size, **told}))
+        columns = stories.get(policy.replace("-", "_"), story(0.45, 0.45))
+        size = len(columns["time"])
+        tables.append(pa.table({"policy": [policy] * size, **columns}))
     return {"runs": pa.concat_tables(tables)}
 
 
-def test_b1_holds_if_ucb_is_stuck_and_everybody_private_earns_more():
+def test_b1_holds_if_ucb_is_stuck_and_all_private_policies_earn_more():
     assert CHECKS["B1"](runs(ucb=story(0.75, 0.2))).verdict is Verdict.HOLDS
 
 
@@ -117,7 +117,7 @@ def test_b2_holds_if_mgem_is_ahead_of_all_and_gem_behind_random():
     assert CHECKS["B2"](runs(mgem=story(0.7, 0.7), gem=story(0.3, 0.3))).verdict is Verdict.HOLDS
 
 
-def test_b2_names_who_earns_more_than_mgem():
+def test_b2_names_the_policies_that_earn_more_than_mgem():
     finding = CHECKS["B2"](runs(mgem=story(0.6, 0.6), gem=story(0.3, 0.3), ucb=story(0.7, 0.7)))
     assert finding.verdict is Verdict.IN_PART
     assert "mGEM earns more than UCB" in finding.comment

@@ -89,7 +89,7 @@ def errors(**curves):
     )
 
 
-def test_curves_tell_who_is_below_whom_and_where():
+def test_curves_show_which_mechanism_is_below_which_and_where():
     curves = errors(rnm=[3.0, 2.0, 1e-9], gem=[1.0, 3.0, 2e-9], uniform=[4.0, 4.0, 4.0])
     assert curves.below("s", "gem", "rnm").tolist() == [True, False, True]  # the last: both are negligible
     assert curves.always("s", "gem", "rnm", high=0.1)
@@ -98,6 +98,6 @@ def test_curves_tell_who_is_below_whom_and_where():
     assert curves.at("s", "gem", 1.0) == 3.0
 
 
-def test_a_condition_that_never_holds_is_said_so():
+def test_a_condition_that_never_holds_is_reported():
     curves = errors(rnm=[1.0, 1.0, 1.0], gem=[2.0, 2.0, 2.0], uniform=[4.0, 4.0, 4.0])
     assert span(curves.epsilons, curves.below("s", "gem", "rnm")) == "for no ε"

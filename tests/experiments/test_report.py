@@ -15,7 +15,7 @@ from experiments.recommender import results, sections
 from experiments.runner import run
 from experiments.synthetic.bimodal import BIMODAL
 
-# One run, of all figures, is looked at from all sides: by one worker, so that it is one run.
+# Several tests use one run of all figures, on one worker, so that it runs once.
 pytestmark = pytest.mark.xdist_group("report")
 
 
@@ -41,7 +41,7 @@ def page(output):
 
 
 class References(HTMLParser):
-    """Collects what a page would load or link to, and the places that links can go to."""
+    """Collects what a page would load or link to, and the targets of links."""
 
     def __init__(self, page):
         super().__init__()
@@ -89,7 +89,7 @@ def test_every_claim_has_a_line_with_numbers_a_verdict_and_its_figure(output, pa
         assert re.search(rf">{count} ({verdict}|{WORDS[verdict]})</span>", page)
 
 
-def test_what_is_proved_comes_out_so_even_in_a_fast_run(output):
+def test_proven_claims_hold_even_in_a_fast_run(output):
     lines = {line["id"]: line["verdict"] for line in tables.read(output / "tables" / "claims.csv").to_pylist()}
     for id_ in ("P2", "P3", "P6", "T1", "T2", "T6", "T7", "S8", "S9", "S13", "U1"):
         assert lines[id_] == "holds", id_
@@ -197,7 +197,7 @@ def test_an_interrupted_write_leaves_the_old_file_and_no_half_one(tmp_path):
     assert path.read_text(encoding="utf-8") == "old"
 
 
-def test_markup_in_a_value_is_shown_and_not_obeyed(tmp_path):
+def test_markup_in_a_value_is_escaped(tmp_path):
     report.write(tmp_path / "report.html", [], [], {"commit": "<script>alert(1)</script>"})
     assert "<script" not in (tmp_path / "report.html").read_text(encoding="utf-8")
 

@@ -19,7 +19,7 @@ ERRORS_AT_ONE = {
     "krr": 1.966,
 }
 
-# From an independent evaluation with other draws of the scores: two digits, so a tolerance of a tenth and a bit.
+# From an independent evaluation with other draws of the scores: two digits, so the tolerance is just over a tenth.
 KNOWN_ERRORS = {
     (4, 8.0): {"rnm": 0.61, "gem": 2.1, "mgem": 0.63, "combined-gem": 1.0},
     (5, 1.0): {"rnm": 27.0, "gem": 2.2, "mgem": 67.0},
@@ -44,7 +44,7 @@ def test_errors_in_scenarios_4_to_8_are_near_the_known_ones(number, epsilon):
     for mechanism, expected in KNOWN_ERRORS[number, epsilon].items():
         contender = contenders(epsilon, beta=0.05, gamma=0.05)[mechanism]
         error = dps.expected_error(contender, part.scores, part.sensitivities).mean()
-        # Scenario 6 draws its means at random, so another draw is another scenario.
+        # Scenario 6 draws its means at random, so other draws give another scenario.
         assert error == pytest.approx(expected, rel=0.35 if number == 6 else 0.12), mechanism
 
 
@@ -72,7 +72,7 @@ def test_scores_are_clipped_to_ranges_as_wide_as_the_sensitivities(number):
     low, high = scenario.scores.min(axis=0), scenario.scores.max(axis=0)
     np.testing.assert_allclose(high - low, scenario.sensitivities)
     np.testing.assert_allclose((high + low) / 2, scenario.anchors)
-    # A tenth of the scores is cut on either side, and the others are left as they are.
+    # A tenth of the scores is clipped on either side, and the others do not change.
     inside = scenario.scores == scenario.drawn
     assert inside.mean() == pytest.approx(0.8, abs=0.002)
 

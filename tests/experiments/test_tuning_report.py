@@ -1,4 +1,4 @@
-"""The section on tuning: what it measures is what tuning does, and it holds what it says."""
+"""The section on tuning: it measures what tuning does, and its claims hold."""
 
 import os
 from functools import partial
@@ -62,7 +62,7 @@ def test_anchors_help_where_scores_lie_in_public_ranges():
 
 @pytest.mark.parametrize("number", SCENARIOS)
 def test_the_tuned_choice_is_at_least_as_good_as_the_best_of_the_papers_mechanisms(number):
-    """The section's claim, on some of its users and of its budgets; the report has all of them."""
+    """The section's claim on some of its users and budgets; the report has all of them."""
     rows = measure(partial(scenario_fleet, number, 40), [0.01, 0.3, 2.0, 10.0, 40.0, 100.0]).to_pylist()
     for row in rows:
         assert row["tuned_error"] <= WITHIN * row["paper_error"]
@@ -84,7 +84,7 @@ def test_movielens_users_have_scores_within_the_ranges_of_their_items():
     assert np.ptp(fleet.scores, axis=1).max() ** 2 <= fleet.largest_error
 
 
-def test_the_section_is_drawn_and_told_from_its_table_alone(monkeypatch):
+def test_the_section_uses_only_its_table(monkeypatch):
     monkeypatch.delenv("DPSELECT_DATA", raising=False)
     plan = TUNING.plan(FAST)
     assert len(plan) == len(SCENARIOS) + 1

@@ -102,7 +102,7 @@ def test_a_parquet_split_is_read(tmp_path):
 
 
 def test_a_later_line_of_a_long_csv_file_is_named(tmp_path):
-    # Longer than one block of the reader, which counts anew in each.
+    # Longer than one block of the reader, which counts lines from 1 in each.
     rows = [f"{user},7,4.0,1" for user in range(200_000)]
     rows[150_000] = "x,7,4.0,1"
     path = tmp_path / "ratings.csv"

@@ -35,7 +35,7 @@ def test_held_out_users_are_in_no_other_part_and_lose_a_fifth_of_their_items():
     together = np.diff(split.inputs.indptr) + np.diff(split.targets.indptr)
     np.testing.assert_array_equal(np.diff(split.targets.indptr), together // 5)
     assert split.inputs.multiply(split.targets).nnz == 0
-    # Every user is somewhere: rows of likes are a fingerprint of the user, up to the order of items.
+    # Every user is in one part: a row of likes identifies the user, up to the order of items.
     found = sorted([*np.diff(split.train.indptr).tolist(), *together.tolist()])
     sizes = sorted(np.bincount(likes.users).tolist())
     assert not set(found) - set(sizes)
@@ -65,7 +65,7 @@ def test_items_are_numbered_by_popularity_in_training(split):
     assert (np.diff(counts) <= 0).all()
 
 
-def test_a_split_of_its_own_trains_on_everybody_and_tests_who_has_both_parts():
+def test_a_given_split_trains_on_all_users_and_tests_users_with_both_parts():
     pairs = [(0, 0), (0, 1), (0, 2), (1, 0), (2, 1)]
     split = own_split(interactions(pairs, test=[False, False, True, False, True]))
     assert split.train.shape == (3, 3)
@@ -101,7 +101,7 @@ def test_without_sansa_one_sentence_says_how_to_install_it(split):
 
 
 @pytest.mark.skipif(not sansa_is_installed(), reason=SANSA_MISSING)
-def test_sansa_at_full_density_scores_as_ease_does_but_for_seen_items_which_score_one_less(split):
+def test_sansa_at_full_density_scores_like_ease_except_that_seen_items_score_one_less(split):
     ease = fit_ease(split.train, l2=20.0)
     sansa = fit_sansa(split.train, l2=20.0, density=1.0, factorisation="cholmod", scans=5)
     expected = ease.decode(ease.encode(split.inputs), 0, 80)
@@ -124,7 +124,7 @@ def test_a_sparse_sansa_finds_nearly_what_ease_finds(split, factorisation):
 
 def some_model(seed, items, share):
     random = np.random.default_rng(seed)
-    # Few distinct values: ties are the rule.
+    # With few distinct values, most scores tie.
     weights = random.choice([-1.0, 0.5, 1.0, 2.0], (items, items)) * (random.random((items, items)) < share)
     decoder = sparse.csr_array(weights.astype(np.float32))
     eye = sparse.eye_array(items, format="csr", dtype=np.float32)
@@ -209,7 +209,7 @@ def test_recall_counts_targets_among_the_first_candidates():
     model = DenseModel(weights=np.diag(np.arange(5.0, 0.0, -1.0)).astype(np.float32), description="")
     nothing = like_matrix(np.int32([]), np.int32([]), (3, 5))
     found = find_candidates(model, nothing, size=5)
-    # All scores are 0: the first two candidates are items 0 and 1 for everybody; the third user has no targets.
+    # All scores are 0, so the first two candidates are items 0 and 1 for all users. The third user has no targets.
     assert recall(found, targets, cutoff=2, capped=False) == pytest.approx((2 / 3 + 0) / 2)
     assert recall(found, targets, cutoff=2, capped=True) == pytest.approx((2 / 2 + 0) / 2)
 
@@ -220,7 +220,7 @@ def test_generated_likes_have_popular_items_and_tastes():
     assert counts[:30].mean() > 3 * counts[150:].mean() > 0
     matrix = like_matrix(likes.users, likes.items, (2000, 300)).toarray()
     assert (np.diff(np.sort(likes.users * 300 + likes.items)) > 0).all()  # no pair twice
-    # Tastes: people who share an item share more of the others than popularity alone would have them do.
+    # Tastes: people who share an item share more of the others than popularity alone explains.
     pairs = np.triu_indices(300, 1)
     together = np.corrcoef(matrix.T)[pairs]
     shuffled = np.corrcoef(np.random.default_rng(0).permuted(matrix, axis=0).T)[pairs]

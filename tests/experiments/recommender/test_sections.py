@@ -13,7 +13,7 @@ from experiments.recommender.datasets import RUNS
 
 EPSILONS = protocol.EPSILONS
 
-# One run is looked at from several sides: by one worker, so that it is one run.
+# Several tests use one run, on one worker, so that it runs once.
 pytestmark = pytest.mark.xdist_group("recommender")
 
 
@@ -47,7 +47,7 @@ def test_on_generated_data_popular_items_are_the_sensitive_ones(output):
 
 
 def made_up(errors, facts, run="Some set"):
-    """Return tables in which each mechanism has one error at all ε, but for those given."""
+    """Return tables in which each mechanism has the same error at all ε, except for those given."""
     rows = [
         {
             "run": run,
@@ -123,12 +123,12 @@ def test_a_claim_is_judged_by_the_numbers_in_the_tables(id_, errors, facts, run,
     assert claims.per_run(data)[id_][run].startswith(str(verdict))
 
 
-def test_what_unclipped_scores_show_is_said():
+def test_the_report_says_what_unclipped_scores_show():
     data = made_up({"gem": 0.1, "rnmh": 0.05}, {})
     assert claims.unclipped(data)["Some set"].startswith("best at ε = 0.01: GEM; mGEM 1, GEM 0.1")
 
 
-def test_what_fails_on_one_set_is_named_with_the_set():
+def test_a_claim_that_fails_on_one_set_is_named_with_the_set():
     good, bad = made_up(AS_CLAIMED, {}, "Good set"), made_up(AS_CLAIMED | {"rs": 0.1}, {}, "Bad set")
     both = {name: pa.concat_tables([good[name], bad[name]]) for name in good}
     finding = next(claim for claim in claims.CLAIMS if claim.id == "R3").check(both)
@@ -148,7 +148,7 @@ def test_kept_results_are_complete_small_and_say_where_they_come_from():
         assert set(results.TABLES) - set(found) <= {"private"}
         assert {row["epsilon"] for row in found["errors"].to_pylist()} == set(EPSILONS)
         assert sum(path.stat().st_size for path in folder.iterdir()) < 400_000
-        # Counts of users, never users.
+        # Counts of users, never identities.
         assert not {"user", "item"} & {name for table in found.values() for name in table.column_names}
 
 
