@@ -298,7 +298,8 @@ class Ledger:
         paid = dataclasses.replace(asked, key_id=stored, charged=True)
         try:
             self._write(statement, paid)
-        except BaseException:  # rolled back; after a failed commit the key must stay
+        except BaseException:
+            # Rolled back, so nothing uses the key. A failed commit may have taken effect; then the key must stay.
             if key_id is None:
                 self.keys.forget(stored)
             raise

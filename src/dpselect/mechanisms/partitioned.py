@@ -80,7 +80,7 @@ class PartitionedSelection:
     Args:
         mechanism: ``NoisyMax`` or ``GEM``, of any tilt, with exponential noise.
         key: 32 secret bytes. The same key, candidates and scores give the same pick, however the candidates are
-            divided into parts. It differs from the pick of the mechanism's own ``select`` for that key.
+            divided into parts. The mechanism's own ``select`` may give a different pick for that key.
 
     Example:
         >>> import dpselect as dps
