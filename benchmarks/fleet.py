@@ -383,8 +383,8 @@ time for that is not counted.
 
 {scales}
 
-The only state is the addresses of units, which show whether a unit has two rows. Throughput therefore hardly
-depends on the number of users.
+The only state is the addresses of units, which show whether a unit has two rows. Nothing else grows with the number
+of users.
 
 ## Sizing a cluster: 10⁹ users × 500 candidates
 
