@@ -1,4 +1,4 @@
-# Every target sets up what it needs: a virtual environment in .venv, filled by plain pip.
+# Every target sets up what it needs: a virtual environment in .venv, with packages from pip.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,13 +8,13 @@ PYTEST_WORKERS ?= auto
 .DEFAULT_GOAL := help
 .PHONY: help test check format hooks docs test-statistics test-services bench bench-fleet paper recommender suitesparse clean
 
-help:  ## Show this list
+help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: $(VENV)/.test  ## Run all tests except the long statistical ones and those that need a database
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not statistics and not services"
 
-check: $(VENV)/.check  ## Check formatting, lint, types and the direction of imports
+check: $(VENV)/.check  ## Check formatting, lint, types and the import layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -48,7 +48,7 @@ paper: $(VENV)/.paper  ## Reproduce the paper into output/report.html (FAST=1: a
 recommender: $(VENV)/.sansa  ## Run the paper's real-data section on the data sets in DATA=directory; resumes if interrupted
 	$(BIN)/python -m experiments.recommender $(if $(DATA),--data $(DATA)) --output $(OUTPUT)
 
-# SANSA's extra is compiled against a system library.
+# The extra `sansa` is compiled against a system library.
 $(VENV)/.sansa: | suitesparse
 
 suitesparse:  ## Install SuiteSparse, which `make recommender` needs (as root, on Debian or Ubuntu)
@@ -66,7 +66,7 @@ $(BIN)/python:
 	  || { echo "dpselect needs Python 3.11 or newer; choose one with: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# Each extra has a stamp file, and is installed again when pyproject.toml changes.
+# Each extra has a stamp file. A change to pyproject.toml installs it again.
 $(VENV)/.%: pyproject.toml | $(BIN)/python
 	@echo "Installing dpselect[$*] into $(VENV) ..."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'

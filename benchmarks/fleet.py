@@ -1,7 +1,7 @@
-"""From files to picks: throughput per core, Parquet end to end, a cold start, one pick out of 10⁸.
+"""From files to picks: throughput per core, Parquet end to end, cold start, one pick out of 10⁸ candidates.
 
-Throughput is measured in *processor seconds* of the whole process, which a busy machine disturbs less than the
-clock. ``make bench-fleet`` writes docs/scaling.md.
+Throughput is measured in *processor seconds* of the whole process, which a busy machine disturbs less than
+wall-clock time. ``make bench-fleet`` writes docs/scaling.md.
 """
 
 import argparse
@@ -35,28 +35,28 @@ PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"
 CANDIDATES = 100
 BATCH = 40_000
 WIDTH = 500
-"""Candidates of a user in files."""
+"""The number of candidates of each user in files."""
 ROW_GROUP = BATCH_CANDIDATES // WIDTH
-"""Users in a row group of scores alone: 64 MB."""
+"""The number of users in a row group that holds only scores: 64 MB."""
 PLAIN = {
     "row_group_size": ROW_GROUP,
     "data_page_size": 1 << 23,
     "compression": "none",
     "use_dictionary": False,
 }
-"""How files are written: so that they are fast to read."""
+"""Options that make files fast to read."""
 MECHANISMS = {"NoisyMax": dps.NoisyMax(epsilon=1.0), "GEM": dps.GEM(epsilon=1.0)}
 
 
 class Cost(NamedTuple):
-    """What something took."""
+    """The time that something took."""
 
     seconds: float
     processor_seconds: float
 
 
 def measure(work: Callable[[], object]) -> Cost:
-    """Run something and return what it took."""
+    """Run something and return the time it took."""
     wall, processor = time.perf_counter(), time.process_time()
     work()
     return Cost(time.perf_counter() - wall, time.process_time() - processor)
@@ -72,11 +72,11 @@ def batches(users: int, seed: int) -> Iterator[pa.RecordBatch]:
 
 
 def scaling(name: str, users: int) -> Cost:
-    """Return what picks for so many users cost, without the generation of their scores."""
+    """Return the cost of picks for this many users, without generating their scores."""
     widths = np.random.default_rng(0).uniform(0.1, 1.0, CANDIDATES)
     items = pa.table({"candidate": np.arange(CANDIDATES), "sensitivity": widths})
     picks = PickTransform(MECHANISMS[name], bytes(32), layout=Layout(candidate=None, candidates=items))
-    picks.transform(next(batches(1000, 1)))  # compiled or loaded
+    picks.transform(next(batches(1000, 1)))  # compiles the kernels or loads them
     total = Cost(0.0, 0.0)
     with DistinctUnits() as seen:
         for batch in batches(users, 2):
@@ -87,36 +87,36 @@ def scaling(name: str, users: int) -> Cost:
 
 
 class Measured(NamedTuple):
-    """What picks from one file cost, in nanoseconds of processor time for a candidate."""
+    """The cost of picks from one file, in nanoseconds of processor time per candidate."""
 
     label: str
     kernel: float
     """``mechanism.select`` on the same numbers in memory."""
     reading: float | None
-    """Reading the same columns and doing nothing with them; ``None`` for files that are mapped into memory."""
+    """Reading the same columns without using them; ``None`` for files that are mapped into memory."""
     whole: float
     """``dpselect select``, from the file to a file of picks."""
     clock: float
-    """The share of the kernel's throughput by the clock."""
+    """The throughput relative to the kernel's, by wall-clock time."""
 
     @property
     def share(self) -> float:
-        """The share of the kernel's throughput."""
+        """The throughput relative to the kernel's."""
         return self.kernel / self.whole
 
     @property
     def bound(self) -> float:
-        """The share that would be left if nothing but reading and the kernel cost anything."""
+        """The share if only reading and the kernel took any time."""
         return self.kernel / (self.kernel + (self.reading or 0.0))
 
     @property
     def rate(self) -> float:
-        """MB of scores for a second of processor time."""
+        """MB of scores per second of processor time."""
         return 8e3 / self.whole
 
 
 class Fleet(NamedTuple):
-    """Numbers in memory, and files that hold them several times over."""
+    """Numbers in memory, and files that repeat them several times."""
 
     users: int
     scores: np.ndarray
@@ -125,7 +125,7 @@ class Fleet(NamedTuple):
 
 
 REPEATS = {"scores.parquet": 6, "scores.arrow": 6, "lists.parquet": 2}
-"""How often a file holds the numbers: files are read again and again, so that what happens once does not count."""
+"""How often a file repeats the numbers, so that one-time costs do not dominate."""
 
 
 def write_fleet(folder: Path, users: int) -> Fleet:
@@ -161,7 +161,7 @@ def write_fleet(folder: Path, users: int) -> Fleet:
 
 
 def file_rows(fleet: Fleet, rounds: int) -> Iterator[Measured]:
-    """Yield what picks cost for mechanisms and files of several kinds."""
+    """Yield the cost of picks for several mechanisms and kinds of files."""
     shared = ["--by-position", "--candidates", str(fleet.folder / "items.parquet")]
     stopping = ["rs", "--parameter", "gamma=0.002"]
     for label, mechanism, options, name in (
@@ -201,7 +201,7 @@ def file_rows(fleet: Fleet, rounds: int) -> Iterator[Measured]:
 
 
 def reading_rows(fleet: Fleet, rounds: int) -> Iterator[tuple[str, float, float]]:
-    """Yield (how scores are written and read, nanoseconds of processor time for a candidate, bytes for one)."""
+    """Yield (how scores are written and read, nanoseconds of processor time and bytes per candidate)."""
     required = pq.read_table(fleet.folder / "scores.parquet").slice(0, fleet.users)
     scores = required.cast(pa.schema([("user", pa.int64()), ("score", pa.list_(pa.float64()))]))
 
@@ -227,13 +227,13 @@ def reading_rows(fleet: Fleet, rounds: int) -> Iterator[tuple[str, float, float]
 
 
 def consume(items: Iterable[object]) -> None:
-    """Go through something and keep nothing of it."""
+    """Iterate over something and keep nothing."""
     for _ in items:
         pass
 
 
 def medians(work: dict[str, Callable[[], object]], rounds: int) -> dict[str, Cost]:
-    """Return the medians of what several things take, in turn and after a round that does not count."""
+    """Return median costs of several things that run in turn, after one round that does not count."""
     costs: dict[str, list[Cost]] = {name: [] for name in work}
     for _ in range(rounds + 1):
         for name, run in work.items():
@@ -245,7 +245,7 @@ def medians(work: dict[str, Callable[[], object]], rounds: int) -> dict[str, Cos
 
 
 def cold_start(folder: Path) -> Cost:
-    """Return what a process takes from its start to a pick from a CSV file, kernels being compiled already."""
+    """Return the cost of a process from its start to a pick from a CSV file, with compiled kernels in the cache."""
     (folder / "t.csv").write_text("user,candidate,score,sensitivity\nann,a,1,1\nann,b,2,1\n")
     command = [sys.executable, "-m", "dpselect.cli", "select", str(folder / "t.csv"), "--epsilon", "1", "-q"]
     costs = []
@@ -258,7 +258,7 @@ def cold_start(folder: Path) -> Cost:
 
 
 def one_of_many(count: int) -> tuple[Cost, float]:
-    """Return what one GEM pick out of so many candidates costs, generation included, and the memory in MB."""
+    """Return the cost of one GEM pick out of ``count`` candidates, including generation, and the memory in MB."""
     size = 1 << 20
 
     def read() -> Iterator[Located]:
@@ -278,10 +278,10 @@ def one_of_many(count: int) -> tuple[Cost, float]:
 def main() -> int:
     """Measure, print the page and write it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__)
-    parser.add_argument("--fast", action="store_true", help="a hundredth of the size; write nothing")
+    parser.add_argument("--fast", action="store_true", help="run at a hundredth of the size and write nothing")
     options = parser.parse_args()
     shrink = 100 if options.fast else 1
-    many, memory = one_of_many(10**8 // shrink)  # first: the memory is the whole process's
+    many, memory = one_of_many(10**8 // shrink)  # first, because the memory is that of the whole process
     lines = ["| users × 100 candidates | mechanism | seconds | users per core and second | candidates |"]
     lines += ["| --- | --- | --- | --- | --- |"]
     rates = {}
@@ -309,32 +309,32 @@ def main() -> int:
 
 
 GOAL = 0.7
-"""The share of the kernel's throughput that is aimed at, from a file to picks."""
+"""The goal for the share of the kernel's throughput, from a file to picks."""
 
 
 def verdict(measured: list[Measured]) -> str:
-    """Say in words for which files the goal is reached, and where it cannot be."""
+    """Return sentences that say for which files the goal is reached, and where it cannot be."""
     reached = [row.label for row in measured if row.share >= GOAL]
     missed = [row for row in measured if row.share < GOAL]
     bounded = [row for row in missed if row.bound < GOAL]
     others = [row.label for row in missed if row.bound >= GOAL]
-    told = [f"The goal is {GOAL:.0%} of the kernel's throughput, by processor time."]
-    told.append(
+    sentences = [f"The goal is {GOAL:.0%} of the kernel's throughput, in processor time."]
+    sentences.append(
         f"It is reached for: {'; '.join(reached)}." if reached else "It is reached for none of these files."
     )
     if bounded:
         listed = "; ".join(f"{row.label} (at most {row.bound:.0%})" for row in bounded)
-        told.append(
-            "It is out of reach, however little all else costs, where reading alone takes "
-            f"{1 / GOAL - 1:.2f} times the kernel's time or more: {listed}."
+        sentences.append(
+            f"It cannot be reached where reading alone takes at least {1 / GOAL - 1:.2f} times the kernel's time: "
+            f"{listed}."
         )
     if others:
-        told.append(f"It is missed, though reading would leave room for it, for: {'; '.join(others)}.")
-    return textwrap.fill(" ".join(told), 116, break_on_hyphens=False)
+        sentences.append(f"It is missed, although the time for reading would allow it, for: {'; '.join(others)}.")
+    return textwrap.fill(" ".join(sentences), 116, break_on_hyphens=False)
 
 
 def as_table(heads: list[str], rows: Iterable[list[str]]) -> str:
-    """Return a table for the page."""
+    """Return a Markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -355,7 +355,7 @@ def as_page(
     through = min(row.rate for row in measured if row.label in {"NoisyMax, scores only", "GEM, scores only"})
     reading = 4e6 / through / 3600
     ratios = as_table(
-        ["file", "kernel", "reading", "file to picks", "share", "at most", "share by the clock", "MB/s"],
+        ["file", "kernel", "reading", "file to picks", "share", "at most", "share, wall clock", "MB/s"],
         (
             [
                 row.label,
@@ -375,34 +375,35 @@ def as_page(
     )
     return f"""# How it scales
 
-From `make bench-fleet`, on {os.cpu_count()} cores. Throughput is given for a second of *processor time*, which
-other work on the same machine disturbs less than the clock. Scores are generated as they are needed, and that is
-not counted.
+From `make bench-fleet`, on {os.cpu_count()} cores. Throughput is per second of *processor time*, which
+other work on the same machine disturbs less than wall-clock time. Scores are generated as they are needed, and the
+time for that is not counted.
 
 ## Users
 
 {scales}
 
-There is no state but the addresses of units, which are kept to see that no unit has two rows: so throughput need
-not depend on the number of users.
+The only state is the addresses of units, which show whether a unit has two rows. Nothing else grows with the number
+of users.
 
-## The size of a cluster: 10⁹ users × 500 candidates
+## Sizing a cluster: 10⁹ users × 500 candidates
 
-5·10¹¹ candidates at the throughput above are {hours}, in memory.
-But the scores are 4 TB, and must be read: at the {through:,.0f} MB of scores a second that a core takes from an
-uncompressed Parquet file to picks (the slower of the two rows "scores only" below) they take {reading:.1f} core
-hours in all. So ten minutes need {reading * 6:.0f} cores, and an hour {max(1, reading):.0f}, if the storage
-delivers 6.7 GB (1.1 GB) a second and nothing is compressed. Spark's own serialisation between the virtual machine
-and Python comes on top; measure it on your cluster before you size it.
+At the throughput above, 5·10¹¹ candidates in memory take {hours}.
+But the scores are 4 TB and must be read. From an uncompressed Parquet file to picks, one core handles
+{through:,.0f} MB of scores a second (the slower of the two rows "scores only" below), which gives {reading:.1f}
+core hours in all. To finish in ten minutes you need {reading * 6:.0f} cores and storage that delivers 6.7 GB
+a second. To finish in an hour you need {max(1, reading):.0f} and 1.1 GB a second. This assumes that nothing is
+compressed. Spark adds its own serialisation between the virtual machine and Python; measure that on your cluster
+before you size it.
 
 ## Parquet, end to end
 
-`dpselect select` from a file of list columns, written as recommended below, to a Parquet file of picks, for
+`dpselect select` reads a file of list columns, written as recommended below, and writes a Parquet file of picks for
 {users * REPEATS["scores.parquet"]:,} users (with sensitivities: {users * REPEATS["lists.parquet"]:,}) × {WIDTH}
-candidates, in nanoseconds of processor time for a candidate: the *kernel*
-(`mechanism.select` on the same numbers in memory), *reading* the same columns and doing nothing with them, and the
-whole way from *file to picks*. The *share* is the throughput as a share of the kernel's; *at most* is what would be
-left of it if only the kernel and reading cost anything. MB/s are of scores, for a core.
+candidates. Times are nanoseconds of processor time per candidate: the *kernel* alone (`mechanism.select` on the
+same numbers in memory), *reading* the same columns without using them, and the whole way from *file to picks*. The
+*share* is the throughput relative to the kernel's. *At most* is the share if only the kernel and reading took any
+time. MB/s are megabytes of scores per second and core.
 
 {ratios}
 
@@ -410,33 +411,33 @@ left of it if only the kernel and reading cost anything. MB/s are of scores, for
 
 ## Files that are fast to read
 
-What it costs to read a list column of scores (random numbers, which do not compress), in nanoseconds of processor
-time and bytes of the file for a candidate.
+The cost of reading a list column of scores (random numbers, which do not compress), in nanoseconds of processor
+time and bytes of the file per candidate:
 
 {variants}
 
-Parquet stores two levels with each number of a list, which say where lists start and what is missing, and a reader
-unpacks them. To make reading cheap:
+Parquet stores two levels with each number of a list. They mark where lists start and which entries are missing,
+and the reader must unpack them. To make reading cheap:
 
-- Use Arrow IPC without compression (`.arrow`): it is mapped into memory and not decoded at all.
+- Use Arrow IPC without compression (`.arrow`): it is mapped into memory and needs no decoding.
 - In Parquet, declare lists and their entries as not nullable
-  (`pa.field("score", pa.list_(pa.field("item", pa.float64(), nullable=False)), nullable=False)`): that leaves
-  one level less to unpack.
+  (`pa.field("score", pa.list_(pa.field("item", pa.float64(), nullable=False)), nullable=False)`): the reader
+  then unpacks one level less.
 - Write scores without a dictionary: `use_dictionary=False` in `pyarrow.parquet.write_table`,
-  `parquet.enable.dictionary=false` in Spark. Scores seldom repeat, so a dictionary of them saves nothing.
-- Leave out what all users share: a table of candidates given with `--candidates` and `--by-position` saves two of
+  `parquet.enable.dictionary=false` in Spark. Scores seldom repeat, so a dictionary saves nothing.
+- Leave out columns that all users share: a table of candidates with `--candidates` and `--by-position` saves two of
   three columns.
 
-## A cold start
+## Cold start
 
-From starting the process to the pick for a CSV file, compiled kernels being there: {start.processor_seconds:.1f} s
-of processor time, {start.seconds:.1f} s by the clock.
+With compiled kernels in the cache, `dpselect select` on a small CSV file takes {start.processor_seconds:.1f} s of
+processor time from the start of the process to the pick, and {start.seconds:.1f} s of wall-clock time.
 
-## One pick out of very many
+## One pick out of many candidates
 
-One GEM pick out of {count:,} candidates in two passes: {many.seconds:.0f} s (of processor time
-{many.processor_seconds:.0f} s, generating the candidates twice included), and never more than {memory:,.0f} MB of
-memory in all.
+One GEM pick out of {count:,} candidates in two passes takes {many.seconds:.0f} s of wall-clock time and
+{many.processor_seconds:.0f} s of processor time, which includes generating the candidates twice. The process never
+uses more than {memory:,.0f} MB of memory.
 """
 
 

@@ -29,7 +29,7 @@ def key_file(tmp_path):
 
 @pytest.fixture
 def forced(monkeypatch):
-    """Return a way to select with a filter that decides nothing, which tells how many rows were handed over."""
+    """Return a function that selects with a filter that decides nothing and reports the number of exact rows."""
 
     def select(mechanism, *arguments, **settings):
         streams = []

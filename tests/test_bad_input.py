@@ -37,7 +37,7 @@ def is_flat_floats(numbers):
 
 
 def checked_while_picking(call, scores):
-    """Tell whether only the pass over the memory that picks can find out: float scores that are not finite."""
+    """Return whether only the pass that picks can detect the error: float scores that are not finite."""
     values = scores[0] if isinstance(scores, tuple) else scores
     values = values.flatten() if isinstance(values, pa.Array) else np.asarray(values)
     numbers = np.asarray(values, dtype=np.float64) if np.asarray(values).dtype.kind == "f" else np.zeros(1)
@@ -45,9 +45,10 @@ def checked_while_picking(call, scores):
 
 
 def assert_refused(call, *arguments, names, picking=False, **keywords):
-    """Check that the call is refused for the name's sake, and that no score shows.
+    """Check that the call is refused with a message that names the argument, and that no score shows.
 
-    It must be refused before any work; if ``picking``, with the work, but without a pick being settled or returned.
+    It must be refused before any work. If ``picking``, it may be refused during the work, but no pick may be
+    settled or returned.
     """
     with ExitStack() as stack:
         for module in ("laws.base", "laws.combined", "mechanisms.gem"):
@@ -112,13 +113,13 @@ def test_public_numbers_must_be_finite_numbers(bad, numbers):
         assert_refused(call, **{**good, bad: numbers}, names=bad)
 
 
-def test_integers_beyond_2_to_the_53_are_refused_though_numpy_would_make_floats_of_them():
+def test_integers_beyond_2_to_the_53_are_refused_although_numpy_would_convert_them():
     assert_refused(NOISY_MAX.pmf, [2**63, -1], 1.0, names="scores")
 
 
 @every_mechanism
 @pytest.mark.parametrize("numbers", [[-1.0, 1.0], -1e-300, [1.0, 5e-324], 1e-310, [2.0**-301, 1.0], np.nan, np.inf])
-def test_sensitivities_must_be_zero_or_positive_and_not_minute(mechanism, numbers):
+def test_sensitivities_must_be_zero_or_positive_and_not_tiny(mechanism, numbers):
     for call in calls(mechanism).values():
         message = assert_refused(call, [SECRET, 1.0], numbers, names="sensitivities")
         assert "must" in message
@@ -157,7 +158,7 @@ def test_an_anchor_weight_needs_anchors():
         assert_refused(call, [SECRET, 1.0], 1.0, anchors=[1.0, 2.0, 3.0], names="anchors")
 
 
-def test_a_tilt_out_of_all_proportion_is_refused():
+def test_an_extreme_tilt_is_refused():
     assert_refused(dps.GEM(epsilon=1e-80, tilt=1e20).pmf, [SECRET, 1.0], 1.0, names="tilt")
 
 
@@ -300,7 +301,7 @@ def test_epsilon_must_be_a_positive_number(family, value):
         ),
     ],
 )
-def test_fields_must_keep_their_rules(family, field, values):
+def test_fields_must_satisfy_their_rules(family, field, values):
     for value in values:
         assert_refused(family, **{"epsilon": 1.0, field: value}, names=field)
 
@@ -402,7 +403,7 @@ def test_labels_in_another_order_are_refused(scores, other):
 @pytest.mark.parametrize(
     "widths", [SERIES * 0 + 2, pd.Series([2.0] * 3), [2.0] * 3, pd.Index([2.0] * 3), FRAME * 0 + 2]
 )
-def test_other_labels_are_none_of_our_business(widths):
+def test_unrelated_labels_are_ignored(widths):
     assert (NOISY_MAX.pmf(FRAME, widths) == NOISY_MAX.pmf(FRAME.to_numpy(), 2.0)).all()
 
 
@@ -422,11 +423,11 @@ OF_A_MECHANISM = {
 
 @pytest.mark.parametrize("call", OF_A_MECHANISM.values(), ids=OF_A_MECHANISM)
 @pytest.mark.parametrize("what", [[SECRET, 1.0], np.array([SECRET]), None, "gem", dps.GEM], ids=repr)
-def test_what_is_no_mechanism_is_refused_by_name(call, what):
+def test_an_object_that_is_not_a_mechanism_is_refused_by_name(call, what):
     assert_refused(call, what, names="mechanism must")
 
 
-def test_what_is_no_sampler_is_refused_by_name():
+def test_an_object_that_is_not_a_sampler_is_refused_by_name():
     assert_refused(dps.auditing.audit_sampler, [SECRET], *PAIR, names="sampler must")
 
 
@@ -447,7 +448,7 @@ MORE_BAD_SENSITIVITIES = {
 @pytest.mark.parametrize(
     "widths", (BAD_NUMBERS | MORE_BAD_SENSITIVITIES).values(), ids=BAD_NUMBERS | MORE_BAD_SENSITIVITIES
 )
-def test_sensitivities_alone_keep_the_same_rules(call, widths):
+def test_sensitivities_without_scores_must_satisfy_the_same_rules(call, widths):
     assert_refused(call, widths, names="sensitivities must")
 
 
@@ -492,7 +493,7 @@ def test_arguments_of_other_functions_are_refused_by_name(call, names):
     assert_refused(call, names=f"{names} must")
 
 
-def test_no_field_shows_what_is_passed_in_the_place_of_a_name():
+def test_errors_do_not_show_a_value_passed_in_place_of_a_name():
     assert_refused(dps.NoisyMax, epsilon=1.0, noise=[SECRET, 1.0], names="noise")
 
 

@@ -29,8 +29,8 @@ def columns(pairs):
 
 
 def chance_below(mechanism, q, deltas, floor, **public):
-    """Return the exact probability of a score below the floor: one for all, or one for each candidate."""
-    slack = 1e-9 * (1 + np.abs(floor))  # of rounding in the bound itself
+    """Return the exact probability of a score below the floor, which is one number or one for each candidate."""
+    slack = 1e-9 * (1 + np.abs(floor))  # for rounding in the bound itself
     return mechanism.pmf(q, deltas, **public)[q < floor - slack].sum()
 
 
@@ -40,8 +40,10 @@ def chance_below(mechanism, q, deltas, floor, **public):
 @every_noise
 @pytest.mark.parametrize("beta", [0.5, 0.05, 1e-3, 1e-6])
 @pytest.mark.parametrize("size", [2, 3, 20, 500])
-def test_in_the_worst_case_the_reach_fails_with_a_chance_of_at_most_beta(noise, beta, size):
-    """A scale of 2/ε = 1, so gaps of scores are gaps of levels; a hair closer, so that failing means reaching."""
+def test_the_reach_fails_with_probability_at_most_beta_in_the_worst_case(noise, beta, size):
+    """The scale is 2/ε = 1, so gaps of scores are gaps of levels. They are slightly closer, so that failing means
+    reaching.
+    """
     distance = bounds.reach(size, beta=beta, noise=noise)
     levels = np.r_[0.0, np.full(size - 1, -distance)]
     failure = dps.NoisyMax(epsilon=2.0, noise=noise).pmf(levels, 1.0)[1:].sum()
@@ -51,7 +53,7 @@ def test_in_the_worst_case_the_reach_fails_with_a_chance_of_at_most_beta(noise, 
 
 
 @every_noise
-def test_no_other_levels_are_worse_than_one_best_and_the_rest_behind(noise):
+def test_the_worst_levels_are_one_best_candidate_and_all_others_behind(noise):
     """Random rows in which some are good, some bad, some far behind."""
     rng = np.random.default_rng(4)
     mechanism, distance = dps.NoisyMax(epsilon=2.0, noise=noise), 2.0
@@ -63,7 +65,7 @@ def test_no_other_levels_are_worse_than_one_best_and_the_rest_behind(noise):
     assert (bad <= worst + 1e-12).all()
 
 
-def test_the_textbooks_reach_is_safe_but_for_laplace_noise():
+def test_the_textbook_reach_is_safe_except_for_laplace_noise():
     size, beta = 100, 0.05
     levels = np.r_[0.0, np.full(size - 1, -math.log(size / beta))]
     failures = {n: dps.NoisyMax(epsilon=2.0, noise=n).pmf(levels, 1.0)[1:].sum() for n in NOISES}
@@ -76,7 +78,7 @@ def test_the_textbooks_reach_is_safe_but_for_laplace_noise():
                 assert bounds.reach(k, beta=chance, noise=noise) <= math.log(k / chance)
 
 
-def test_a_single_candidate_trails_nobody():
+def test_the_reach_of_a_single_candidate_is_zero():
     assert [bounds.reach(1, noise=noise) for noise in NOISES] == [0, 0, 0]
 
 
@@ -91,7 +93,7 @@ def test_a_single_candidate_trails_nobody():
         ({"candidates": 3, "noise": "normal"}, "noise"),
     ],
 )
-def test_the_reach_refuses_what_has_no_meaning(keywords, name):
+def test_the_reach_refuses_meaningless_arguments(keywords, name):
     with pytest.raises(ValueError, match=f"^{name} must be"):
         bounds.reach(**keywords)
 
@@ -101,7 +103,7 @@ def test_the_reach_refuses_what_has_no_meaning(keywords, name):
 
 @every_noise
 @given(row=rows, epsilon=budgets, tilt=slopes, beta=betas, own=betas, seed=st.integers(0, 3))
-def test_noisy_max_keeps_its_bound(noise, row, epsilon, tilt, beta, own, seed):
+def test_noisy_max_satisfies_its_bound(noise, row, epsilon, tilt, beta, own, seed):
     q, deltas = columns(row)
     offsets = np.random.default_rng(seed).integers(-4, 5, q.size) / 2.0
     for monotone in (False, True):
@@ -113,7 +115,7 @@ def test_noisy_max_keeps_its_bound(noise, row, epsilon, tilt, beta, own, seed):
 
 @every_noise
 @given(row=rows, epsilon=budgets, tilt=slopes, beta=betas, own=betas, seed=st.integers(0, 3))
-def test_gem_of_any_tilt_keeps_its_bound(noise, row, epsilon, tilt, beta, own, seed):
+def test_gem_of_any_tilt_satisfies_its_bound(noise, row, epsilon, tilt, beta, own, seed):
     q, deltas = columns(row)
     mechanism = dps.GEM(epsilon=epsilon, noise=noise, tilt=tilt, beta=own)
     offsets = np.random.default_rng(seed).integers(-4, 5, q.size) / 2.0
@@ -123,7 +125,7 @@ def test_gem_of_any_tilt_keeps_its_bound(noise, row, epsilon, tilt, beta, own, s
 
 
 @given(row=rows, epsilon=budgets, beta=betas, own=betas)
-def test_modified_and_combined_gem_keep_theirs(row, epsilon, beta, own):
+def test_modified_and_combined_gem_satisfy_their_bounds(row, epsilon, beta, own):
     q, deltas = columns(row)
     for mechanism in (
         dps.ModifiedGEM(epsilon=epsilon, beta=own),
@@ -135,7 +137,7 @@ def test_modified_and_combined_gem_keep_theirs(row, epsilon, beta, own):
 
 @every_noise
 @given(row=steady_rows, epsilon=budgets, tilt=slopes, weight=slopes, beta=betas, seed=st.integers(0, 3))
-def test_standardized_noisy_max_keeps_its_bound(noise, row, epsilon, tilt, weight, beta, seed):
+def test_standardized_noisy_max_satisfies_its_bound(noise, row, epsilon, tilt, weight, beta, seed):
     q, deltas = columns(row)
     anchors = np.random.default_rng(seed).integers(-3, 4, q.size) / 2.0
     mechanism = dps.StandardizedNoisyMax(epsilon=epsilon, noise=noise, tilt=tilt, anchor_weight=weight)
@@ -144,7 +146,7 @@ def test_standardized_noisy_max_keeps_its_bound(noise, row, epsilon, tilt, weigh
 
 
 def test_the_bounds_are_attained_so_that_no_better_ones_of_this_kind_exist():
-    """Equal sensitivities, one best, the rest just below the bound: picked with a chance of almost β."""
+    """Equal sensitivities, one best candidate, the rest just below the bound: picked with probability almost β."""
     size, beta, epsilon = 50, 0.05, 0.7
     for mechanism in (dps.NoisyMax(epsilon=epsilon), dps.GEM(epsilon=epsilon, beta=0.3)):
         depth = -bounds.guaranteed_score(mechanism, np.zeros(size), 1.0, beta=beta)
@@ -167,7 +169,7 @@ def test_other_mechanisms_have_no_bound():
             bounds.guaranteed_score(mechanism, [1.0, 2.0], 1.0)
 
 
-def test_what_a_mechanism_does_not_take_or_cannot_bound_is_refused():
+def test_arguments_that_a_mechanism_does_not_take_or_cannot_bound_are_refused():
     standardized = dps.StandardizedNoisyMax(epsilon=1.0, anchor_weight=1.0)
     with pytest.raises(ValueError, match="anchors must not be given"):
         bounds.guaranteed_score(dps.GEM(epsilon=1.0), [1.0, 2.0], 1.0, anchors=[0.0, 1.0])
@@ -243,7 +245,7 @@ def test_comparisons_compare_bounds(row, epsilon, beta):
 
 
 def test_the_published_conditions_are_not_sufficient():
-    """The best is sensitive, but a steady candidate is almost as good."""
+    """The best candidate is sensitive, but one of small sensitivity is almost as good."""
     q, deltas = [1.0, 0.9, 0.0], [1.0, 0.01, 1.0]
     assert bounds.published_gem_worse_than_noisy_max(q, deltas)
     assert bounds.published_gem_worse_than_uniform(q, deltas, epsilon=1.0)
@@ -259,7 +261,7 @@ def test_the_conditions_can_be_met():
     assert not bounds.gem_worse_than_uniform([1.0, 0.0], [1.0, 1.0], epsilon=100.0)
 
 
-def test_where_several_are_best_the_steadiest_of_them_counts():
+def test_the_least_sensitive_of_several_best_candidates_counts():
     assert not bounds.published_gem_worse_than_noisy_max([1.0, 1.0, 0.0], [1.0, 0.1, 1.0])
     assert not bounds.gem_worse_than_noisy_max([1.0, 1.0, 0.0], [1.0, 0.1, 1.0], epsilon=1.0)
 

@@ -1,4 +1,4 @@
-"""Dense, ragged and Arrow batches are one thing: rows of candidates."""
+"""Dense, ragged and Arrow batches give the same results: all are rows of candidates."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -144,7 +144,7 @@ def test_ragged_rows_take_one_sensitivity_for_all_and_offsets():
         assert (found[a:b] == NOISY_MAX.pmf(ROWS[row], 0.4, offsets=ROW_WIDTHS[row])).all()
 
 
-def test_lists_are_as_good_as_arrays_for_ragged_rows():
+def test_ragged_rows_may_be_lists():
     assert (NOISY_MAX.pmf((VALUES.tolist(), BOUNDS.tolist()), 1.0) == NOISY_MAX.pmf((VALUES, BOUNDS), 1.0)).all()
 
 
@@ -162,7 +162,7 @@ ARROWS = {
 
 @every_mechanism
 @pytest.mark.parametrize("scores", ARROWS.values(), ids=ARROWS)
-def test_arrow_rows_equal_a_loop_and_give_arrow_rows_back(mechanism, scores):
+def test_arrow_rows_equal_a_loop_and_return_arrow_rows(mechanism, scores):
     widths = lists(ROW_WIDTHS, pa.large_list(pa.float64()))
     for sensitivities in (widths, WIDTHS, (WIDTHS, BOUNDS)):
         probabilities = mechanism.pmf(scores, sensitivities)
@@ -253,7 +253,7 @@ def holders():
     yield NoisyScore(0, 1, PartialUniform(123456789, 32, iter(())), Fraction(1), Fraction(SECRET))
 
 
-def test_what_holds_scores_does_not_show_them():
+def test_objects_that_hold_scores_do_not_show_them():
     for holder in holders():
         for shown in (repr(holder), str(holder), f"{holder}", repr([holder])):
             assert "23456789" not in shown, type(holder)

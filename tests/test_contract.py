@@ -1,4 +1,4 @@
-"""One contract that every mechanism keeps."""
+"""The contract that every mechanism satisfies."""
 
 import dataclasses
 import inspect
@@ -87,7 +87,7 @@ def test_a_batch_equals_a_loop_bit_for_bit(mechanism):
 # --- Picks ------------------------------------------------------------------------------------------------
 
 FALSE_ALARM = 1e-6
-"""For each mechanism and seed; the seeds are fixed, so a test that passes once always passes."""
+"""The false-alarm rate for each mechanism and seed. Seeds are fixed, so a test that passes once always passes."""
 
 
 def assert_frequencies(mechanism, scores, sensitivities, public, rows, seed):
@@ -169,7 +169,7 @@ def test_neighbours_lose_at_most_the_guaranteed_epsilon(mechanism):
 
 @settings(max_examples=150)
 @given(neighbours())
-def test_exponential_random_stopping_happens_to_lose_at_most_half_its_epsilon(drawn):
+def test_exponential_random_stopping_loses_at_most_half_its_epsilon(drawn):
     assert loss(UNSAFE["rs-exponential"], *drawn) <= 0.5 + 1e-9
 
 
@@ -251,7 +251,7 @@ def test_a_mechanism_is_a_value(mechanism):
         assert at_budget(mechanism, 3.25) == at_budget(twin, 3.25)
 
 
-def test_whole_numbers_are_as_good_as_floats():
+def test_whole_numbers_are_accepted_as_floats():
     assert dps.NoisyMax(epsilon=1, tilt=2) == dps.NoisyMax(epsilon=1.0, tilt=2.0)
     assert isinstance(dps.NoisyMax(epsilon=np.float32(1)).epsilon, float)
 

@@ -91,13 +91,13 @@ def test_scipy_agrees_row_by_row(name, scipy, decimals):
     seed=st.integers(0, 10),
 )
 def test_permuting_rescaling_and_far_offsets_change_nothing(name, pairs, shift, scale, seed):
-    """Shifts and scales are such that floats stay exact, so only summation may round differently."""
+    """Shifts and scales keep floats exact, so only summation may round differently."""
     scores, sensitivities = columns(pairs)
     order = np.random.default_rng(seed).permutation(scores.size)
     before = FUNCTIONS[name](scores, sensitivities)
     after = FUNCTIONS[name]((scores[order] + shift) * scale, sensitivities[order] / scale)
     assert after == pytest.approx(before, rel=1e-14, abs=1e-15, nan_ok=True)
-    if name != "weighted":  # weights are ratios of sensitivities: a shift is another question
+    if name != "weighted":  # weights are ratios of sensitivities, so a shift changes the result
         shifted = FUNCTIONS[name](scores, sensitivities + abs(shift))
         assert shifted == pytest.approx(before, rel=1e-14, abs=1e-15, nan_ok=True)
 
@@ -121,20 +121,20 @@ def test_perfect_agreement_is_one(name):
 
 
 @every_function
-def test_where_scores_or_sensitivities_are_all_equal_there_is_no_number(name):
+def test_the_correlation_is_undefined_where_scores_or_sensitivities_are_all_equal(name):
     for scores, sensitivities in (([0.1], 1.0), ([0.1] * 7, range(7)), (range(7), 0.1), ([1e300 / 1e215] * 3, 0.0)):
         found = FUNCTIONS[name](
             list(scores), list(sensitivities) if isinstance(sensitivities, range) else sensitivities
         )
         assert np.isnan(found)
-    assert np.isnan(dps.correlation.weighted([0.0, 0.1, 1.0], [0.0, 2.0, 2.0]))  # the first weighs nothing
+    assert np.isnan(dps.correlation.weighted([0.0, 0.1, 1.0], [0.0, 2.0, 2.0]))  # the first has weight zero
 
 
 # --- Weights ----------------------------------------------------------------------------------------------
 
 
-def test_buckets_are_half_open_but_for_the_last():
-    """Scores 0 … 5 have borders at 1, 2, 3 and 4: only 4 and 5 share a bucket, so only they are weighed down."""
+def test_buckets_are_half_open_except_for_the_last():
+    """Scores 0 … 5 have borders 1, 2, 3 and 4: only 4 and 5 share a bucket, so only their weights are smaller."""
     scores, sensitivities = np.arange(6.0), np.array([1.0, 4.0, 2.0, 8.0, 3.0, 6.0])
     weights = np.array([1, 1, 1, 1, 0.5, 1])
     covariance = np.cov(scores, sensitivities, aweights=weights)
@@ -240,7 +240,7 @@ def test_a_radix_sort_sorts(values):
 
 
 def test_values_that_agree_in_their_leading_bits_are_sorted_by_all_of_them():
-    """One far outlier leaves nothing but ties in the leading bits, more than insertion may clean up."""
+    """One far outlier leaves only ties in the leading bits, more than insertion sort may repair."""
     numbers = np.r_[2.0**200, 1 + np.random.default_rng(0).permutation(5000) * 2.0**-50]
     assert ranks.MOVES < 5000 / 8
     assert np.array_equal(centred_ranks(numbers), 2 * stats.rankdata(numbers) - (numbers.size + 1))
@@ -248,7 +248,7 @@ def test_values_that_agree_in_their_leading_bits_are_sorted_by_all_of_them():
     assert np.array_equal(centred_ranks(few_moves), 2 * stats.rankdata(few_moves) - (few_moves.size + 1))
 
 
-def test_sums_of_products_of_ranks_outgrow_64_bits_without_harm():
+def test_sums_of_products_of_ranks_may_exceed_64_bits():
     size = 3 * 10**6
     up = np.arange(-(size - 1), size, 2)
     assert rank_correlation(up, up) == 1.0

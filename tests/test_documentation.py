@@ -1,4 +1,4 @@
-"""What the documents show must run, and what they link to must exist."""
+"""Code in the documents must run, and links must lead somewhere."""
 
 import re
 import runpy

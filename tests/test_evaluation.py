@@ -1,4 +1,4 @@
-"""How good a mechanism is on given scores: means, quantiles and chances from exact probabilities."""
+"""How good a mechanism is on given scores: means, quantiles and probabilities from the exact pmf."""
 
 import inspect
 from fractions import Fraction
@@ -100,7 +100,7 @@ levels = st.one_of(st.floats(1e-9, 1.0), st.sampled_from([0.25, 0.5, 1.0, 1 - 1e
 
 
 def direct_quantile(mechanism, scores, sensitivities, level, **public):
-    """Return the smallest error whose exceedance has at most probability 1 − level, in fractions of the pmf."""
+    """Return the smallest error that is exceeded with probability at most 1 − level, in fractions of the pmf."""
     chances = [Fraction(float(p)) for p in mechanism.pmf(scores, sensitivities, **public)]
     errors = [max(scores) - q for q in scores]
     allowed = (1 - Fraction(level)) * (1 + Fraction(1, 10**12))
@@ -142,7 +142,7 @@ def test_levels_next_to_one_see_errors_of_tiny_probability():
 
 
 @given(row=rows)
-def test_regret_is_the_error_of_power_one_and_the_best_are_who_have_the_best_score(row):
+def test_regret_is_the_error_of_power_one_and_the_best_candidates_have_the_best_score(row):
     scores, sensitivities = (np.array(column, dtype=float) for column in zip(*row, strict=True))
     mechanism = dps.GEM(epsilon=2.0)
     regret = dps.expected_regret(mechanism, scores, sensitivities)

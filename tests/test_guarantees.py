@@ -110,7 +110,7 @@ def test_gumbel_noise_keeps_losses_within_an_interval_of_length_epsilon(mechanis
     ("noise", "scores", "moves"),
     [("exponential", [0.0, 1.0], [1.0, -1.0]), ("laplace", [0.0, 1.0, 0.0, 1.0, 0.0], [1.0, -1.0, 1.0, -1.0, 1.0])],
 )
-def test_other_noises_do_not(noise, scores, moves):
+def test_other_noises_do_not_have_bounded_range(noise, scores, moves):
     mechanism = dps.NoisyMax(epsilon=1.0, noise=noise)
     assert mechanism.guarantee.bounded_range is None
     pair = np.stack([scores, np.add(scores, moves)])
@@ -226,7 +226,7 @@ def test_only_guarantees_are_composed():
     ],
     ids=lambda value: type(value).__name__ if hasattr(value, "guarantee") else "",
 )
-def test_losses_at_other_distances(mechanism, at_half, at_two):
+def test_guarantees_at_other_distances_have_the_right_losses(mechanism, at_half, at_two):
     promise = mechanism.guarantee
     for distance, epsilon in [(0, 0.0), (0.5, at_half), (1, promise.epsilon), (2, at_two)]:
         scaled = promise.at_distance(distance)

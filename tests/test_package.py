@@ -37,7 +37,7 @@ def test_importing_loads_neither_the_compiler_nor_any_heavy_library():
     assert done.stdout.strip() == "[]"
 
 
-def test_arrays_are_weighed_without_loading_arrow():
+def test_a_pick_from_arrays_does_not_load_arrow():
     script = (
         "import sys, dpselect as dps; dps.GEM(epsilon=1.0).select([1.0, 2.0], 1.0); print('pyarrow' in sys.modules)"
     )
@@ -109,7 +109,7 @@ def test_every_public_name_is_documented(name):
 
 
 @pytest.mark.parametrize("name", ["ExponentialMechanism", "PermuteAndFlip", "ReportNoisyMax", "TiltedNoisyMax"])
-def test_who_looks_for_a_mechanism_by_another_name_is_told_its_name_here(name):
+def test_other_names_of_mechanisms_raise_an_error_with_the_name_to_use(name):
     with pytest.raises(AttributeError, match=f"{name}.*: it is NoisyMax") as caught:
         getattr(dps, name)
     assert dps.NoisyMax.__name__ in str(caught.value)
@@ -126,7 +126,7 @@ def test_who_looks_for_a_mechanism_by_another_name_is_told_its_name_here(name):
         ("opendp", "opendp", "accounting.to_measurement(dps.GEM(epsilon=1.0), [1.0, 2.0])"),
     ],
 )
-def test_who_lacks_a_library_is_told_which_extra_to_install(library, extra, call):
+def test_a_missing_library_raises_an_error_with_the_extra_to_install(library, extra, call):
     script = (
         f"import sys; sys.modules[{library!r}] = None\n"
         "import dpselect as dps; from dpselect import accounting\n"

@@ -9,7 +9,7 @@ SCORES = np.array([0.0, 1.0, 2.5, 2.0])
 SENSITIVITIES = np.array([0.5, 2.0, 1.0, 0.0])
 
 FALSE_ALARM = 1e-9
-"""For each peer. OpenDP's randomness cannot be seeded, so this is the chance that a good run fails."""
+"""The false-alarm rate for each peer: OpenDP's randomness cannot be seeded, so a correct run can fail."""
 
 PEERS = {
     "opendp-exponential": OpenDPNoisyMax(epsilon=2.0),

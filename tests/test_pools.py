@@ -1,4 +1,4 @@
-"""Pools: who competes, and mechanisms with public anchors."""
+"""Pools: their members, and mechanisms with public anchors."""
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +42,7 @@ def test_anchors_widen_the_pool_by_three_normalisations_at_each_weight():
     assert not any(member.needs for member in narrow)
 
 
-def test_members_are_told_apart_by_their_descriptions():
+def test_members_have_distinct_descriptions():
     names = [member.label for member in default_pool(1.0, anchors=True)]
     assert len(set(names)) == len(names)
     assert dps.ModifiedGEM(epsilon=1.0).label == "modified GEM"
@@ -92,7 +92,7 @@ def test_an_anchored_pick_is_the_pick_with_those_offsets(monkeypatch):
 
 @settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.1, 1.0, 4.0]), st.sampled_from([dps.NoisyMax, dps.GEM]))
-def test_anchored_mechanisms_lose_no_more_than_their_budget(seed, epsilon, family):
+def test_anchored_mechanisms_lose_at_most_their_budget(seed, epsilon, family):
     random = np.random.default_rng(seed)
     scores, widths, guesses = random.normal(size=(3, 5))
     widths = np.abs(widths) + 0.01
@@ -102,7 +102,7 @@ def test_anchored_mechanisms_lose_no_more_than_their_budget(seed, epsilon, famil
     assert np.abs(np.log(laws[0]) - np.log(laws[1])).max() <= epsilon * (1 + 1e-9) + 1e-9
 
 
-def test_bad_pools_are_refused_in_words():
+def test_bad_pools_are_refused_with_a_clear_message():
     with pytest.raises(ValueError, match="mechanism must be a NoisyMax or a GEM"):
         Anchored(mechanism=dps.Uniform(), weight=1.0)
     with pytest.raises(ValueError, match="weight must be"):

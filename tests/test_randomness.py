@@ -1,4 +1,4 @@
-"""ChaCha20 against its standard, and streams that depend on key and unit alone."""
+"""ChaCha20 against its standard, and streams that depend only on key and unit."""
 
 import os
 import pickle
@@ -235,7 +235,7 @@ def test_different_keys_give_different_picks():
     assert one != two
 
 
-def test_randomness_is_equal_only_if_its_picks_are():
+def test_randomness_is_equal_only_if_its_picks_are_equal():
     assert keyed(["a"]) == keyed(["a"])
     assert keyed(["a"]) != keyed(["b"])
     assert keyed([1, 2]) != keyed([2, 1])
@@ -386,7 +386,7 @@ def test_many_threads_may_select_at_once(monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_forked_children_draw_afresh_and_can_select_in_parallel():
+def test_forked_children_draw_fresh_keys_and_can_select_in_parallel():
     script = """
 import os, sys, warnings
 import numpy as np, dpselect as dps

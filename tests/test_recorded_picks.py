@@ -149,7 +149,7 @@ def test_a_key_gives_the_recorded_picks(mechanism, table):
 
 
 @pytest.mark.parametrize("part", [with_public_numbers, over_parts, tuned], ids=lambda part: part.__name__)
-def test_so_it_does_with_public_numbers_over_parts_and_in_tuning(part, table):
+def test_a_key_gives_the_recorded_picks_with_public_numbers_over_parts_and_in_tuning(part, table):
     assert {name: digest(picks) for name, picks in part()} == table["picks"][part.__name__]
 
 

@@ -1,4 +1,4 @@
-"""What contributors and CI call must exist: make targets, scripts and supported versions of Python."""
+"""The make targets, scripts and Python versions that contributors and CI use must exist."""
 
 import os
 import re
@@ -21,7 +21,7 @@ CALLERS = [
 
 
 def make_targets(text):
-    """Return what follows ``make`` at the start of a line, after a colon or after a backtick."""
+    """Return the word after ``make`` at the start of a line, after a colon or after a backtick."""
     return set(re.findall(r"(?:^\s*|: |`)make ([a-z-]+)", text, flags=re.MULTILINE))
 
 

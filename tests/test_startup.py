@@ -1,4 +1,4 @@
-"""Starting up: compiled kernels are kept where that is safe, and any number of processes may start at once."""
+"""Starting up: compiled kernels are cached where that is safe, and any number of processes may start at once."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ Path.mkdir = mkdir
 
 @pytest.fixture
 def copied(tmp_path):
-    """Copy the package without anything compiled."""
+    """Copy the package without compiled code."""
     target = tmp_path / "site" / "dpselect"
     shutil.copytree(SOURCE, target, ignore=shutil.ignore_patterns("__pycache__"))
     return target
@@ -49,7 +49,7 @@ def start(package, home, script=SCRIPT):
 
 
 def finish(process, package):
-    """Return the directory that kernels were kept in, and the picks."""
+    """Return the directory of the cached kernels, and the picks."""
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert errors == ""
@@ -108,7 +108,7 @@ def directory_of(monkeypatch, package, home):
     return compilation.cache_directory.__wrapped__()
 
 
-def test_a_change_to_any_kernel_starts_afresh(copied, tmp_path, monkeypatch):
+def test_a_change_to_any_kernel_starts_a_new_cache(copied, tmp_path, monkeypatch):
     first = directory_of(monkeypatch, copied, tmp_path)
     assert directory_of(monkeypatch, copied, tmp_path) == first
     names = {first}
@@ -137,7 +137,7 @@ def test_a_relative_or_missing_cache_setting_falls_back_to_the_home_directory(co
     assert directory_of(monkeypatch, copied, "").parent == tmp_path / ".cache" / "dpselect"
 
 
-def test_a_user_without_a_home_is_no_trouble(copied, tmp_path, monkeypatch):
+def test_a_user_without_a_home_directory_can_select(copied, tmp_path, monkeypatch):
     def nobody(_):
         raise KeyError("no such user")
 

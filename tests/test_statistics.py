@@ -17,13 +17,13 @@ from dpselect.unsafe import SCALES, ExponentialRandomStopping, HeterogeneousNois
 pytestmark = pytest.mark.statistics
 
 FALSE_ALARM = 1e-3
-"""For all tests of this file together; each has an equal part of it (Bonferroni)."""
+"""The false-alarm rate of all tests in this file together; each has an equal part of it (Bonferroni)."""
 
 LEAST_EXPECTED = 10
-"""Candidates expected less often than this are counted together."""
+"""Candidates that are expected less often than this are counted together."""
 
 DRAWS = 10**8
-"""What all tests together must at least draw."""
+"""The least number of draws of all tests together."""
 
 REGISTERED = {name: make(epsilon=1.5) for name, make in dps.MECHANISMS.items()}
 VARIANTS = {
@@ -91,7 +91,7 @@ TESTS = len(CASES) + len(FIXED_WORK)
 
 
 def chi_square(counts, probabilities):
-    """Return the p-value of Pearson's test, rare candidates counted together."""
+    """Return the p-value of Pearson's test; rare candidates are counted together."""
     expected = counts.sum() * probabilities
     order = np.argsort(expected)
     expected, counts = expected[order], counts[order]
@@ -138,7 +138,7 @@ def test_all_tests_together_draw_enough(record_property):
     assert total >= DRAWS
 
 
-def test_a_law_off_by_two_in_a_thousand_would_be_noticed():
+def test_an_error_of_two_in_a_thousand_in_a_law_is_detected():
     counts = np.array([400_000, 400_000])
     assert chi_square(counts, np.array([0.5, 0.5])) == 1.0
     assert chi_square(np.array([398_000, 402_000]), np.array([0.5, 0.5])) < 1e-5

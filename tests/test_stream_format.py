@@ -1,4 +1,4 @@
-"""One key serves one law, in one stream format; whatever was computed in another is refused."""
+"""A key's streams depend on the law and on the stream format; results of another format are refused."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ from dpselect.release.jobs import Job
 KEY = bytes(range(32))
 ROWS = 4000
 ALARM = 6.0
-"""Standard errors: a false alarm in less than one of 10⁸ comparisons."""
+"""Standard errors: the false-alarm rate is below one in 10⁸ comparisons."""
 
 LAWS = [
     dps.NoisyMax(epsilon=1.0),
@@ -44,13 +44,15 @@ def picks_of(mechanism):
 
 
 @pytest.mark.parametrize(("one", "other"), list(itertools.combinations(LAWS, 2)), ids=law_name)
-def test_under_one_key_two_laws_agree_no_more_often_than_by_chance(one, other):
-    """All scores are equal, so each law is uniform over eight candidates; independent picks agree in 1/8."""
+def test_two_laws_under_one_key_agree_only_by_chance(one, other):
+    """All scores are equal, so each law is uniform over eight candidates; independent picks agree with probability
+    1/8.
+    """
     agreed = (picks_of(one) == picks_of(other)).mean()
     assert abs(agreed - 1 / 8) < ALARM * np.sqrt(1 / 8 * 7 / 8 / ROWS)
 
 
-def test_one_law_written_in_two_ways_is_one_law():
+def test_two_ways_to_write_a_law_give_the_same_law():
     assert (picks_of(dps.ModifiedGEM(epsilon=1.0)) == picks_of(dps.GEM(epsilon=1.0, tilt=-1.0))).all()
     assert (picks_of(dps.GEM(epsilon=1.0, tilt=-0.0)) == picks_of(dps.GEM(epsilon=1, tilt=0))).all()
 
@@ -96,7 +98,7 @@ def test_a_paid_release_is_refused_in_another_stream_format(tmp_path, other_form
         assert book.charge("readers", "summer", mechanism, fingerprint="june").charged
 
 
-def test_fingerprints_of_files_know_the_stream_format(other_format):
+def test_fingerprints_of_files_depend_on_the_stream_format(other_format):
     before = budget.fingerprint_files([], {"a": 1})
     other_format()
     assert budget.fingerprint_files([], {"a": 1}) != before
@@ -120,7 +122,7 @@ def test_a_used_key_file_is_refused_in_another_stream_format(table, tmp_path, ot
     assert not (tmp_path / "third.csv").exists()
 
 
-def test_a_record_without_a_stream_format_is_of_the_first(table, tmp_path, capsys):
+def test_a_record_without_a_stream_format_has_format_1(table, tmp_path, capsys):
     command = ["select", str(table), "--epsilon", "1", "--key-file", str(tmp_path / "key"), "--quiet", "--output"]
     assert main([*command, str(tmp_path / "picks.csv")]) == 0
     record = tmp_path / "key.used"

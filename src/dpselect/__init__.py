@@ -4,10 +4,10 @@
 >>> mechanism = dps.GEM(epsilon=1.0)
 >>> pick = mechanism.select([0.2, 0.9, 0.5], [1.0, 0.1, 0.3])
 
-A mechanism is an immutable value made of public numbers. Scores are private and go in with the call;
-sensitivities, candidates and the mechanism's fields are public.
+A mechanism is an immutable value made of public numbers. Scores are private, and you pass them with each call.
+Sensitivities, candidates and the mechanism's fields are public.
 
-The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``, permute-and-flip ``NoisyMax(epsilon=…)``.
+The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``; permute-and-flip is ``NoisyMax(epsilon=…)``.
 """
 
 from typing import NoReturn
@@ -71,6 +71,6 @@ _OTHER_NAMES = {
 
 
 def __getattr__(name: str) -> NoReturn:
-    """Tell who looks for a mechanism by another name what it is called here."""
+    """Raise; if the name is another name of a mechanism, say what it is called here."""
     hint = f": it is {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")

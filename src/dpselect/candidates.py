@@ -1,4 +1,4 @@
-"""Reading what the caller passes: the only place that validates, broadcasts and flattens.
+"""Reads the caller's arguments. Only this module validates, broadcasts and flattens arrays.
 
 Scores are private: messages name the argument and the rule, and never show a value.
 """
@@ -24,41 +24,41 @@ __all__ = [
 ]
 
 Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
-"""What is accepted for scores and for public numbers:
+"""The accepted forms of scores and of public numbers:
 
-- an array whose last axis is candidates, leading axes a batch;
+- an array whose last axis is candidates and whose leading axes are a batch;
 - a tuple ``(values, offsets)`` for rows of different length: row i is ``values[offsets[i]:offsets[i + 1]]``;
-- an Arrow list array (``ListArray``, ``LargeListArray``, ``FixedSizeListArray``, chunked or not), a list for
-  each row.
+- an Arrow list array (``ListArray``, ``LargeListArray``, ``FixedSizeListArray``, chunked or not), with one list
+  for each row.
 
-What comes from pandas is read by position. Where labels tell that positions do not match (the same labels, in
-another order), it is refused: a candidate with another one's sensitivity would void the guarantee.
+pandas objects are read by position. If their labels show that positions do not match (the same labels in another
+order), they are rejected: a candidate with another candidate's sensitivity would void the guarantee.
 """
 
 
 MOST_CANDIDATES = 2**32
-"""How many candidates random 32-bit integers can tell apart."""
+"""The largest number of candidates that random 32-bit integers can index."""
 
 
 OUTSIDE = 1e-9
-"""By how much of a sensitivity neighbours may be further apart than it allows: rounding, not a violation."""
+"""Neighbours may exceed a sensitivity by this fraction of it: that is rounding, not a violation."""
 
 
 WORTH_A_KERNEL = 1 << 14
-"""Numbers below which NumPy checks them faster than compiled code is called."""
+"""NumPy checks fewer numbers than this faster than a compiled kernel is called."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Candidates of any number of rows, flat, and how to give results back in the caller's form."""
+    """The candidates of any number of rows, flat, and how to return results in the caller's form."""
 
     table: Table = field(repr=False)
     shape: tuple[int, ...] | None
     """The leading axes of a dense batch; ``None`` for ragged rows."""
     arrow: bool
-    """Whether the scores came as an Arrow array, so that probabilities go back as one."""
+    """Whether the scores are an Arrow array, so that probabilities are returned as one."""
     has_public: bool
-    """Whether public numbers (offsets or anchors) came with the call; if not, they are zero."""
+    """Whether the call passed public numbers (offsets or anchors). If not, they are zero."""
     width: int = 0
     """The number of candidates in each row of a dense batch."""
 
@@ -69,11 +69,11 @@ class Batch:
 
     @property
     def sizes(self) -> IndexArray:
-        """The number of candidates of each row."""
+        """The number of candidates in each row."""
         return np.diff(self.table.bounds) if self.shape is None else np.full(self.rows, self.width)
 
     def check_scores(self) -> None:
-        """Refuse scores that are not finite, or too large."""
+        """Raise if a score is not finite, or too large."""
         _check_finite("scores", self.table.scores.values)
 
     def row(self, index: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -84,13 +84,13 @@ class Batch:
         return scores, sensitivities, public
 
     def with_public(self, name: str, flat: FloatArray) -> "Batch":
-        """Return the batch with other public numbers, one for each candidate."""
+        """Return the batch with new public numbers, one for each candidate."""
         _check_public(name, flat)
         column = Column(_read_only(flat), self.table.bounds[:-1])
         return replace(self, table=self.table._replace(public=column), has_public=True)
 
     def spread(self, column: Column) -> FloatArray:
-        """Return a column of the table flat: one number for each candidate, repeated where rows share numbers."""
+        """Return a column of the table as a flat array: one number for each candidate, repeated where shared."""
         starts = self.table.bounds[:-1]
         if column.values.size == self.table.bounds[-1] and np.array_equal(column.starts, starts):
             return column.values
@@ -105,16 +105,16 @@ class Batch:
         """Return the sum of each row's numbers."""
         return np.add.reduceat(flat, self.table.bounds[:-1]) if self.rows else np.empty(0)
 
-    def restore_candidates(self, flat: FloatArray) -> Any:  # noqa: ANN401 - an array or an Arrow list array
-        """Give back one number for each candidate in the form of the scores."""
+    def restore_candidates(self, flat: FloatArray) -> Any:
+        """Return one number for each candidate, in the form of the scores."""
         if self.arrow:
-            import pyarrow as pa  # noqa: PLC0415 - only for callers who brought Arrow
+            import pyarrow as pa  # noqa: PLC0415 - only for callers that pass Arrow arrays
 
             return pa.LargeListArray.from_arrays(self.table.bounds, flat)
         return flat if self.shape is None else flat.reshape(*self.shape, self.width)
 
-    def restore_rows(self, flat: NDArray[Any]) -> Any:  # noqa: ANN401 - a scalar or an array
-        """Give back one number for each row: a scalar for a single row without leading axes."""
+    def restore_rows(self, flat: NDArray[Any]) -> Any:
+        """Return one number for each row, or a scalar for a single row without leading axes."""
         if self.shape is None:
             return flat
         return flat.reshape(self.shape)[()]
@@ -124,13 +124,13 @@ def read_batch(scores: Numbers, sensitivities: Numbers, *, finite: bool = True, 
     """Validate the arguments of ``pmf`` and ``select`` and lay them out for the kernels.
 
     ``finite=False`` leaves the check for NaN, infinities and magnitude to :meth:`Batch.check_scores`, or to a
-    kernel that does it in the same pass over the memory and refuses the batch (:func:`refuse_scores`).
+    kernel that does it in the same pass over memory and rejects the batch (:func:`refuse_scores`).
 
-    At most one further column of public numbers (``offsets=`` or ``anchors=``) may be given; absent, it is
+    You may pass at most one further column of public numbers (``offsets=`` or ``anchors=``). Without it, they are
     zero for every candidate.
 
     Raises:
-        ValueError: If an argument breaks a rule; the message names both.
+        ValueError: If an argument breaks a rule. The message names both.
     """
     (public_name, public_numbers) = next(iter(public.items()), ("offsets", None))
     if _is_labelled(scores):
@@ -145,7 +145,7 @@ def read_batch(scores: Numbers, sensitivities: Numbers, *, finite: bool = True, 
 def read_neighbours(
     scores: ArrayLike, neighbour: ArrayLike, sensitivities: ArrayLike
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Check and return two sets of scores that are neighbours, and the sensitivities, as arrays."""
+    """Check two sets of scores that are neighbours, and the sensitivities; return them as arrays."""
     if _is_ragged(scores) or _is_ragged(neighbour):
         raise ValueError("scores and neighbour must be arrays whose last axis is candidates, not ragged rows")
     read_batch(scores, sensitivities)
@@ -154,7 +154,7 @@ def read_neighbours(
     here, there = read_numbers("scores", scores), read_numbers("neighbour", neighbour)
     _check_finite("neighbour", there)
     if here.shape != there.shape:
-        raise ValueError(f"neighbour must have the shape of scores, {here.shape}, not {there.shape}")
+        raise ValueError(f"neighbour must have the shape of scores, {here.shape}, got {there.shape}")
     bounds = _fit_last_axis("sensitivities", sensitivities, here.shape[-1])
     if (np.abs(here - there) > bounds * (1 + OUTSIDE)).any():
         raise ValueError("neighbour must be within the sensitivities of scores: |q_a − q'_a| ≤ Δ_a for every a")
@@ -162,7 +162,7 @@ def read_neighbours(
 
 
 def read_sensitivities(sensitivities: Numbers) -> FloatArray:
-    """Check and return sensitivities where no scores come with them: one for each candidate, or one for all."""
+    """Check sensitivities that come without scores, one for each candidate or one for all; return them."""
     widths = read_numbers("sensitivities", sensitivities)
     if widths.ndim > 1 or not widths.size:
         raise ValueError("sensitivities must be one number for each candidate, without leading axes")
@@ -183,14 +183,14 @@ def _is_labelled(numbers: Numbers) -> bool:
     return type(numbers).__module__.partition(".")[0] == "pandas"
 
 
-def _refuse_other_order(scores: Any, **others: Any) -> None:  # noqa: ANN401 - Series or DataFrames
-    """Refuse numbers whose labels are those of the scores, in another order."""
+def _refuse_other_order(scores: Any, **others: Any) -> None:
+    """Raise if numbers have the labels of the scores in another order."""
     for name, numbers in others.items():
         if not _is_labelled(numbers):
             continue
         axes = zip(reversed(getattr(scores, "axes", [])), reversed(getattr(numbers, "axes", [])), strict=False)
         if any(not ours.equals(theirs) and set(ours) == set(theirs) for ours, theirs in axes):
-            raise ValueError(f"{name} must have the labels of scores in the same order: numbers go by position")
+            raise ValueError(f"{name} must have the labels of scores in the same order; reindex {name} first")
 
 
 def _is_ragged(numbers: Numbers) -> bool:
@@ -201,7 +201,7 @@ def _is_ragged(numbers: Numbers) -> bool:
 
 
 def read_numbers(name: str, numbers: Numbers) -> FloatArray:
-    """Return numbers as contiguous float64, refusing whatever float64 cannot hold exactly."""
+    """Return numbers as contiguous float64; raise if float64 cannot represent them exactly."""
     if isinstance(numbers, np.ma.MaskedArray) or (
         isinstance(numbers, list) and any(isinstance(entry, np.ma.MaskedArray) for entry in numbers)
     ):
@@ -210,21 +210,21 @@ def read_numbers(name: str, numbers: Numbers) -> FloatArray:
         array = np.asarray(numbers)
     except ValueError:
         raise ValueError(
-            f"{name} must be rectangular: rows of different length go in as (values, offsets)"
+            f"{name} must be rectangular; pass rows of different length as (values, offsets)"
         ) from None
     if array.dtype.kind not in "iuf" and array.size:
-        raise ValueError(f"{name} must hold numbers, not {array.dtype.name}")
+        raise ValueError(f"{name} must hold numbers, got {array.dtype.name}")
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
-        raise ValueError(f"{name} must be float64 or narrower, not {array.dtype.name}")
+        raise ValueError(f"{name} must be float64 or narrower, got {array.dtype.name}; convert with astype(float)")
     if _holds_wide_integers(array, numbers):
         raise ValueError(f"{name} {rules.EXACT_INTEGERS}")
-    if array.ndim == 0:  # `ascontiguousarray` would give it an axis
+    if array.ndim == 0:  # `ascontiguousarray` would add an axis
         return array.astype(np.float64)
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
 def _holds_wide_integers(array: NDArray[Any], numbers: Numbers) -> bool:
-    """Tell whether integers beyond 2⁵³ are among the numbers, also where NumPy has made floats of them."""
+    """Return whether any number is an integer beyond 2⁵³, also if NumPy has converted it to a float."""
     limit = 2**53
     if array.dtype.kind in "iu":
         return array.size > 0 and (int(array.max()) > limit or int(array.min()) < -limit)
@@ -235,7 +235,7 @@ def _holds_wide_integers(array: NDArray[Any], numbers: Numbers) -> bool:
 
 
 def _check_finite(name: str, values: FloatArray) -> None:
-    if not _largest_magnitude(values) <= LARGEST:  # NaN fails
+    if not _largest_magnitude(values) <= LARGEST:  # NaN compares false
         refuse_scores(name)
 
 
@@ -249,7 +249,7 @@ def _largest_magnitude(values: FloatArray) -> float:
 
 def _check_public(name: str, values: FloatArray) -> None:
     _check_finite(name, values)
-    further = rules.NUMBERS[name][1:]  # that numbers are finite comes first
+    further = rules.NUMBERS[name][1:]  # the first rule, that numbers are finite, is already checked
     if not further or not values.size or (values if values.ndim == 0 else values.min()) >= 1 / LARGEST:
         return
     for rule in further:
@@ -263,8 +263,8 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 def _read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     """Return a view that cannot be written to.
 
-    Inputs are never changed; and since the compiler makes different code for arrays that can be written to and
-    for those that cannot, such as Arrow's, saying the same of all of them halves what is compiled.
+    Inputs are never changed. The compiler makes different code for writable and for read-only arrays, such as
+    Arrow's. Making all of them read-only halves what is compiled.
     """
     view = array.view()
     view.setflags(write=False)
@@ -280,7 +280,7 @@ FIRST_ROW = _read_only(np.zeros(1, dtype=np.int64))
 def _read_dense(scores: Numbers, sensitivities: Numbers, public_name: str, public_numbers: Numbers) -> Batch:
     score_array = read_numbers("scores", scores)
     if score_array.ndim == 0:
-        raise ValueError("scores must have a last axis of candidates, not be a single number")
+        raise ValueError("scores must have a last axis of candidates, got a single number")
     size = score_array.shape[-1]
     if size == 0:
         raise ValueError(f"scores {rules.HAS_CANDIDATES} in each row")
@@ -310,26 +310,26 @@ def _broadcast_leading_axes(arrays: dict[str, FloatArray]) -> tuple[int, ...]:
         return np.broadcast_shapes(*leading)
     except ValueError:
         named = ", ".join(f"{name} {array.shape}" for name, array in arrays.items() if array.ndim > 1)
-        raise ValueError(f"leading axes must broadcast against each other: {named}") from None
+        raise ValueError(f"leading axes must broadcast against each other, got {named}") from None
 
 
 def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
-    """Return numbers whose last axis is ``size``, repeating a single one."""
+    """Return numbers whose last axis has length ``size``, repeating a single number."""
     if _is_ragged(numbers):
-        raise ValueError(f"{name} must be an array like scores, not ragged rows")
+        raise ValueError(f"{name} must be an array like scores, got ragged rows")
     array = read_numbers(name, numbers)
-    _check_public(name, array)  # before it grows
+    _check_public(name, array)  # before it is repeated
     if array.ndim == 0:
         return np.full(size, array)
     if array.shape[-1] == 1 != size:
         return np.repeat(array, size, axis=-1)
     if array.shape[-1] != size:
-        raise ValueError(f"{name} must have one number for each of the {size} candidates, not {array.shape[-1]}")
+        raise ValueError(f"{name} must have one number for each of the {size} candidates, got {array.shape[-1]}")
     return array
 
 
 def _dense_column(array: FloatArray, shape: tuple[int, ...]) -> Column:
-    """Return a column whose rows repeat wherever the array is broadcast, without copying numbers."""
+    """Return a column whose rows repeat where the array is broadcast, without copying numbers."""
     if not shape:
         return Column(_read_only(array), FIRST_ROW)
     size = array.shape[-1]
@@ -356,7 +356,7 @@ def _read_ragged(scores: Numbers, sensitivities: Numbers, public_name: str, publ
 
 
 def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:
-    """Return public numbers in the layout of ragged scores: rows of their own, flat, or one for all."""
+    """Return public numbers in the layout of ragged scores. They may be ragged rows, flat, or one number."""
     if _is_ragged(numbers):
         values, own_bounds = _split(name, numbers)
         if not np.array_equal(own_bounds, bounds):
@@ -374,46 +374,46 @@ def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:
     return Column(_read_only(array), bounds[:-1])
 
 
-def _split(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:  # noqa: ANN401 - a tuple or Arrow
-    """Return (values, bounds) of ragged rows, bounds starting at 0."""
+def _split(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:
+    """Return (values, bounds) of ragged rows; bounds start at 0."""
     if _is_arrow(numbers):
         return _split_arrow(name, numbers)
     if len(numbers) != 2:
-        raise ValueError(f"{name}: a tuple is read as ragged rows (values, offsets); use a list for an array")
+        raise ValueError(f"{name}: a tuple means ragged rows (values, offsets); pass an array as a list")
     values = read_numbers(name, numbers[0])
     bounds = np.asarray(numbers[1])
     if bounds.dtype.kind not in "iu" or bounds.ndim != 1 or bounds.size == 0:
         raise ValueError(
-            f"{name}: a tuple is read as ragged rows (values, offsets), and offsets must be a flat array of "
-            "integers, one more than there are rows"
+            f"{name}: a tuple means ragged rows (values, offsets); offsets must be a flat array of integers, "
+            "one more than there are rows"
         )
     bounds = np.ascontiguousarray(bounds, dtype=np.int64)
     if values.ndim != 1:
         raise ValueError(f"{name}: the values of ragged rows must be flat")
     if bounds[0] != 0 or bounds[-1] != values.size or (np.diff(bounds) < 0).any():
-        raise ValueError(f"{name}: offsets must rise from 0 to the number of values, {values.size}")
+        raise ValueError(f"{name}: offsets must increase from 0 to the number of values, {values.size}")
     return values, bounds
 
 
-def _split_arrow(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:  # noqa: ANN401 - an Arrow array
+def _split_arrow(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:
     """Return (values, bounds) of an Arrow list array, zero-copy where Arrow allows it."""
-    import pyarrow as pa  # noqa: PLC0415 - only for callers who brought Arrow
+    import pyarrow as pa  # noqa: PLC0415 - only for callers that pass Arrow arrays
 
     if not isinstance(numbers, pa.Array | pa.ChunkedArray):
-        raise ValueError(f"{name} must be an Arrow list array, not {type(numbers).__name__}")
+        raise ValueError(f"{name} must be an Arrow list array, got {type(numbers).__name__}")
     array = numbers.combine_chunks() if isinstance(numbers, pa.ChunkedArray) else numbers
-    if isinstance(array, pa.ChunkedArray):  # older Arrow gives a chunked array of one chunk back
+    if isinstance(array, pa.ChunkedArray):  # older versions of Arrow return a chunked array of one chunk
         array = array.chunk(0) if array.num_chunks else pa.array([], array.type)
     kind = array.type
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
-        raise ValueError(f"{name} must be an Arrow list array with a list for each row, not {kind}")
+        raise ValueError(f"{name} must be an Arrow list array with one list for each row, got {kind}")
     if not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
-        raise ValueError(f"{name} must hold numbers, not {kind.value_type}")
+        raise ValueError(f"{name} must hold numbers, got {kind.value_type}")
     if array.null_count:
-        raise ValueError(f"{name} must not have null rows")
+        raise ValueError(f"{name} must not have null rows; drop or fill them first")
     flat = array.flatten()
     if flat.null_count:
-        raise ValueError(f"{name} must not have nulls")
+        raise ValueError(f"{name} must not have nulls; drop or fill them first")
     if pa.types.is_fixed_size_list(kind):
         bounds = np.arange(len(array) + 1, dtype=np.int64) * kind.list_size
     else:

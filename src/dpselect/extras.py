@@ -8,7 +8,7 @@ __all__ = ["from_extra"]
 
 @contextmanager
 def from_extra(extra: str) -> Iterator[None]:
-    """Say which extra to install if an import inside fails."""
+    """Name the extra to install if an import inside the block fails."""
     try:
         yield
     except ModuleNotFoundError as missing:

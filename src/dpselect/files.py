@@ -1,4 +1,4 @@
-"""Files that appear under their names only when they are complete: written to a temporary name, then renamed."""
+"""Atomic file writes: a file is written under a temporary name and renamed when it is complete."""
 
 import os
 import secrets
@@ -12,10 +12,10 @@ __all__ = ["create_once", "sync_directory", "write_atomically"]
 
 @contextmanager
 def write_atomically(path: Path, *, durable: bool = True, private: bool = False) -> Iterator[IO[bytes]]:
-    """Yield a file to write to. It gets its name when it is complete and, if ``durable``, on the disk.
+    """Yield a file to write to. It gets its name when it is complete and, if ``durable``, on disk.
 
-    If anything goes wrong, nothing under the final name changes and nothing is left behind. If ``private``, only
-    the owner can read the file, from the first byte on.
+    If anything goes wrong, the file under the final name does not change and nothing is left behind. If
+    ``private``, only the owner can read the file, from the first byte on.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -36,9 +36,10 @@ def write_atomically(path: Path, *, durable: bool = True, private: bool = False)
 
 
 def create_once(path: Path, content: bytes) -> None:
-    """Make a file that only its owner can read, complete and on the disk, unless there is one of that name.
+    """Create a file that only its owner can read, complete and on disk, unless a file of that name exists.
 
-    If several processes do so at once, the first one's file is kept. Read it to see whose it is.
+    If several processes do so at once, the first one's file is kept. Read the file to get the content that was
+    kept.
     """
     complete = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     with write_atomically(complete, private=True) as file:

@@ -1,7 +1,7 @@
 """Rows in parallel: ordinary threads over compiled kernels that release the interpreter lock.
 
-Threads live for one call, so nothing survives into a forked child, and any number of callers may run at
-once. What a kernel writes for a row depends on that row alone; the number of threads changes nothing.
+Threads live for one call. Nothing survives into a forked child, and any number of callers may run at once. What a
+kernel writes for a row depends on that row alone, so the number of threads does not change results.
 """
 
 import os
@@ -18,19 +18,19 @@ __all__ = ["over_rows"]
 Result = TypeVar("Result")
 
 BLOCKS_PER_THREAD = 8
-"""Several blocks for each thread, so that one slow block does not leave the others idle."""
+"""Blocks for each thread. Several blocks keep one slow block from leaving the other threads idle."""
 
 STARTING = 1e-3
-"""Seconds of work below which starting threads costs more than it saves."""
+"""The work, in seconds, below which starting threads costs more than it saves."""
 
 
 def _threads_asked_for() -> int | None:
-    """Return the number of threads that ``DPSELECT_THREADS`` asks for, if it does."""
+    """Return the number of threads that ``DPSELECT_THREADS`` sets, or ``None`` if it is not set."""
     setting = os.environ.get("DPSELECT_THREADS")
     if not setting:
         return None
     if not (setting.isascii() and setting.isdecimal()) or int(setting) == 0:
-        raise ValueError(f"DPSELECT_THREADS must be a positive whole number, not {setting!r}")
+        raise ValueError(f"DPSELECT_THREADS must be a positive whole number, got {setting!r}")
     return int(setting)
 
 
@@ -41,10 +41,10 @@ def _processors() -> int:
 
 
 def over_rows(bounds: IndexArray, work: Callable[[int, int], Result], *, seconds: float) -> list[Result]:
-    """Call ``work(first, last)`` for blocks that cover all rows, and return what it returned.
+    """Call ``work(first, last)`` for blocks that cover all rows, and return the results.
 
-    Blocks hold about equally many candidates, whatever the rows' lengths. ``seconds`` says roughly how long a
-    candidate takes, to tell whether threads are worth starting if nobody has asked for a number of them.
+    Blocks hold about the same number of candidates, whatever the rows' lengths. ``seconds`` is roughly the time
+    for one candidate. It decides whether threads are worth starting if ``DPSELECT_THREADS`` is not set.
     """
     rows = bounds.size - 1
     candidates = int(bounds[-1])

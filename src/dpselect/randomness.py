@@ -1,8 +1,9 @@
-"""Keys and streams: where picks get their randomness.
+"""Keys and streams: the source of randomness for picks.
 
 Every row of a batch is a *unit* with a stream of its own, the ChaCha20 key stream addressed by (key, law, unit).
-The law is the mechanism with all its parameters. So the pick of a unit depends on the key, the mechanism, the
-unit and its data, and on nothing else: not on the order of rows, their number, the partitioning or the threads.
+The law is the mechanism with all its parameters. The pick of a unit therefore depends only on the key, the
+mechanism, the unit and its data. It does not depend on the order of rows, their number, the partitioning or the
+threads.
 """
 
 import hashlib
@@ -22,9 +23,10 @@ __all__ = ["STREAM_FORMAT", "Randomness", "RepeatedUnitsError", "UnitIds", "are_
 UnitIds: TypeAlias = Sequence[int] | Sequence[str] | Sequence[bytes] | NDArray[Any] | int | str | bytes
 
 STREAM_FORMAT = 2
-"""How a key becomes picks. It changes with every change to a sampler or a stream after which some key, unit and row
-can give another pick; a table of recorded picks in the tests notices. Every stream depends on it, and so does
-the record of a release: another version must not compute a paid release again with other picks.
+"""The version of the map from keys to picks. Increase it with every change to a sampler or a stream after which
+some key, unit and row can give a different pick; a table of recorded picks in the tests detects such a change.
+Every stream depends on this number, and so does the record of a release: another version must not recompute a paid
+release with different picks.
 """
 
 KEY_BYTES = 32
@@ -33,26 +35,26 @@ FIRST_NONCE: WordArray = np.zeros((1, 3), dtype=np.uint32)
 
 
 class RepeatedUnitsError(ValueError):
-    """Two rows have one identifier, and would share their noise."""
+    """Two rows have the same identifier and would share their noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Randomness:
-    """Where a call draws its randomness from. A value, not a generator: it has no state to use up.
+    """The source of a call's randomness. It is a value, not a generator: it has no state to use up.
 
-    ``select`` without ``randomness=`` takes a fresh key from the operating system, which is right for a
-    release that is computed once. Two more ways to make one:
+    Without ``randomness=``, ``select`` takes a fresh key from the operating system. That is right for a release
+    that is computed once. There are two more ways to make one:
 
-    - :meth:`seeded` for experiments that must be repeatable. Anyone who knows the seed can undo the noise,
-      so it is **not for releases**.
-    - :meth:`keyed` for releases that may be computed more than once, by retried or speculative tasks: the
-      same key, mechanism, unit and data give the same pick, so a second computation is not a second release. One
-      key belongs to one release; keep it as secret as the scores.
+    - :meth:`seeded` is for experiments that must be repeatable. Anyone who knows the seed can undo the noise, so
+      it is **not for releases**.
+    - :meth:`keyed` is for releases that may be computed more than once, by retried or speculative tasks. The same
+      key, mechanism, unit and data give the same pick, so a second computation is not a second release. Use one
+      key for one release, and keep it as secret as the scores.
 
-    Mechanisms with different parameters never share noise, even under one key.
+    Mechanisms with different parameters never share noise, even under the same key.
 
-    Passing the same value twice gives the same picks twice. For many draws of the same candidates, pass
-    them as a batch, since each row draws from its own stream.
+    Passing the same value twice gives the same picks twice. For many draws from the same candidates, pass them as
+    a batch, since each row draws from its own stream.
 
     Example:
         >>> import numpy as np, dpselect as dps
@@ -77,7 +79,7 @@ class Randomness:
 
     @classmethod
     def fresh(cls) -> "Randomness":
-        """Return a new secret key from the operating system: what ``select`` does by default."""
+        """Return a new secret key from the operating system, as ``select`` does by default."""
         return cls("fresh", os.urandom(KEY_BYTES))
 
     @classmethod
@@ -88,7 +90,7 @@ class Randomness:
         except TypeError:
             number = None
         if number is None or isinstance(seed, bool):
-            raise ValueError(f"seed must be an integer, not {type(seed).__name__}")
+            raise ValueError(f"seed must be an integer, got {type(seed).__name__}")
         digits = number.to_bytes((number.bit_length() + 8) // 8, "little", signed=True)
         return cls("seeded", hashlib.blake2b(digits, digest_size=KEY_BYTES, person=b"dpselect seed").digest())
 
@@ -98,12 +100,12 @@ class Randomness:
 
         Args:
             key: 32 secret bytes, for example from ``secrets.token_bytes(32)``.
-            units: One identifier for each row, all distinct: integers of at most 64 bits, or strings, or
-                bytes. Integers address their stream directly; strings and bytes are hashed with the key to
-                96 bits. The string "a" and the bytes b"a" are different units.
+            units: One identifier for each row, all distinct: integers of at most 64 bits, or strings, or bytes.
+                Integers address their stream directly; strings and bytes are hashed with the key to 96 bits. The
+                string "a" and the bytes b"a" are different units.
         """
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-            raise ValueError(f"key must be {KEY_BYTES} bytes")
+            raise ValueError(f"key must be {KEY_BYTES} bytes, for example secrets.token_bytes({KEY_BYTES})")
         identifiers = [units] if isinstance(units, int | str | bytes) else units
         array = np.asarray(identifiers)
         if array.ndim != 1:
@@ -116,15 +118,15 @@ class Randomness:
 
     @classmethod
     def given(cls, randomness: "Randomness | None") -> "Randomness":
-        """Return what a caller passed as ``randomness=``, or fresh randomness if that was nothing."""
+        """Return the caller's ``randomness=``, or fresh randomness if it is ``None``."""
         if randomness is None:
             return cls.fresh()
         if not isinstance(randomness, Randomness):
-            raise ValueError(f"randomness must be a Randomness or None, not {type(randomness).__name__}")
+            raise ValueError(f"randomness must be a Randomness or None, got {type(randomness).__name__}")
         return randomness
 
     def serving(self, law: str) -> "Randomness":
-        """Return randomness for one law alone: the streams of two laws, or of two formats, are independent."""
+        """Return randomness for one law: the streams of two laws, or of two stream formats, are independent."""
         purpose = f"{STREAM_FORMAT} {law}".encode()
         key = hashlib.blake2b(purpose, key=self._key, digest_size=KEY_BYTES, person=b"dpselect law").digest()
         return Randomness(self.kind, key, self._nonces)
@@ -136,10 +138,10 @@ class Randomness:
         return Randomness(self.kind, key, self._nonces)
 
     def check_rows(self, rows: int) -> None:
-        """Refuse a number of rows that is not that of the units."""
+        """Raise unless the number of rows is the number of units."""
         if self._nonces is not None and len(self._nonces) != NONCE_BYTES * rows:
             units = len(self._nonces) // NONCE_BYTES
-            raise ValueError(f"units must name each row once: there are {rows} rows and {units} units")
+            raise ValueError(f"units must have one identifier for each row, got {units} units for {rows} rows")
 
     def units(self, rows: int) -> Units:
         """Return the key and one address for each row, for the kernels."""
@@ -152,7 +154,7 @@ class Randomness:
 
 
 def are_distinct(nonces: WordArray) -> bool:
-    """Tell whether no two addresses are the same."""
+    """Return whether all addresses are distinct."""
     if len(nonces) < 2:
         return True
     leading = nonces[:, 0] | nonces[:, 1].astype(np.uint64) << np.uint64(32)
@@ -173,13 +175,13 @@ def _integer_nonces(array: NDArray[Any]) -> WordArray:
     words = array.astype(np.uint64) if array.dtype.kind == "u" else array.astype(np.int64).view(np.uint64)
     nonces[:, 0] = words & np.uint64(0xFFFFFFFF)
     nonces[:, 1] = words >> np.uint64(32)
-    if array.dtype.kind == "u":  # tell 2⁶⁴ − 1 from −1
+    if array.dtype.kind == "u":  # distinguishes 2⁶⁴ − 1 from −1
         nonces[:, 2] = words >> np.uint64(63)
     return nonces
 
 
-def _listed(identifiers: Any) -> list[Any]:  # noqa: ANN401 - any sequence
-    """Return identifiers as they are, those of an Arrow array as Python's own."""
+def _listed(identifiers: Any) -> list[Any]:
+    """Return identifiers as a list; those of an Arrow array become Python objects."""
     return list(identifiers.to_pylist() if hasattr(identifiers, "to_pylist") else identifiers)
 
 

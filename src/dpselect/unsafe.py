@@ -1,6 +1,6 @@
-"""Mechanisms **without a guarantee**, kept to show why the private ones are needed.
+"""Mechanisms **without a guarantee**, which show why the private ones are needed.
 
-They are in no registry, and their ``guarantee`` says that there is none. Never use them on private data.
+They are in no registry, and their ``guarantee`` has ε = ∞. Never use them on private data.
 """
 
 import math
@@ -28,13 +28,13 @@ SCALES: dict[Noise, int] = {"exponential": 2, "gumbel": 2, "laplace": 1}
 class HeterogeneousNoisyMax(Mechanism):
     r"""**Not private.** Noisy max with noise in proportion to each candidate's own sensitivity (RNMH).
 
-    Reports argmax_a {q_a + b_a Z_a}, Pr[a] = ∫ f_a(x) ∏_{b≠a} F_b(x) dx, with b_a = 2Δ_a/ε for exponential
-    and Gumbel noise and b_a = Δ_a/ε for Laplace noise.
+    Reports argmax_a {q_a + b_a Z_a}, Pr[a] = ∫ f_a(x) ∏_{b≠a} F_b(x) dx, with b_a = 2Δ_a/ε for exponential and
+    Gumbel noise and b_a = Δ_a/ε for Laplace noise.
 
     Privacy:
-        None. Two candidates with Δ = (0, 1): at q = (0, ½) the first is never picked, at the neighbouring
-        (0, −½) it is, with probability 1 − exp(−ε/4). With Laplace noise the loss reaches (k−1)ε.
-        :class:`dpselect.StandardizedNoisyMax` is what this wants to be.
+        None. Take two candidates with Δ = (0, 1). At q = (0, ½) the first is never picked; at the neighbouring (0,
+        −½) it is picked with probability 1 − exp(−ε/4). With Laplace noise the loss reaches (k−1)ε.
+        :class:`dpselect.StandardizedNoisyMax` is the private alternative.
 
     Cost:
         ``select`` takes O(k), ``pmf`` is a quadrature of O(k²), right to 1e-9 of probabilities down to 1e-250.
@@ -79,19 +79,19 @@ class HeterogeneousNoisyMax(Mechanism):
 @final
 @dataclass(frozen=True, kw_only=True)
 class ExponentialRandomStopping(Mechanism):
-    r"""Random stopping (η = 1) with exponential in place of Laplace noise, of scale 6Δ_a/ε.
+    r"""Random stopping (η = 1) with exponential instead of Laplace noise, of scale 6Δ_a/ε.
 
-    Published as a second counterexample: a single exponentially noisy score is not private, and a ratio of
-    probabilities is said to grow without bound in k. Kept under that name, and **no guarantee is claimed**.
+    It was published as a second counterexample: a single exponentially noisy score is not private, and a ratio of
+    probabilities is said to grow without bound in k. It is kept under that name, and **no guarantee is claimed**.
 
     Privacy:
-        None claimed. The exact law does not bear the printed counterexample out: with Δ_1 = 0, all other
-        sensitivities 1, q_1 = 1 and the other scores 1 against 0, candidate 1's probabilities have a ratio
-        that tends to (1 − (1−γ)(1 − e^(−ε/6)))^−2 as k grows, which is below e^(ε/2).
-        docs/theory/counterexamples.md gives the corrected algebra, and an argument for ε/2-DP.
+        None claimed. The exact law contradicts the printed counterexample. With Δ_1 = 0, all other sensitivities
+        1, q_1 = 1 and the other scores 1 against 0, the ratio of candidate 1's probabilities tends to (1 − (1−γ)(1
+        − e^(−ε/6)))^−2 as k grows, which is below e^(ε/2). docs/theory/counterexamples.md gives the corrected
+        algebra, and an argument for ε/2-DP.
 
     Cost:
-        As :class:`dpselect.RandomStopping`.
+        The same as :class:`dpselect.RandomStopping`.
 
     Example:
         >>> import numpy as np, dpselect as dps

@@ -69,7 +69,7 @@ def test_pure_distributions_compose_to_randomized_response_exactly(times, epsilo
 @settings(max_examples=60)
 @given(st.lists(st.floats(0.02, 0.98), min_size=3, max_size=3), st.floats(-1.5, 1.5))
 def test_a_second_pick_chosen_by_the_first_is_covered(places, loss):
-    """The adaptive case: how far the leader leads in the second pick depends on the first."""
+    """The adaptive case: the leader's margin in the second pick depends on the first."""
     epsilon = 1.0
     tops = [epsilon * place for place in places]
     pairs = [((math.exp(epsilon) - math.exp(top)) / math.expm1(epsilon), top) for top in tops]
@@ -85,7 +85,7 @@ def test_a_second_pick_chosen_by_the_first_is_covered(places, loss):
 
 
 @pytest.mark.parametrize("epsilon", [1e-80, 1e-9, 50.0, 2000.0])
-def test_extreme_losses_are_no_trouble(epsilon):
+def test_extreme_losses_are_handled(epsilon):
     for guarantee, kind in ((pure(epsilon), "pure"), (gumbel(epsilon), "bounded-range")):
         distribution = accounting.to_pld(guarantee, kind, interval=epsilon / 50)
         assert distribution.get_epsilon_for_delta(0.0) <= epsilon * (1 + 1e-6)
@@ -124,7 +124,7 @@ def test_concentrated_events_have_the_concentrated_loss():
 
 
 @pytest.mark.parametrize("kind", ["pure", "zcdp"])
-def test_a_pick_that_ignores_the_scores_is_no_event(kind):
+def test_a_pick_that_ignores_the_scores_is_a_no_op_event(kind):
     assert accounting.to_event(dps.Uniform().guarantee, kind) == NoOpDpEvent()
     assert accounting.to_pld(dps.Uniform().guarantee, "pure").get_delta_for_epsilon(0.0) == 0
 
@@ -164,7 +164,7 @@ def test_bounded_range_is_refused_where_it_is_not_proven(name):
         accounting.to_pld(PRIVATE[name].guarantee, "bounded-range")
 
 
-def test_bounded_ranges_do_not_add_up():
+def test_bounded_ranges_do_not_compose_by_addition():
     with pytest.raises(ValueError, match="no bounded range is proven"):
         accounting.to_pld(dps.Guarantee.compose(GUMBEL, GUMBEL), "bounded-range")
 

@@ -22,11 +22,11 @@ COUNTS = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
 DATA = [0, 1, 1, 2, 1, 0]
 
 FALSE_ALARM = 1e-9
-"""Each invocation draws fresh randomness, so this is the chance that a good run fails."""
+"""The probability that a correct run fails, because each invocation draws fresh randomness."""
 
 
 def counts_then(measurement):
-    """Return a measurement of people, each of whom counts for one candidate: a score moves by at most 1."""
+    """Return a measurement of people who each count for one candidate, so a score moves by at most 1."""
     count = dp.t.make_user_transformation(
         *COUNTS,
         measurement.input_domain,
@@ -85,7 +85,7 @@ def test_a_chain_from_data_composes_adaptively_with_opendps_own_measurements():
     assert ask(pick) in range(3)
     assert isinstance(ask(laplace), int)
     with pytest.raises(OpenDPException, match="insufficient budget"):
-        ask(pick)  # 0.4 are left for it, and it takes 0.5
+        ask(pick)  # 0.4 are left, and it needs 0.5
 
 
 def test_gumbel_noise_composes_in_zcdp_and_becomes_approximate_dp():
@@ -109,7 +109,7 @@ def test_distances_that_differ_are_not_mixed():
     assert together.map(1.0) == pytest.approx(0.5)
 
 
-def test_no_epsilon_is_ever_given_out_as_a_rho():
+def test_an_epsilon_is_never_reported_as_a_rho():
     assert APPROXIMATE.rho is None
     assert measurements._loss(APPROXIMATE, "pure") == APPROXIMATE.epsilon
     with pytest.raises(ValueError, match="no ρ"):
@@ -117,7 +117,7 @@ def test_no_epsilon_is_ever_given_out_as_a_rho():
 
 
 def test_monotone_noisy_max_keeps_its_map_for_moves_in_both_directions():
-    """Its metric adds moves up and moves down: a pair (+1, −1) is at distance 2."""
+    """Its metric adds positive and negative moves: a pair (+1, −1) has distance 2."""
     mechanism = dps.NoisyMax(epsilon=1.0, monotone=True)
     measurement = accounting.to_measurement(mechanism, [1.0, 1.0])
     leads = np.linspace(-4, 4, 801)
@@ -128,7 +128,7 @@ def test_monotone_noisy_max_keeps_its_map_for_moves_in_both_directions():
 
 
 @pytest.mark.parametrize("mechanism", UNSAFE.values(), ids=UNSAFE)
-def test_what_is_not_private_is_no_measurement(mechanism):
+def test_a_mechanism_that_is_not_private_is_not_a_measurement(mechanism):
     with pytest.raises(ValueError, match="must be a private one"):
         accounting.to_measurement(mechanism, SENSITIVITIES)
 
@@ -167,7 +167,7 @@ def test_impossible_distances_are_refused():
     for distance in (-1.0, math.nan, math.inf):
         with pytest.raises(OpenDPException, match="distance"):
             measurement.map(distance)
-    assert measurement.map(2) == 2 * PRIVATE["gem"].epsilon  # whole numbers are as good
+    assert measurement.map(2) == 2 * PRIVATE["gem"].epsilon  # whole numbers are accepted
 
 
 def test_messages_do_not_show_scores():

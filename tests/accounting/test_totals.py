@@ -64,7 +64,7 @@ def test_different_guarantees_are_composed_together():
     assert accounting.total_guarantee(shuffled, delta=DELTA).epsilon == pytest.approx(total.epsilon)
 
 
-def test_a_tiny_part_beside_a_large_one_costs_next_to_nothing():
+def test_a_tiny_part_beside_a_large_one_costs_almost_nothing():
     total = accounting.total_guarantee([pure(0.5)] * 20 + [pure(1e-7)] * 3, delta=DELTA)
     assert total.epsilon == pytest.approx(exact_epsilon_of_randomized_response(0.5, 20), rel=2e-3)
 
@@ -138,7 +138,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "theory" / "accounting.md").read_te
 
 
 def table_below(heading):
-    """Return the rows of numbers of the first table below a heading whose first column counts picks."""
+    """Return the numbers of the first table below a heading that has a column of picks first."""
     rows = PAGE.partition(heading)[2].partition("| picks |")[2].split("\n\n")[0].splitlines()[2:]
     return [[float(cell) for cell in row.strip("| ").split("|")] for row in rows]
 

@@ -47,7 +47,7 @@ def test_advice_from_a_stated_correlation_names_the_right_family_in_the_papers_s
         "GEM": advice.best == dps.GEM(epsilon=epsilon),
     }
     assert right[family]
-    # And it is good on the scenario itself, which it has not seen: next to the best of the pool.
+    # It also does well on the scenario itself, which it has not seen: close to the best of the pool.
     few = scenario.first(50)
     errors = dps.tuning.fleet_errors(tilted(epsilon), few.scores, few.sensitivities).mean(axis=1)
     advised = np.mean(dps.expected_error(advice.best, few.scores, few.sensitivities))
@@ -59,13 +59,13 @@ def test_the_same_question_has_the_same_answer():
     assert first == second
 
 
-def test_where_nothing_is_known_three_correlations_are_prepared_for():
+def test_advice_covers_three_correlations_if_nothing_is_known():
     advice = advise(WIDTHS, 1.0, pool=tilted(1.0))
     each = [advise(WIDTHS, 1.0, correlation=value, pool=tilted(1.0)) for value in (-0.8, 0.0, 0.8)]
     errors = [{row.mechanism: row.error for row in one.ranking} for one in each]
     for row in advice.ranking:
         mean = np.mean([one[row.mechanism] for one in errors])
-        assert row.error == pytest.approx(mean, rel=0.15)  # other draws of the same law
+        assert row.error == pytest.approx(mean, rel=0.15)  # other draws from the same law
     assert "unknown correlation" in advice.assumption
 
 
@@ -98,7 +98,7 @@ def test_a_paid_look_repeats_itself_with_the_same_key_and_is_the_tuning_of_that_
     pool, chosen = tilted(0.5), set()
     for number in range(12):
         source = dps.Randomness.keyed(bytes([number] * 32), "tuning")
-        sample = PrivateSample(PRIVATE[:2], tuning_epsilon=0.01, cap=1.0)  # next to nothing: any may be chosen
+        sample = PrivateSample(PRIVATE[:2], tuning_epsilon=0.01, cap=1.0)  # so small that any may be chosen
         first, again = (advise(WIDTHS, 0.5, prior=sample, pool=pool, randomness=source) for _ in range(2))
         assert first == again
         assert any("another release" in warning for warning in first.warnings)
@@ -148,7 +148,7 @@ def test_a_private_sample_does_not_show_its_scores():
         ({"sensitivities": WIDTHS[np.newaxis]}, "^sensitivities must be one number for each candidate"),
     ],
 )
-def test_bad_questions_are_refused_in_words(changes, message):
+def test_bad_questions_are_refused_with_a_clear_message(changes, message):
     question = {"sensitivities": WIDTHS, "epsilon": 1.0} | changes
     with pytest.raises(ValueError, match=message):
         advise(**question)

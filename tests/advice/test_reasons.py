@@ -37,7 +37,7 @@ def test_equal_sensitivities_are_explained_and_noisy_max_is_advised():
     assert full[dps.GEM(epsilon=1.0)] == pytest.approx(half, rel=1e-9)
 
 
-def test_a_budget_too_small_is_called_that_and_costs_nothing_to_leave_unspent():
+def test_a_budget_that_is_too_small_is_reported_and_can_be_left_unspent():
     advice = advise(1.0, 1e-3, k=50, pool=default_pool(1e-3, gammas=()))
     assert advice.best == dps.Uniform()
     assert any("too small to do much better than a random pick" in reason for reason in advice.reasons)
@@ -52,7 +52,7 @@ def test_a_large_budget_is_left_to_randomised_response():
     assert any("far above log k" in reason for reason in advice.reasons)
 
 
-def test_opposite_signs_are_seen_although_they_cancel():
+def test_opposite_signs_are_detected_although_they_cancel():
     sample = np.concatenate([WIDTHS + 0.05 * rng.normal(size=(20, 15)), -WIDTHS + 0.05 * rng.normal(size=(20, 15))])
     advice = advise(WIDTHS, 3.0, prior=Public(sample), pool=default_pool(3.0, gammas=()))
     assert "positive in only 50% of the examples" in advice.reasons[0]
@@ -68,7 +68,7 @@ def test_mechanisms_worse_than_random_are_named_with_the_exact_factor():
     assert not any("noisy max is worse" in warning for warning in advice.warnings)
 
 
-def test_a_wrong_sign_is_warned_of():
+def test_a_wrong_sign_gives_a_warning():
     advice = advise(WIDTHS, 0.5, correlation=0.9, pool=tilted(0.5))
     other = advise(WIDTHS, 0.5, correlation=-0.9, pool=tilted(0.5))
     expected = {row.mechanism: row.of_random for row in other.ranking}

@@ -107,7 +107,7 @@ def test_accuracy_makes_a_loss_smaller_never_larger():
         ((([0.0, 1.0], [0, 2]), [0.0, 1.0], 1.0), "not ragged"),
     ],
 )
-def test_what_are_not_neighbours_is_refused(arguments, rule):
+def test_scores_that_are_not_neighbours_are_refused(arguments, rule):
     if rule is None:
         privacy_loss(dps.NoisyMax(epsilon=1.0), *arguments)
         return

@@ -42,7 +42,7 @@ def test_the_lower_bound_comes_near_the_true_loss():
 
 
 def test_the_lower_bound_is_above_the_truth_no_more_often_than_it_says():
-    """400 audits at 80 %: a right bound fails 20 % or less; above 29 % by chance in one run of 200,000."""
+    """400 audits at 80 %: a correct bound fails in at most 20 %. More than 29 % fail once in 200,000 runs."""
     mechanism = dps.RandomizedResponse(epsilon=0.5)
     truth = privacy_loss(mechanism, *PAIR).epsilon
     sampler = Repeatable(mechanism, seed=1000)
@@ -50,7 +50,7 @@ def test_the_lower_bound_is_above_the_truth_no_more_often_than_it_says():
     assert sum(bound > truth for bound in bounds) <= 116
 
 
-def test_a_sampler_without_a_law_is_audited_too_and_found_out():
+def test_a_sampler_without_a_law_is_audited_and_its_violation_is_found():
     sampler = Repeatable(HeterogeneousNoisyMax(epsilon=1.0), known=False)
     found = audit_sampler(sampler, [0.0, 0.5], [0.0, -0.5], [0.0, 1.0], confidence=1 - 1e-9)
     assert found.p_value is None
@@ -66,7 +66,7 @@ def test_draws_from_another_law_do_not_fit():
 
 
 def test_the_p_value_is_uniform_where_the_law_is_right():
-    """200 p-values; a fair one is below 0.1 more than 40 times by chance in one run of 40,000."""
+    """200 p-values: correct ones are below 0.1 more than 40 times once in 40,000 runs."""
     sampler = Repeatable(dps.GEM(epsilon=1.0), seed=50_000)
     values = np.array([audit_sampler(sampler, *PAIR, draws=2_000).p_value for _ in range(200)])
     assert (values < 0.1).sum() <= 40
@@ -74,7 +74,7 @@ def test_the_p_value_is_uniform_where_the_law_is_right():
     assert (values < 0.5).sum() == pytest.approx(100, abs=32)
 
 
-def test_one_draw_at_a_time():
+def test_samplers_may_return_one_draw_at_a_time():
     @dataclass
     class Single:
         calls: int = 0
@@ -91,7 +91,7 @@ def test_one_draw_at_a_time():
 
 
 @pytest.mark.parametrize("answer", [[0], [0.5] * 300, [3] * 300, [-1] * 300])
-def test_answers_that_are_no_candidates_are_refused(answer):
+def test_answers_that_are_not_candidates_are_refused(answer):
     class Broken:
         def select(self, *_):
             return np.array(answer)
@@ -130,8 +130,8 @@ PEERS = {
 
 
 @pytest.mark.parametrize("make", PEERS.values(), ids=PEERS)
-def test_other_libraries_keep_their_promise_and_come_near_it(make):
-    """False alarms: one in a billion for each peer, as their randomness is not seeded."""
+def test_other_libraries_satisfy_their_guarantee_and_nearly_attain_it(make):
+    """The false-alarm rate for each peer is one in a billion, because their randomness is not seeded."""
     epsilon = 2.0
     witness = audit(dps.NoisyMax(epsilon=epsilon), [1.0, 1.0, 1.0], **QUICK)
     pair = witness.scores, witness.neighbour, witness.sensitivities
@@ -141,7 +141,7 @@ def test_other_libraries_keep_their_promise_and_come_near_it(make):
     assert found.p_value > 1e-9
 
 
-def test_another_library_with_too_little_noise_is_found_out():
+def test_a_violation_by_another_library_with_too_little_noise_is_found():
     witness = audit(dps.NoisyMax(epsilon=4.0), [1.0, 1.0, 1.0], **QUICK)
     pair = witness.scores, witness.neighbour, witness.sensitivities
     found = audit_sampler(OpenDPNoisyMax(epsilon=4.0), *pair, draws=10_000, confidence=1 - 1e-9)

@@ -28,17 +28,17 @@ class Overclaiming:
         return self.inner.pmf(scores, sensitivities)
 
 
-def test_heterogeneous_noisy_max_is_found_out():
+def test_the_violation_by_heterogeneous_noisy_max_is_found():
     found = audit(HeterogeneousNoisyMax(epsilon=1.0), [0.0, 1.0], **QUICK)
     assert found.verdict == "violated"
     assert found.loss == np.inf
     assert min(found.probabilities) == 0 < max(found.probabilities)
 
 
-def test_heterogeneous_noisy_max_is_found_out_where_no_sensitivity_is_zero():
+def test_the_violation_by_heterogeneous_noisy_max_is_found_without_a_zero_sensitivity():
     found = audit(HeterogeneousNoisyMax(epsilon=1.0), [0.25, 1.0], **QUICK)
     assert found.verdict == "violated"
-    # The first, far behind, must make up for a distance that both moves change: (Δ_1 + Δ_2) / (2Δ_1/ε).
+    # The first candidate is far behind and must gain a distance that both moves change: (Δ_1 + Δ_2) / (2Δ_1/ε).
     assert found.loss == pytest.approx(2.5, rel=1e-3)
 
 

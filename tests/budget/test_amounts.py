@@ -1,4 +1,4 @@
-"""Caps are decimals and sums of charges exact: what fits exactly fits, and then nothing more does."""
+"""Caps are decimals and sums of charges are exact: releases may fill a cap exactly, and then none fits."""
 
 import math
 from contextlib import suppress
@@ -19,7 +19,7 @@ REFERENCE = {"theorem": "by assumption", "reference": "none"}
 
 
 class Priced:
-    """What costs so much, and does nothing."""
+    """A mechanism that does nothing and has this guarantee."""
 
     def __init__(self, epsilon, **losses):
         self.guarantee = dps.Guarantee(epsilon=epsilon, **losses, **REFERENCE)
@@ -101,7 +101,7 @@ def test_the_exact_decimal_sum_of_what_was_accepted_never_exceeds_the_cap(ledger
         assert accepted <= Decimal(repr(cap))
         spent = statement().epsilon_spent
         assert accepted <= Decimal(repr(spent)) <= Decimal(repr(cap))
-    assert losses <= Fraction(cap) * (1 + Fraction(1, 2**52))  # the loss itself, as docs/theory/accounting.md says
+    assert losses <= Fraction(cap) * (1 + Fraction(1, 2**52))  # the privacy loss, as docs/theory/accounting.md says
 
 
 @given(st.lists(st.floats(2.0**-300, 2.0**300), min_size=1, max_size=5))
@@ -123,7 +123,7 @@ def test_a_release_with_a_delta_of_its_own_is_refused_whatever_the_cap(ledger):
 
 
 def test_small_parts_of_a_sum_of_rho_do_not_vanish():
-    """An accountant that adds floats loses each of them: 1 + 10⁻¹⁷ is 1, however often."""
+    """An accountant that adds floats loses each of them: 1 + 10⁻¹⁷ is 1, however often it is added."""
     large = dps.Guarantee(epsilon=100.0, rho=1.0, **REFERENCE)
     small = [dps.Guarantee(epsilon=100.0 + part, rho=1e-17, **REFERENCE) for part in range(2000)]
     alone = total_guarantee([large], delta=1e-6, fixed_beforehand=False)
@@ -157,7 +157,7 @@ def _smallest_epsilon(rho, delta):
 def test_after_a_cap_is_filled_through_rho_hardly_anything_more_passes(ledger):
     cap = 2.0
     charge, statement = open_account(ledger, cap, 1e-6)
-    for exponent in range(3, 60):  # as much as fits, in ever smaller parts, of each of which at most one does
+    for exponent in range(3, 60):  # ever smaller parts, each at most once
         with suppress(BudgetExhaustedError):
             charge(100.0, rho=2.0**-exponent)
     before = statement()

@@ -24,7 +24,7 @@ def server():
 
 @pytest.fixture
 def database(server):
-    """Return the URL of a server without a ledger in it."""
+    """Return the URL of a server that holds no ledger."""
     import psycopg  # noqa: PLC0415 - an extra
 
     with psycopg.connect(server, autocommit=True) as connection:
@@ -63,13 +63,13 @@ def test_killed_chargers_leave_no_unpaid_release(database, tmp_path):
 def test_killing_either_side_within_a_write_leaves_a_whole_chain_and_no_half_charge(
     victim, kills, database, tmp_path
 ):
-    """Also the server's own process: then all of it starts again, and recovers from its log."""
+    """The server's own process may be killed too: then the server restarts and recovers from its log."""
     happened = run_program("killings.py", database, tmp_path / "keys", 3, kills, victim)
     assert happened[victim] == happened["kills"] == kills
     assert 0 < happened["under way and made"] < kills, happened
 
 
-def test_of_eight_processes_that_charge_one_release_one_pays_and_all_get_its_key(database, tmp_path):
+def test_one_of_eight_processes_that_charge_one_release_pays_and_all_get_its_key(database, tmp_path):
     assert run_program("chargers.py", "share", database, tmp_path / "keys", 10)["payers"] == [1] * 10
 
 
@@ -90,7 +90,7 @@ def test_the_command_line_pays_from_it(database, tmp_path, capsys):
     assert main([*command, "--release", "summer"]) == 4
 
 
-def test_a_server_that_is_not_there_is_named_without_its_password(tmp_path):
+def test_an_unreachable_server_is_named_without_its_password(tmp_path):
     url = f"postgresql://tester:secret@/postgres?host={tmp_path}"
     with pytest.raises(DatabaseError, match="cannot be used") as caught:
         Ledger.open(url, keys=tmp_path)

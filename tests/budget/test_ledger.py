@@ -85,10 +85,10 @@ def test_a_refused_release_leaves_neither_record_nor_key(ledger, tmp_path):
     ("change", "what"),
     [({"fingerprint": "others"}, "fingerprint"), ({"units_per_person": 2}, "units per person"), ({}, "mechanism")],
 )
-def test_a_name_stands_for_one_release(ledger, change, what):
+def test_a_name_belongs_to_one_release(ledger, change, what):
     charge(ledger, "spring")
     mechanism = GEM if change else dps.GEM(epsilon=0.5, beta=0.1)
-    with pytest.raises(ReleaseConflictError, match=f"'spring' is refused.*another {what}; a new release needs"):
+    with pytest.raises(ReleaseConflictError, match=f"'spring' is refused.*another {what}; use a new name"):
         charge(ledger, "spring", mechanism, **change)
     assert len(ledger.statement("readers").releases) == 1
 
@@ -124,7 +124,7 @@ def test_with_a_delta_only_sums_are_charged_because_the_next_epsilon_may_depend_
 
 @given(parts=st.lists(st.integers(1, 20), min_size=1, max_size=6))
 @settings(max_examples=20)
-def test_what_is_spent_with_a_delta_depends_on_the_sum_of_rho_alone(parts):
+def test_the_cost_with_a_delta_depends_only_on_the_sum_of_rho(parts):
     def spent(sizes):
         guarantees = [replace(GEM.guarantee, epsilon=100.0, rho=size / 64) for size in sizes]
         return dps.accounting.total_guarantee(guarantees, delta=1e-6, fixed_beforehand=False).epsilon
@@ -132,26 +132,26 @@ def test_what_is_spent_with_a_delta_depends_on_the_sum_of_rho_alone(parts):
     assert spent(parts) == pytest.approx(spent([sum(parts)]), rel=1e-9)
 
 
-def test_what_promises_nothing_cannot_be_charged(ledger):
+def test_a_mechanism_without_a_guarantee_cannot_be_charged(ledger):
     with pytest.raises(BudgetError, match="HeterogeneousNoisyMax has no guarantee"):
         charge(ledger, "spring", dps.unsafe.HeterogeneousNoisyMax(epsilon=0.1))
 
 
-def test_releases_that_promise_less_than_the_population_was_promised_are_refused(ledger):
+def test_releases_with_a_weaker_neighbour_relation_than_the_cap_are_refused(ledger):
     monotone = dps.NoisyMax(epsilon=0.25, monotone=True)
     with pytest.raises(BudgetError, match=r"'spring' is refused: the cap of 'readers' is for scores within"):
         charge(ledger, "spring", monotone)
     with pytest.raises(BudgetError, match="is refused: the cap"):
         ledger.check("readers", "spring", monotone, fingerprint="inputs")
-    charge(ledger, "any", dps.RandomizedResponse(epsilon=0.25))  # promises more
+    charge(ledger, "any", dps.RandomizedResponse(epsilon=0.25))  # guarantees more
     ledger.add_population("counts", epsilon=1.0, neighbours=SAME_DIRECTION)
     for name, mechanism in (("a", monotone), ("b", dps.GEM(epsilon=0.25)), ("c", monotone)):
         ledger.charge("counts", name, mechanism, fingerprint="inputs")
     assert ledger.statement("counts").neighbours == ledger.statement("counts").spent.neighbours == SAME_DIRECTION
     ledger.add_population("people", epsilon=1.0, neighbours="one person more or less")
-    with pytest.raises(BudgetError, match="promises something else"):
+    with pytest.raises(BudgetError, match=r"but the guarantee of .* is for"):
         ledger.charge("people", "a", GEM, fingerprint="inputs")
-    with pytest.raises(BudgetError, match="is there already, with a cap of ε = 1, δ = 0 for scores within"):
+    with pytest.raises(BudgetError, match="already exists, with a cap of ε = 1, δ = 0 for scores within"):
         ledger.add_population("readers", epsilon=1.0, neighbours=SAME_DIRECTION)
 
 
@@ -167,15 +167,15 @@ def test_a_release_is_checked_without_being_charged(ledger):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda ledger: charge(ledger, ""), "release must be a text"),
-        (lambda ledger: charge(ledger, "a", fingerprint=""), "fingerprint must be a text"),
+        (lambda ledger: charge(ledger, ""), "release must be a non-empty text"),
+        (lambda ledger: charge(ledger, "a", fingerprint=""), "fingerprint must be a non-empty text"),
         (lambda ledger: charge(ledger, "a", units_per_person=0), "units_per_person must be"),
         (lambda ledger: ledger.statement("nobody"), "there is no population 'nobody'"),
-        (lambda ledger: ledger.add_population("", epsilon=1), "name must be a text"),
+        (lambda ledger: ledger.add_population("", epsilon=1), "name must be a non-empty text"),
         (lambda ledger: ledger.add_population("a", epsilon=0), "epsilon must be positive"),
-        (lambda ledger: ledger.add_population("a", epsilon=1, delta=1), "delta must be below 1"),
-        (lambda ledger: ledger.add_population("readers", epsilon=2), "is there already, with a cap of ε = 1"),
-        (lambda _: Ledger.open("postgresql://localhost/x"), "keys must name a directory"),
+        (lambda ledger: ledger.add_population("a", epsilon=1, delta=1), "delta must be < 1"),
+        (lambda ledger: ledger.add_population("readers", epsilon=2), "already exists, with a cap of ε = 1"),
+        (lambda _: Ledger.open("postgresql://localhost/x"), "needs a directory for its keys"),
     ],
 )
 def test_bad_arguments_are_refused(ledger, call, message):
@@ -210,7 +210,7 @@ def test_adding_a_population_again_changes_nothing(ledger):
     assert ledger.populations() == ["readers"]
 
 
-def test_fingerprints_are_of_contents_and_settings(tmp_path):
+def test_fingerprints_depend_on_contents_and_settings(tmp_path):
     (tmp_path / "a").write_bytes(b"one")
     (tmp_path / "b").write_bytes(b"one")
     (tmp_path / "c").write_bytes(b"two")
@@ -266,7 +266,7 @@ def test_the_ledger_holds_fingerprints_under_a_secret_that_is_kept_with_the_keys
         charge(ledger, "spring", fingerprint=guess)
 
 
-def test_a_release_is_not_paid_for_with_a_key_that_is_not_there(ledger):
+def test_a_release_is_not_charged_if_its_key_is_missing(ledger):
     with pytest.raises(ValueError, match="the key gone is not in"):
         charge(ledger, "spring", key_id="gone")
     assert ledger.statement("readers").releases == ()
@@ -286,7 +286,7 @@ def test_the_key_of_a_paid_release_cannot_be_forgotten_through_the_ledger(ledger
 
 def test_a_full_disk_refuses_the_charge_and_loses_nothing(ledger, tmp_path):
     charge(ledger, "spring")
-    ledger._database.execute("PRAGMA max_page_count = 1")  # no page more than there are
+    ledger._database.execute("PRAGMA max_page_count = 1")  # no room for another page
     with pytest.raises(DatabaseError, match="database or disk is full"):
         charge(ledger, "x" * 20_000)
     assert [r.name for r in ledger.statement("readers").releases] == ["spring"]
@@ -319,7 +319,7 @@ def test_a_limit_on_file_sizes_refuses_the_charge_and_loses_nothing(ledger, tmp_
     assert [r.name for r in ledger.statement("readers").releases] == ["spring"]
 
 
-def test_a_missing_foreign_or_empty_file_is_no_budget(tmp_path):
+def test_a_missing_foreign_or_empty_file_is_not_a_budget(tmp_path):
     with pytest.raises(DatabaseError, match="there is no budget"):
         Ledger.open(tmp_path / "typo.db")
     assert list(tmp_path.iterdir()) == []
@@ -358,7 +358,7 @@ def test_a_ledger_of_another_version_is_refused(ledger, tmp_path):
         "UPDATE populations SET releases = 1",
     ],
 )
-def test_records_changed_behind_its_back_are_noticed(ledger, statement):
+def test_records_changed_by_others_are_detected(ledger, statement):
     quarter = dps.GEM(epsilon=0.25)
     charge(ledger, "spring", quarter)
     charge(ledger, "summer", quarter)
@@ -380,7 +380,7 @@ def whole(tmp_path_factory):
 
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7), cut=st.booleans())
 @settings(max_examples=150)
-def test_a_damaged_file_is_refused_or_read_rightly_and_never_charged_wrongly(whole, place, bit, cut):
+def test_a_damaged_file_is_refused_or_read_correctly_and_never_charged_wrongly(whole, place, bit, cut):
     path, content, statement = whole
     at = int(place * len(content))
     changed = content[:at] if cut else content[:at] + bytes([content[at] ^ 1 << bit]) + content[at + 1 :]

@@ -1,4 +1,4 @@
-"""Wrong usage and bad input on the command line: told in words that show no score."""
+"""Wrong usage and bad input on the command line: messages are clear and show no score."""
 
 import json
 import subprocess
@@ -89,15 +89,15 @@ def test_candidates_that_are_the_same_number_written_in_two_ways_are_bad_input(o
     assert main(command) == 0
 
 
-def test_an_internal_error_is_reported_without_its_own_words(tmp_path, capsys, monkeypatch):
+def test_an_internal_error_is_reported_without_its_message(tmp_path, capsys, monkeypatch):
     def fail(_options):
         raise KeyError(SECRET)
 
     monkeypatch.setattr("dpselect.cli.select.run", fail)
     assert run_csv(tmp_path, GOOD_CSV)[0] == 70
-    told = capsys.readouterr().err
-    assert f"internal error: KeyError in {Path(__file__).name}, line" in told
-    assert SECRET not in told
+    reported = capsys.readouterr().err
+    assert f"internal error: KeyError in {Path(__file__).name}, line" in reported
+    assert SECRET not in reported
     monkeypatch.setenv("DPSELECT_DEBUG", "1")
     with pytest.raises(KeyError):
         run_csv(tmp_path, GOOD_CSV)
@@ -106,15 +106,15 @@ def test_an_internal_error_is_reported_without_its_own_words(tmp_path, capsys, m
 @pytest.mark.parametrize(
     "error", [pa.ArrowInvalid(SECRET), UnicodeDecodeError("utf-8", SECRET.encode(), 0, 3, SECRET)]
 )
-def test_the_words_of_a_librarys_error_are_not_shown(error, tmp_path, capsys, monkeypatch):
+def test_the_message_of_a_librarys_error_is_not_shown(error, tmp_path, capsys, monkeypatch):
     def fail(_options):
         raise error
 
     monkeypatch.setattr("dpselect.cli.select.run", fail)
     assert run_csv(tmp_path, GOOD_CSV)[0] == 3
-    told = capsys.readouterr().err
-    assert f"the input cannot be read ({type(error).__name__})" in told
-    assert SECRET not in told
+    reported = capsys.readouterr().err
+    assert f"the input cannot be read ({type(error).__name__})" in reported
+    assert SECRET not in reported
 
 
 def test_a_library_that_is_missing_is_named_with_its_extra(tmp_path, capsys, monkeypatch):
@@ -124,18 +124,18 @@ def test_a_library_that_is_missing_is_named_with_its_extra(tmp_path, capsys, mon
 
 
 def test_the_first_run_says_that_it_compiles(tmp_path, capsys, monkeypatch):
-    def told(kept, *options):
+    def reported(kept, *options):
         monkeypatch.setattr("dpselect.kernels.compilation.cache_directory", lambda: kept)
         assert run_csv(tmp_path, GOOD_CSV, *options)[0] == 0
         return [line for line in capsys.readouterr().err.splitlines() if line.startswith("compiling")]
 
     (kept := tmp_path / "kernels").mkdir()
-    assert told(kept) == ["compiling for about 20 seconds, only this time"]
-    assert told(kept, "--quiet") == told(kept, "--json") == []
+    assert reported(kept) == ["compiling for about 20 seconds, only this time"]
+    assert reported(kept, "--quiet") == reported(kept, "--json") == []
     (kept / "of one version").mkdir()
     (kept / "of one version" / "rows.nbi").touch()
-    assert told(kept) == []
-    [line] = told(None)
+    assert reported(kept) == []
+    [line] = reported(None)
     assert "every time" in line
 
 

@@ -48,7 +48,7 @@ def test_a_long_table_is_read_from_its_own_file_whatever_that_is_called(name, tm
     assert read(output) == expected()
 
 
-def test_what_stops_the_reading_of_a_long_table_is_told(tmp_path):
+def test_an_error_while_reading_a_long_table_is_reported(tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.Table.from_pylist(LONG), path)
     source = SortedUnits(open_table(path), Layout())
@@ -179,7 +179,7 @@ def test_a_long_table_larger_than_the_memory_for_sorting_works(tmp_path, key_fil
 @pytest.mark.parametrize(
     "command", [[], ["select"], ["pmf"], ["budget"], ["budget", "create"], ["audit"], ["advise"], ["tune"]]
 )
-def test_help_is_there_and_loads_no_arrays(command, capsys):
+def test_help_is_shown_without_loading_array_libraries(command, capsys):
     script = (
         "import sys; from dpselect.cli import main\n"
         "try: main(sys.argv[1:])\n"

@@ -1,4 +1,4 @@
-"""Picks for record batches: those of the mechanism, whatever the layout; bad units are named and never guessed."""
+"""Picks for record batches are those of the mechanism in every layout; bad units are named and never guessed."""
 
 import pickle
 

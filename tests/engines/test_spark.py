@@ -1,4 +1,4 @@
-"""Spark: the same picks as locally, whatever is repartitioned, retried, killed or evaluated twice."""
+"""Spark gives the same picks as a local run, also after repartitioning, retries, kills and repeated evaluation."""
 
 import doctest
 import json
@@ -118,7 +118,7 @@ def test_picks_are_the_local_ones_however_the_frame_is_partitioned_and_however_o
 
 
 class Killed:
-    """A mechanism whose first computation of some batch is noted down, and then its process killed."""
+    """A mechanism that records its first computation of some batch and then kills its process."""
 
     def __init__(self, mechanism, folder, *, keyed):
         self.mechanism, self.folder, self.keyed = mechanism, str(folder), keyed
@@ -153,7 +153,7 @@ def test_a_killed_worker_is_a_second_release_without_keys_and_none_with_them(spa
     if keyed:
         assert first == second == locally()
         assert later == {seen.read_text()}
-    else:  # the hazard: three answers, independently noised, to one question
+    else:  # the hazard: three answers with independent noise to one question
         assert first != second
         assert seen.read_text() not in later
 
@@ -165,14 +165,14 @@ def test_an_executor_killed_in_the_middle_of_a_job_changes_no_pick(tmp_path, jav
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)  # noqa: S603
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    again = found["killed"].keys() & found["others"].keys()  # what the killed executor had picked, picked once more
+    again = found["killed"].keys() & found["others"].keys()  # the picks of the killed executor, picked again
     assert len(again) >= 5
     assert all(found["killed"][row] == found["others"][row] for row in again)
     assert found["rows"] == USERS
     assert found["picks"] == locally()
 
 
-def test_bad_units_are_refused_or_skipped_and_scores_shown_nowhere(spark):
+def test_bad_units_are_refused_or_skipped_and_no_score_is_shown(spark):
     bad = [*ROWS, ("zoe", "item 1", float("nan"), 1.0), ("zoe", "item 2", 0.123456789, 1.0)]
     frame = spark.createDataFrame(bad, NAMES)
     with pytest.raises(Exception, match="column 'score' is missing or not a number") as caught:
@@ -221,7 +221,7 @@ def test_one_pick_out_of_a_whole_frame_does_not_depend_on_its_partitions(spark, 
         engine.select_one(frame.union(frame.limit(1)), mechanism, key=KEY)
 
 
-def test_one_pick_may_be_of_a_user_and_units_have_their_own_column(spark):
+def test_one_pick_may_be_a_user_and_units_have_their_own_column(spark):
     frame = spark.createDataFrame([("ann", 0.0), ("bob", 99.0)], ["user", "score"])
     layout = Layout(candidate="user", sensitivity=1.0)
     assert engine.select_one(frame, dps.GEM(epsilon=5.0), key=KEY, layout=layout) == "bob"
@@ -229,7 +229,7 @@ def test_one_pick_may_be_of_a_user_and_units_have_their_own_column(spark):
         engine.select(frame, dps.GEM(epsilon=5.0), key=KEY, layout=layout)
 
 
-def test_fingerprints_are_of_rows_whatever_their_order(spark):
+def test_fingerprints_depend_on_rows_and_not_on_their_order(spark):
     frame = spark.createDataFrame(ROWS, NAMES)
     mark = engine.fingerprint(frame)
     assert len(mark) == 32
@@ -239,7 +239,7 @@ def test_fingerprints_are_of_rows_whatever_their_order(spark):
     assert engine.fingerprint(frame.union(frame.limit(1))) != mark
 
 
-def test_fingerprints_are_of_the_layout_too(spark):
+def test_fingerprints_depend_on_the_layout(spark):
     frame = spark.createDataFrame(ROWS, NAMES)
     items = pa.table({"candidate": ["a", "b"], "sensitivity": [1.0, 2.0]})
     layouts = [

@@ -1,4 +1,4 @@
-"""The arithmetic that exact samplers rest on: coins that know when to be unsure, intervals, and gaps.
+"""The arithmetic of exact samplers: coins that report when they are unsure, intervals, and gaps.
 
 Expected values come from mpmath and from fractions.
 """
@@ -21,10 +21,10 @@ from dpselect.kernels.gaps import FAR
 from dpselect.laws.base import FILTER_WIDTH
 
 GAP_ERROR = Fraction(1, 2**42)
-"""What a trusted gap below FAR may be off by."""
+"""The largest error of a trusted gap below FAR."""
 
 ROUNDING = 2.0**-45
-"""What adding two tabulated logarithms may cost; samplers allow for 2⁻⁴⁰."""
+"""The error of adding two tabulated logarithms; samplers allow for 2⁻⁴⁰."""
 
 
 def power(x, bits):
@@ -39,13 +39,13 @@ def power(x, bits):
 
 
 def bernoulli_exp_interval(number, bits, x):
-    """Judge U < exp(−x), of whose bits the first are ``number``, converted to a float as the samplers do."""
+    """Decide U < exp(−x) if the first bits of U are ``number``, converted to a float as in the samplers."""
     high, low = divmod(number, 2**64)
     return coins.bernoulli_exp_interval(float(high) * 2.0**64 + float(low), 1.0, 2.0**bits, x, FILTER_WIDTH)
 
 
 def assert_right(number, bits, x):
-    """A verdict must hold for every real number with these bits, and every gap within the error of this one."""
+    """A decision must hold for every real number with these bits and for every gap within the error of this one."""
     verdict = bernoulli_exp_interval(number, bits, x)
     least, most = (power(x + sign * GAP_ERROR if x < FAR else x, bits) for sign in (Fraction(1), Fraction(-1)))
     if verdict == coins.PASS:
@@ -68,7 +68,7 @@ def assert_right(number, bits, x):
     nudge=st.sampled_from([None, *(sign * 2.0**-e for e in range(35, 46) for sign in (1, -1)), 0.0]),
     step=st.integers(-2, 2),
 )
-def test_a_coin_is_judged_rightly_or_not_at_all(bits, x, fraction, nudge, step):
+def test_a_coin_is_decided_correctly_or_not_at_all(bits, x, fraction, nudge, step):
     number = int(fraction * (2**bits - 1)) if nudge is None else int(power(x, bits) * (1 + mp.mpf(nudge)))
     assert_right(min(max(0, number + step), 2**bits - 1), bits, x)
 
@@ -176,7 +176,7 @@ def test_a_random_real_number_is_split_into_indices_and_the_place_that_is_left(w
 
 
 @given(st.integers(0, 2**64 - 1), PARTS, st.floats(0, 50), st.integers(-40, 40))
-def test_a_coin_of_some_span_is_judged_rightly_or_not_at_all(word, span, x, step):
+def test_a_coin_with_a_span_is_decided_correctly_or_not_at_all(word, span, x, step):
     for number in (word, min(max(0, int(power(x, 64)) + step * span // 16), 2**64 - 1)):
         top = min(span, 2**64 - number)
         verdict = coins.bernoulli_exp(np.uint64(number), span, x, FILTER_WIDTH)

@@ -1,4 +1,4 @@
-"""The audit section: what it must find, and what its checks must refuse."""
+"""The audit section: what it must find, and which claims its checks must reject."""
 
 import math
 from dataclasses import replace
@@ -20,7 +20,7 @@ def tables():
     return {name: pa.concat_tables(parts) for name, parts in found.items()}
 
 
-def test_each_mechanism_is_audited_and_only_heterogeneous_noisy_max_is_found_out(tables):
+def test_each_mechanism_is_audited_and_only_heterogeneous_noisy_max_violates_its_claim(tables):
     rows = tables["losses"].to_pylist()
     assert {row["mechanism"] for row in rows} == set(audits.AUDITED)
     guilty = {row["mechanism"] for row in rows if row["verdict"] == "violated"}

@@ -19,7 +19,7 @@ from dpselect.registry import MECHANISMS, UNSAFE
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PATIENCE = 120_000
-"""Milliseconds until a browser on a busy machine must have answered."""
+"""The time in milliseconds within which a browser on a busy machine must answer."""
 
 if CHROMIUM is None and os.environ.get("CI"):
     pytest.fail("there is no Chromium, and in CI the browser tests must run", pytrace=False)
@@ -49,7 +49,7 @@ def browser():
 
 
 class Visit:
-    """A page, everything it complained about, and everything it asked for."""
+    """A page, the errors it reported, and the requests it made."""
 
     def __init__(self, browser, *, scheme="light", size=(1280, 900)):
         self.context = browser.new_context(
@@ -191,7 +191,7 @@ def test_a_neighbour_outside_the_box_is_explained_and_one_inside_is_measured(vis
     expect(one.page.locator("#losses-chart")).to_contain_text("∞")
 
 
-def test_an_upload_is_used_and_stays_here(visit, tmp_path):
+def test_an_upload_is_used_and_never_leaves_the_machine(visit, tmp_path):
     table = tmp_path / "candidates.csv"
     table.write_text('Candidate,Score,Sensitivity\r\n"salt, fine",1.5,0.5\r\npepper,2,1\r\n', "utf-8")
     one = visit()
@@ -227,7 +227,7 @@ def test_bad_uploads_get_a_friendly_sentence(visit, tmp_path):
     assert one.values() == before
 
 
-def test_figures_and_code_can_be_kept(visit):
+def test_figures_and_code_can_be_saved(visit):
     one = visit("#scenario=2")
     for button, name, word in (
         (one.page.locator("h2:has-text('Error against the privacy budget') .save"), "errors.svg", "<svg"),

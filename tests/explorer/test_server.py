@@ -52,7 +52,7 @@ def test_numbers_are_sent_as_json(ask):
 # --- Requests that are wrong ------------------------------------------------------------------------------
 
 PRIVATE = "0.123456789"
-"""A score that must be in no answer and in no log."""
+"""A score that must not appear in any answer or log."""
 
 
 def with_setting(**change):
@@ -110,7 +110,7 @@ def test_malformed_settings_are_bad_requests(ask, capfd, body, word):
 )
 def test_settings_that_break_a_rule_are_answered_by_the_rule(ask, capfd, change, word):
     status, answer, _ = ask("POST", "/view", with_setting(**change))
-    assert status == 200  # a person may type them, and browsers write a log of all else
+    assert status == 200  # a person may type these; browsers keep a log of everything else
     assert word in json.loads(answer)["error"]
     assert PRIVATE not in answer.decode()
     assert capfd.readouterr() == ("", "")
@@ -150,7 +150,7 @@ def test_a_head_request_gets_no_body(ask):
 
 @pytest.fixture
 def say(server):
-    """Return a function that sends bytes as they are, and returns the status and sentence of the answer."""
+    """Return a function that sends raw bytes and returns the status and sentence of the answer."""
 
     def send(*parts, end=False):
         with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
@@ -159,7 +159,7 @@ def say(server):
             if end:
                 connection.shutdown(socket.SHUT_WR)
             with connection.makefile("rb") as stream:
-                answer = stream.read()  # to the end: the server hangs up
+                answer = stream.read()  # to the end: the server closes the connection
         head, _, body = answer.partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 "), head
         return int(head.split()[1]), json.loads(body)["error"]
@@ -198,7 +198,7 @@ def post(*headers):
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_requests_that_are_no_proper_http_get_a_sentence(say, capfd, request_, status, word):
+def test_malformed_http_requests_get_a_sentence(say, capfd, request_, status, word):
     found, sentence = say(request_)
     assert (found, word in sentence) == (status, True)
     assert capfd.readouterr() == ("", "")
@@ -210,14 +210,14 @@ def test_a_body_that_ends_too_early_is_refused(say, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_body_that_does_not_come_is_not_waited_for_for_ever(say, monkeypatch, capfd):
+def test_waiting_for_a_missing_body_times_out(say, monkeypatch, capfd):
     monkeypatch.setattr(_Handler, "timeout", 0.2)
     status, sentence = say(post(b"Content-Length: 500"), b'{"scores": [' + PRIVATE.encode())
     assert (status, "without long pauses" in sentence) == (408, True)
     assert capfd.readouterr() == ("", "")
 
 
-def test_headers_that_do_not_come_are_not_waited_for_for_ever(server, monkeypatch, capfd):
+def test_waiting_for_missing_headers_times_out(server, monkeypatch, capfd):
     monkeypatch.setattr(_Handler, "timeout", 0.2)
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
         connection.sendall(b"POST /view HTTP/1.1\r\nHos")
@@ -225,7 +225,7 @@ def test_headers_that_do_not_come_are_not_waited_for_for_ever(server, monkeypatc
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_request_that_is_too_large_is_not_even_read(server):
+def test_a_request_that_is_too_large_is_not_read(server):
     with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)) as connection:
         connection.putrequest("POST", "/view")
         connection.putheader("Content-Length", str(LARGEST_REQUEST + 1))
@@ -235,13 +235,13 @@ def test_a_request_that_is_too_large_is_not_even_read(server):
         assert "too much" in json.loads(response.read())["error"]
 
 
-def test_whoever_sends_too_much_gets_to_read_why_not(ask):
+def test_a_client_that_sends_too_much_gets_an_explanation(ask):
     status, answer, headers = ask("POST", "/view", b" " * (8 * LARGEST_REQUEST))
     assert (status, headers["Connection"]) == (413, "close")
     assert "256 KiB" in json.loads(answer)["error"]
 
 
-def test_a_body_where_none_belongs_does_not_pass_for_a_second_request(server):
+def test_an_unexpected_body_is_not_read_as_a_second_request(server):
     second = f"GET /elsewhere HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n"
     first = f"GET /icon.svg HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\nContent-Length: {len(second)}\r\n"
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
@@ -251,7 +251,7 @@ def test_a_body_where_none_belongs_does_not_pass_for_a_second_request(server):
     assert answer.count(b"HTTP/1.1 ") == 1
 
 
-def test_a_bug_is_admitted_without_its_message(ask, monkeypatch, capfd):
+def test_a_bug_is_reported_without_its_message(ask, monkeypatch, capfd):
     def broken(setting):
         raise ArithmeticError(f"no logarithm of {setting.scores}")
 
@@ -261,7 +261,7 @@ def test_a_bug_is_admitted_without_its_message(ask, monkeypatch, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_bug_outside_an_answer_shows_its_kind_alone(ask, monkeypatch, capfd):
+def test_a_bug_outside_an_answer_shows_only_its_type(ask, monkeypatch, capfd):
     def broken(_):
         raise ArithmeticError(PRIVATE)
 
@@ -309,7 +309,7 @@ def test_numbers_at_the_ends_of_their_ranges_are_answered(ask, capfd, epsilon, t
         {"Origin": ""},
         {"Origin": "http://127.0.0.1:1"},
         {"Origin": "https://127.0.0.1:PORT"},
-        {"Origin": "http://localhost:PORT"},  # its page is another one's, if Host says 127.0.0.1
+        {"Origin": "http://localhost:PORT"},  # a foreign page could send it with the Host 127.0.0.1
     ],
     ids=str,
 )

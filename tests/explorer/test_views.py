@@ -1,4 +1,4 @@
-"""What the page shows must be what the library computes."""
+"""The page shows what the library computes."""
 
 import json
 import math
@@ -87,7 +87,7 @@ def test_correlations_are_the_library_s_and_may_be_undefined(shown):
     assert level["correlations"]["Pearson"] is None
 
 
-def test_an_infinite_loss_is_sent_as_nothing_since_json_has_no_infinity():
+def test_an_infinite_loss_is_sent_as_null_because_json_has_no_infinity():
     shown = view(read_setting({"scores": [0.0, 0.5], "sensitivities": [0.0, 1.0], "neighbour": [0.0, -0.5]}))
     assert shown["losses"]["rnmh"] is None
     assert all(math.isfinite(loss) for name, loss in shown["losses"].items() if name != "rnmh")
@@ -144,7 +144,7 @@ def test_bad_requests_are_refused_without_showing_scores(change, rule):
     assert "2.5" not in str(caught.value)
 
 
-def test_requests_that_are_no_objects_are_refused():
+def test_requests_that_are_not_objects_are_refused():
     with pytest.raises(ValueError, match="JSON object"):
         read_setting([1, 2])
 

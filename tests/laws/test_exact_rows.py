@@ -1,4 +1,4 @@
-"""Which rows are decided in exact arithmetic, and that it does not matter to anybody."""
+"""Which rows exact arithmetic decides, and that callers see no difference."""
 
 import decimal
 
@@ -57,7 +57,7 @@ def test_ordinary_rows_are_decided_by_floats(mechanism, kind, exact_rows):
     assert exact_rows == []
 
 
-def test_a_row_picks_alike_alone_and_in_a_batch_whose_groups_have_sensitivities_of_their_own():
+def test_a_row_has_the_same_pick_alone_and_in_a_batch_whose_groups_have_their_own_sensitivities():
     """Rows decided without sorting lie between rows that sort: each must sort its own sensitivities."""
     source = np.random.default_rng(5)
     k = 200
@@ -106,8 +106,8 @@ def test_enormous_gaps_are_decided_at_once(monkeypatch, width):
         assert set(picks.tolist()) <= {0, 1}
 
 
-def test_a_giant_tilt_does_not_hide_who_leads():
-    """In fractions candidate 1 leads by 2955 scales; in floats candidate 0 seems to, by 57344."""
+def test_a_giant_tilt_does_not_hide_the_leader():
+    """In fractions candidate 1 leads by 2955 scales; in floats candidate 0 seems to lead by 57344."""
     scores = [float.fromhex("0x1.d82d49471e2ffp+122"), float.fromhex("-0x1.775d9a0dfd28ep+65")]
     sensitivities = [float.fromhex("0x1.00000bb2edb20p+0"), float.fromhex("0x1.d0f926ef73544p-49")]
     mechanism = dps.NoisyMax(epsilon=1.0, tilt=2.0**120)
@@ -130,7 +130,7 @@ def test_randomness_must_be_a_randomness(wrong):
 
 
 def test_the_number_of_draws_is_right_for_steep_laws_in_exact_arithmetic(monkeypatch):
-    """η and γ at which the law of K needs large exponents or loses digits; K = 1 or 2 decides what is picked."""
+    """η and γ at which the law of K needs large exponents or loses digits; K = 1 or 2 determines the pick."""
     monkeypatch.setattr(base, "FILTER_WIDTH", 1e300)
     for eta, gamma in ((1e-300, 0.3), (5e-324, 1 - 2**-53), (-0.999, 0.5), (30.0, 0.9)):
         mechanism = dps.RandomStopping(epsilon=1.0, eta=eta, gamma=gamma)

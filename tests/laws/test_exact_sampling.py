@@ -1,4 +1,4 @@
-"""Exact samplers: where floats cannot decide, fractions do, with the same random bits, and nothing else changes."""
+"""Exact samplers: fractions decide where floats cannot, with the same random bits, and nothing else changes."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ import dpselect as dps
 from dpselect.kernels.ranks import rank_covariance_sign
 
 FALSE_ALARM = 1e-6
-"""For each chi-square test; the seeds are fixed, so a test that passes once always passes."""
+"""The false-alarm rate of each chi-square test. Seeds are fixed, so a test that passes once always passes."""
 
 every_mechanism = pytest.mark.parametrize("mechanism", PRIVATE.values(), ids=PRIVATE)
 
@@ -159,7 +159,7 @@ def test_a_candidate_out_of_reach_is_never_picked(name, gap):
 
 @pytest.mark.parametrize("name", [name for name in PRIVATE if not name.startswith(("rs", "krr", "uniform"))])
 def test_a_public_score_below_another_is_never_picked(name):
-    """The others give every candidate a chance, whatever its sensitivity."""
+    """The other mechanisms can pick every candidate, whatever its sensitivity."""
     mechanism = PRIVATE[name]
     scores = np.array([1.0, np.nextafter(1.0, 0.0), 1.0])
     seed = dps.Randomness.seeded(9)
@@ -168,7 +168,7 @@ def test_a_public_score_below_another_is_never_picked(name):
 
 
 def run_within(seconds, script):
-    """Run a script in a process that may be ended, since arithmetic of a billion digits cannot be interrupted."""
+    """Run a script in a process that can be killed, since arithmetic on a billion digits cannot be interrupted."""
     command = [sys.executable, "-c", script]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=seconds).stdout.split()  # noqa: S603
 
@@ -237,7 +237,7 @@ def test_gaps_on_demand_and_gaps_from_the_hull_give_the_same_picks(rows, size):
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))
 def test_the_sign_of_a_rank_correlation_is_exact(pairs):
     x, y = (np.array(column, dtype=float) / 7 for column in zip(*pairs, strict=True))
-    x.flags.writeable = y.flags.writeable = False  # as all inputs are: nothing else need be compiled
+    x.flags.writeable = y.flags.writeable = False  # like all inputs, so nothing else is compiled
     assert rank_covariance_sign(x, y) == reference.spearman_sign(x, y)
 
 

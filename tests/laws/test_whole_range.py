@@ -1,4 +1,4 @@
-"""Laws and picks over all that is accepted: sensitivities of 0 and from 2^-300 to 2^300, offsets, anchors."""
+"""Laws and picks over the whole accepted range: sensitivities 0 and 2^-300 to 2^300, offsets, anchors."""
 
 import math
 from fractions import Fraction
@@ -82,7 +82,7 @@ def assert_law(found, expected):
 
 @pytest.fixture
 def exactly(monkeypatch):
-    """Return a way to select in fractions, with the same random bits."""
+    """Return a function that selects in fractions, with the same random bits."""
 
     def select(mechanism, *arguments, **settings):
         with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Probabilities that can be written down: the paper's numbers and counterexamples, a million candidates."""
+"""Probabilities in closed form: the paper's numbers and counterexamples, a million candidates."""
 
 import json
 import subprocess
@@ -104,7 +104,7 @@ def test_random_stopping_with_certain_scores_is_the_best_of_a_geometric_number_o
 
 MILLION = 10**6
 FEWER = 10**5
-"""For Laplace noise, whose law takes ten seconds for a million: those are in the two tests of two groups."""
+"""For Laplace noise, whose pmf takes ten seconds for a million. The two tests of two groups use a million."""
 
 
 @pytest.mark.parametrize("noise", NOISES)

@@ -212,7 +212,7 @@ def test_drawn_candidates_have_their_exact_probabilities(drawn, epsilon, tilt, n
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_the_correlation_is_asked_with_its_exact_sign(seed):
+def test_the_sign_of_the_correlation_is_exact(seed):
     rng = np.random.default_rng(seed)
     size = int(rng.integers(1, 9))
     scores, sensitivities = rng.integers(0, 4, size).astype(float), rng.integers(0, 4, size).astype(float)

@@ -15,7 +15,7 @@ def assert_last_bits(scores, sensitivities, t):
     """Compare with the exact quadratic form.
 
     A score is one quotient, rounded in its numerator, its denominator and itself: 4 ulp are generous. The
-    numerator is a sum of differences kept to 106 bits, and hull vertices are told apart to about 100 bits of
+    numerator is a sum of differences kept to 106 bits, and hull vertices are distinguished to about 100 bits of
     the products compared; where they cancel, what is left is an error of 2^-98 of the row's spread.
     """
     found = dps.gem_scores(scores, sensitivities, t)
@@ -147,7 +147,7 @@ def test_a_score_moves_by_at_most_one_between_neighbours(pair, t):
     assert (np.abs(before[finite] - after[finite]) <= room).all()
 
 
-def test_two_certain_candidates_are_compared_in_public():
+def test_two_candidates_of_sensitivity_zero_are_compared_directly():
     assert dps.gem_scores([1.0, 2.0, 2.0], [0.0, 0.0, 0.0], 5.0).tolist() == [-np.inf, 0.0, 0.0]
     assert dps.gem_scores([1.0, 2.0, 0.0], [0.0, 0.0, 1.0], 0.0).tolist() == [-np.inf, 0.0, -2.0]
     assert dps.gem_scores([2.0, 2.0, 4.0], [0.0, 0.0, 1.0], 0.0).tolist() == [-2.0, -2.0, 0.0]
@@ -169,6 +169,6 @@ def test_batches_and_ragged_rows_are_read_as_by_any_mechanism():
 
 
 @pytest.mark.parametrize("t", [np.nan, np.inf, "1", None, True, 1j])
-def test_a_slope_that_is_no_finite_number_is_refused(t):
+def test_a_slope_that_is_not_finite_is_refused(t):
     with pytest.raises(ValueError, match=r"^t must be"):
         dps.gem_scores([1.0], [1.0], t)

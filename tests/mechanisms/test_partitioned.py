@@ -1,4 +1,4 @@
-"""One selection in many parts: the law of the mechanism in memory, bit for bit that of an exact twin."""
+"""One selection in many parts: the law of the mechanism in memory, and the picks of an exact twin."""
 
 import json
 import subprocess
@@ -84,12 +84,12 @@ def test_picks_are_those_of_the_exact_twin_however_candidates_are_spread(mechani
     parts = [(names[a:b], scores[a:b], sensitivities[a:b]) for a, b in edges]
     expected = twin(mechanism, names, scores, sensitivities, key)
     assert select(mechanism, parts, key) == expected
-    assert select(mechanism, parts[::-1], key, width=0.4) == expected  # floats decide next to nothing
+    assert select(mechanism, parts[::-1], key, width=0.4) == expected  # floats decide almost nothing
 
 
 @pytest.mark.parametrize("name", ["rnm", "tilted", "gem"])
 def test_frequencies_are_the_probabilities_in_memory(name):
-    """A false alarm has a chance of 1e-6 for each mechanism; keys are fixed."""
+    """The false-alarm rate is 1e-6 for each mechanism; keys are fixed."""
     mechanism = MECHANISMS[name]
     scores = [0.5, 0.0, 1.0, 0.75, -0.5, 1.0]
     sensitivities = [1.0, 0.25, 0.5, 2.0, 0.0, 0.75]
@@ -149,9 +149,9 @@ def test_priorities_that_tie_in_64_bits_are_decided_by_further_bits():
         (lambda s: s.summarize([float("nan")], 1.0), "scores must be finite"),
         (lambda s: s.summarize([1.0], -1.0), "sensitivities must be ≥ 0"),
         (lambda s: s.summarize([1.0, 2.0], [[1.0, 1.0], [2.0, 2.0]]), "sensitivities must be one number"),
-        (lambda s: s.contend(s.summarize([], []), ["a"], [1.0], 1.0), "it holds no candidates"),
+        (lambda s: s.contend(s.summarize([], []), ["a"], [1.0], 1.0), "this one holds no candidates"),
         (lambda s: s.contend(s.summarize([1.0], 1.0), ["a", "a"], [1.0, 1.0], 1.0), "units must be distinct"),
-        (lambda s: s.decide([]), "nobody has passed"),
+        (lambda s: s.decide([]), "contenders must not be empty"),
     ],
 )
 def test_bad_arguments_are_refused(call, message):
@@ -244,7 +244,7 @@ print(peak[0] - before)
     assert float(done.stdout) < 110
 
 
-def test_a_candidate_in_two_parts_is_refused_and_does_not_go_round_in_circles():
+def test_a_candidate_in_two_parts_is_refused_and_causes_no_endless_loop():
     with pytest.raises(ValueError, match="contenders must be distinct"):
         select(dps.NoisyMax(epsilon=1.0), [(["a"], [1.0], [1.0]), (["a"], [1.0], [1.0])])
 
@@ -253,10 +253,10 @@ def test_a_candidate_in_two_parts_is_refused_and_does_not_go_round_in_circles():
 def test_candidates_must_name_each_score(names):
     selection = PartitionedSelection(dps.NoisyMax(epsilon=1.0), KEY)
     summary = selection.summarize([1.0, 2.0], 1.0)
-    with pytest.raises(ValueError, match="candidates must name each of the 2 scores"):
+    with pytest.raises(ValueError, match="candidates must have one identifier for each of the 2 scores"):
         selection.contend(summary, names, [1.0, 2.0], 1.0)
 
 
-def test_no_parts_are_no_summary():
-    with pytest.raises(ValueError, match="summaries must be those of all parts"):
+def test_a_summary_needs_at_least_one_part():
+    with pytest.raises(ValueError, match="summaries must not be empty"):
         PartitionedSelection(dps.NoisyMax(epsilon=1.0), KEY).merge([])

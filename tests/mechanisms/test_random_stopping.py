@@ -14,7 +14,7 @@ import dpselect as dps
 
 DIGITS = 50
 ROUNDING = 1e-30
-"""What 50 digits leave to rounding and to numerical derivatives, with room."""
+"""A generous bound on the errors of rounding and of numerical derivatives with 50 digits."""
 
 SHAPES = [(1.0, 0.05), (0.0, 0.05), (-0.5, 0.3), (3.0, 0.01), (1.0, 1.0)]
 """(η, γ)."""
@@ -58,7 +58,7 @@ def generating(s, eta, gamma):
 
 
 def slope(weight, eta, gamma):
-    """Return φ' where 1 − (1−γ)s is the weight: a numerical derivative, which knows nothing of the proof's."""
+    """Return φ' where 1 − (1−γ)s is the weight, by a numerical derivative that is independent of the proof."""
     return mp.diff(lambda s: generating(s, eta, gamma), (1 - weight) / (1 - gamma))
 
 
@@ -144,7 +144,7 @@ def test_candidates_without_noise_lose_one_part_of_the_budget_less_than_those_wi
 
 
 def test_the_bound_without_noise_is_nearly_reached():
-    # One candidate without noise, a thousand rivals far below: w is nearly their survival alone, if γ is tiny.
+    # One candidate without noise and a thousand rivals far below: for tiny γ, w is nearly their survival alone.
     eta, size = 1.0, 1000
     mechanism = dps.RandomStopping(epsilon=1.0, eta=eta, gamma=1e-8)
     scores = np.zeros((2, size))

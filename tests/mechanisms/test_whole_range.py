@@ -20,7 +20,7 @@ from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
 
 NOISES = ("exponential", "laplace", "gumbel")
 DIGITS = 1500
-"""Scales 2^600 apart cancel that many digits in products of four."""
+"""Scales that are 2^600 apart cancel this many digits in products of four."""
 
 exponents = st.floats(-300, 300)
 sizes = exponents.map(lambda exponent: 2.0**exponent)
@@ -81,7 +81,7 @@ def test_standardized_noisy_max_is_exact(noise, drawn, anchored, tilt):
 @pytest.mark.parametrize("noise", ["exponential", "laplace"])
 @settings(max_examples=25)
 @given(candidates(most=3), st.sampled_from([2.0**-20, 1.0, 40.0]))
-def test_noise_of_each_own_scale_is_exact(noise, drawn, epsilon):
+def test_noise_of_individual_scales_is_exact(noise, drawn, epsilon):
     scores, sensitivities = drawn
     scale = Fraction(1 if noise == "laplace" else 2) / Fraction(epsilon)
     exact = noisy_max_by_terms(noise, scores, [scale * Fraction(width) for width in sensitivities], DIGITS)
@@ -91,7 +91,7 @@ def test_noise_of_each_own_scale_is_exact(noise, drawn, epsilon):
 @settings(max_examples=50)
 @given(candidates(most=8), st.sampled_from([(0.05, 1.0), (0.05, 0.0), (1e-3, 4.0), (1e-30, 1.0), (0.3, 40.0)]))
 def test_laws_of_eight_candidates_add_up_to_1(drawn, stopping):
-    """``pmf`` raises an error where they do not."""
+    """``pmf`` raises an error if they do not sum to 1."""
     gamma, eta = stopping
     for mechanism in (
         *(HeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in NOISES),

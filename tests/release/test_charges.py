@@ -1,4 +1,4 @@
-"""Releases charged to a ledger: paid once, never unpaid, the same picks again."""
+"""Releases charged to a ledger: paid once, never unpaid, with the same picks again."""
 
 import json
 
@@ -72,13 +72,13 @@ def test_a_paid_release_ends_with_exit_code_0_however_it_is_reported(table, repo
     command = ["select", str(tmp_path / "scores.csv"), *table, "--epsilon", "0.5", "--budget", ledger]
     command += ["--population", "readers", "--release", "spring", "-o", str(tmp_path / "picks.csv"), *reporting]
     assert main(command) == 0
-    told = capsys.readouterr()
+    reported = capsys.readouterr()
     if reporting == ["--json"]:
-        assert json.loads(told.out)["charged"] is True
+        assert json.loads(reported.out)["charged"] is True
     elif not reporting:
-        assert "readers paid: ε = 0.5 of 1 is spent" in told.err
+        assert "readers paid: ε = 0.5 of 1 is spent" in reported.err
     else:
-        assert (told.out, told.err) == ("", "")
+        assert (reported.out, reported.err) == ("", "")
     assert (tmp_path / "picks.csv").exists()
 
 
@@ -132,7 +132,7 @@ def test_the_same_bytes_read_in_another_way_are_other_inputs(tmp_path, capsys):
     assert "another fingerprint" in capsys.readouterr().err
 
 
-def test_a_budget_spent_by_others_meanwhile_leaves_nothing_unpaid(commands, tmp_path, monkeypatch):
+def test_a_budget_spent_by_others_in_the_meantime_leaves_nothing_unpaid(commands, tmp_path, monkeypatch):
     genuine = Ledger.charge
 
     def late(self, *arguments, **terms):
@@ -149,7 +149,7 @@ def test_a_budget_spent_by_others_meanwhile_leaves_nothing_unpaid(commands, tmp_
     assert len(keys_of_releases(tmp_path / "budget.db.keys")) == 1
 
 
-def test_of_two_runs_of_one_release_both_publish_the_picks_of_the_first_to_pay(commands, tmp_path, monkeypatch):
+def test_two_runs_of_one_release_publish_the_picks_of_the_first_to_pay(commands, tmp_path, monkeypatch):
     genuine = Ledger.charge
     others = []
 
@@ -179,7 +179,7 @@ def test_a_job_that_others_have_paid_for_while_it_was_interrupted_takes_their_ke
     monkeypatch.undo()
     [own] = keys_of_releases(tmp_path / "budget.db.keys")
     assert commands("select", "--release", "spring", output="theirs.csv")[0] == 0
-    assert own in keys_of_releases(tmp_path / "budget.db.keys")  # the job may still go on with it
+    assert own in keys_of_releases(tmp_path / "budget.db.keys")  # the job may still use it
     code, facts = commands("select", "--release", "spring")
     assert (code, facts["charged"]) == (0, False)
     assert (tmp_path / "picks.csv").read_bytes() == (tmp_path / "theirs.csv").read_bytes()

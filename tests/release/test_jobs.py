@@ -1,4 +1,4 @@
-"""Jobs that are interrupted or refused: nothing half done, nothing computed twice, nothing left behind."""
+"""Interrupted and refused jobs leave nothing half done, compute nothing twice, and leave nothing behind."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def test_a_killed_job_leaves_nothing_half_done_and_is_resumed(form, signal_numbe
 
 @pytest.fixture
 def interrupt(monkeypatch):
-    """Return a way to interrupt the next job after some batches."""
+    """Return a function that interrupts the next job after some batches."""
 
     genuine = Job.add
 
@@ -83,7 +83,7 @@ def interrupt(monkeypatch):
     return after
 
 
-def test_parts_that_a_power_failure_has_spoilt_are_computed_again(tmp_path, interrupt, monkeypatch):
+def test_parts_damaged_by_a_power_failure_are_computed_again(tmp_path, interrupt, monkeypatch):
     _, lists = make_rows(users=30, seed=5)
     pq.write_table(lists, tmp_path / "t.parquet")
     output = tmp_path / "p.csv"
@@ -106,7 +106,7 @@ def test_parts_that_a_power_failure_has_spoilt_are_computed_again(tmp_path, inte
     assert read(output) == expected(lists, key)
 
 
-def test_a_resumed_job_with_skipped_users_still_finds_who_has_two_rows(tmp_path, capsys, interrupt, monkeypatch):
+def test_a_resumed_job_with_skipped_users_still_finds_users_with_two_rows(tmp_path, capsys, interrupt, monkeypatch):
     users = [*LISTS["user"].to_pylist()[:-1], "000"]
     users[3] = None
     pq.write_table(LISTS.set_column(0, "user", pa.array(users)), tmp_path / "t.parquet", row_group_size=10)

@@ -1,4 +1,4 @@
-"""Keys of releases and who pays: a key file is for one release, and a tuned choice is charged like picks."""
+"""Keys and charges of releases: a key file is for one release, and a tuned choice is charged like picks."""
 
 import json
 import stat
@@ -86,7 +86,7 @@ def test_a_key_is_refused_with_other_scores_before_any_work(capsys):
 
 
 @pytest.mark.usefixtures("folder")
-def test_bad_input_does_not_use_a_key_up(capsys):
+def test_bad_input_does_not_use_up_a_key(capsys):
     Path("t.csv").write_text(ROWS + "cid,a,nan,1\n")
     assert select() == 3
     assert not Path("key.used").exists()
@@ -98,7 +98,7 @@ def test_bad_input_does_not_use_a_key_up(capsys):
 
 @pytest.mark.usefixtures("folder")
 def test_what_a_key_was_used_for_is_on_the_disk_before_anything_is_published(monkeypatch):
-    """The record must be there when the output gets its name, and not a moment later."""
+    """The record must exist before the output gets its name."""
     seen = []
     replace = Path.replace
 
@@ -113,17 +113,17 @@ def test_what_a_key_was_used_for_is_on_the_disk_before_anything_is_published(mon
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_record_tells_nothing_without_the_key():
+def test_the_record_reveals_nothing_without_the_key():
     assert select() == 0
     record = Path("key.used").read_text()
     Path("key.used").unlink()
     Path("key").write_text("ab" * 32)
     assert select() == 0
-    assert Path("key.used").read_text() != record  # the same inputs: it depends on the key
+    assert Path("key.used").read_text() != record  # the same inputs: the record depends on the key
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_key_that_is_gone_is_not_replaced_where_it_was_used(capsys):
+def test_a_lost_key_that_was_used_is_not_replaced(capsys):
     assert select() == 0
     Path("key").unlink()
     assert select() == 4
@@ -131,7 +131,7 @@ def test_a_key_that_is_gone_is_not_replaced_where_it_was_used(capsys):
     assert not Path("key").exists()
 
 
-def test_of_two_releases_at_once_one_gets_the_key(tmp_path):
+def test_one_of_two_concurrent_releases_gets_the_key(tmp_path):
     first, second = BoundKey(tmp_path / "key", "spring"), BoundKey(tmp_path / "key", "summer")
     assert first.key == second.key
     first.bind()
@@ -143,7 +143,7 @@ def test_of_two_releases_at_once_one_gets_the_key(tmp_path):
     BoundKey(tmp_path / "key", "spring").bind()
 
 
-def test_many_at_once_make_one_key(tmp_path):
+def test_many_concurrent_processes_make_one_key(tmp_path):
     for attempt in range(20):
         path = tmp_path / str(attempt)
         with ThreadPoolExecutor(4) as pool:
@@ -182,14 +182,14 @@ def facts_of(capsys, *command):
 
 @pytest.mark.usefixtures("budget")
 def test_tuning_is_charged_once_and_makes_the_same_choice_again(capsys):
-    # At a tiny ε the choice is all but uniform over some forty mechanisms: five runs agree by chance with a
-    # probability below 1e-6.
+    # At a tiny ε the choice is almost uniform over some forty mechanisms, so five runs agree with probability
+    # below 1e-6.
     command = [*TUNE, "--tuning-epsilon", "0.001", *RELEASE, "choice"]
     runs = [facts_of(capsys, *command) for _ in range(5)]
     assert [run["charged"] for run in runs] == [True] + [False] * 4
     assert len({run["mechanism"] for run in runs}) == 1
     assert {run["epsilon_spent"] for run in runs} == {0.001}
-    assert len(list(Path("b.db.keys").iterdir())) == 2  # the release's, and the secret of fingerprints
+    assert len(list(Path("b.db.keys").iterdir())) == 2  # the key of the release, and the secret for fingerprints
 
 
 @pytest.mark.usefixtures("budget")
@@ -223,7 +223,7 @@ def test_a_choice_under_the_same_name_must_be_the_same_choice(change, capsys):
 
 
 @pytest.mark.usefixtures("budget")
-def test_a_choice_that_could_not_be_told_is_told_by_the_next_run_and_not_paid_for_again(capsys):
+def test_a_choice_that_could_not_be_reported_is_reported_by_the_next_run_without_another_charge(capsys):
     command = [*TUNE, "--tuning-epsilon", "0.001", *RELEASE, "choice"]
     with Path("/dev/full").open("w") as full:
         failed = subprocess.run(  # noqa: S603
@@ -259,7 +259,7 @@ def test_tuning_with_bad_input_costs_nothing_and_leaves_no_key(capsys):
 
 @pytest.mark.usefixtures("budget")
 def test_a_choice_is_worth_its_price_for_every_population(capsys):
-    """It protects a user's scores against any change: also where a cap is for fewer of them."""
+    """It protects a user's scores against any change, so it suits caps for fewer neighbours too."""
     with Ledger.open("b.db") as ledger:
         ledger.add_population("counts", epsilon=1.0, neighbours=SAME_DIRECTION)
     release = ["--budget", "b.db", "--population", "counts", "--release", "choice"]
@@ -310,8 +310,8 @@ def test_options_of_tuning_that_do_not_fit_are_refused(options, message, capsys)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.arrow"])
-def test_one_pick_may_be_of_a_user(name, tmp_path, capsys):
-    """Where there are no units, the column of candidates may have the name that units have elsewhere."""
+def test_one_pick_may_be_a_user(name, tmp_path, capsys):
+    """Without units, the column of candidates may have the name that units have elsewhere."""
     table = pa.table({"user": ["ann", "bob", "cid"], "score": [0.0, 0.0, 99.0]})
     path = tmp_path / name
     if name == "t.csv":
@@ -380,7 +380,7 @@ def test_a_second_table_may_have_columns_of_the_same_names():
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("name", ["scores", "scores.csv", "scores.parquet"])
-def test_a_file_that_is_not_there_is_told_so_whatever_its_name(name, capsys):
+def test_a_missing_file_is_reported_whatever_its_name(name, capsys):
     assert main(["select", name, "--epsilon", "1"]) == 3
     assert f"there is no file '{name}'" in capsys.readouterr().err
 

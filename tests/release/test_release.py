@@ -1,4 +1,4 @@
-"""Releases from Python: the same way of paying and publishing as on the command line."""
+"""Releases from Python are paid for and published in the same way as on the command line."""
 
 import json
 from pathlib import Path
@@ -146,7 +146,7 @@ def test_probabilities_are_those_of_the_mechanism(tmp_path):
         assert found[row["user"]] == MECHANISM.pmf(row["score"], row["sensitivity"]).tolist()
 
 
-def test_what_does_not_fit_is_named_with_the_argument_to_give(tmp_path):
+def test_an_unfit_argument_is_named_with_the_argument_to_pass(tmp_path):
     output = tmp_path / "p.csv"
     with pytest.raises(UnknownColumnError, match=r"unknown column 'who': the table has .*; name it with unit="):
         release_picks(LISTS, MECHANISM, output, layout=Layout(unit="who"))

@@ -1,10 +1,10 @@
-"""Processes that charge a ledger and are killed, or race. Run as a program, so that forking meets no threads.
+"""Processes that charge a ledger and are killed, or race. Run as a program, so that no thread runs while it forks.
 
-``python chargers.py kill LOCATION KEYS FOLDER SEED ROUNDS`` kills one charger after the other at random instants
-and checks the ledger after each; ``python chargers.py race LOCATION KEYS ROUNDS`` lets four charge for what one can
-have, ``share`` lets eight charge for one release, and ``publish`` runs the command line four times for one
-release, so that all have computed picks, each with a key of its own, before the first one pays.
-All print what happened as JSON.
+``python chargers.py kill LOCATION KEYS FOLDER SEED ROUNDS`` kills one charger after another at random times and
+checks the ledger after each. ``python chargers.py race LOCATION KEYS ROUNDS`` lets four processes charge for an
+amount that only one can have. ``share`` lets eight charge for one release. ``publish`` runs the command line four
+times for one release, so that all have computed picks, each with its own key, before the first one pays. All print
+the result as JSON.
 """
 
 import collections
@@ -25,12 +25,12 @@ MECHANISM = dps.GEM(epsilon=0.5)
 
 
 def picks_of(key):
-    """Return what stands for picks: anything that is a function of the key."""
+    """Return a substitute for picks: a function of the key."""
     return key[:8].hex()
 
 
 def release(location, keys, folder, name):
-    """Charge, then publish: what every user of a ledger does."""
+    """Charge, then publish, like every user of a ledger."""
     with Ledger.open(location, keys=keys) as ledger:
         paid = ledger.charge(POPULATION, name, MECHANISM, fingerprint=f"inputs of {name}")
     (folder / f"{name}.part").write_text(picks_of(paid.key))
@@ -38,7 +38,7 @@ def release(location, keys, folder, name):
 
 
 def check(location, keys, folder):
-    """Check that nothing unpaid is published, and that retries would give the same; return the names paid for."""
+    """Check that nothing unpaid is published and that retries would give the same; return the names paid for."""
     with Ledger.open(location, keys=keys) as ledger:
         statement = ledger.statement(POPULATION)
         paid = {entry.name: picks_of(ledger.keys.get(entry.key_id)) for entry in statement.releases}
@@ -76,7 +76,7 @@ def kill(location, keys, folder, seed, rounds):
         assert before <= set(paid), "a charge is lost"
         stage = "published" if (folder / f"{name}.picks").exists() else "paid" if name in paid else "unpaid"
         happened[stage if os.WIFSIGNALED(status) else "done"] += 1
-        # How long a charge takes differs from machine to machine and grows with the ledger: stay around it.
+        # The time of a charge differs between machines and grows with the ledger: stay near it.
         usual *= 1.03 if stage == "unpaid" else 0.95
     names = (number + 2) // 3
     for again in range(names):
@@ -104,23 +104,23 @@ def start_together(racers, run):
 
             code = 1
             try:
-                code, told = run(racer, wait)
-                os.write(answer[1], json.dumps(told).encode())
+                code, reported = run(racer, wait)
+                os.write(answer[1], json.dumps(reported).encode())
             except BaseException:
                 traceback.print_exc()
             finally:
-                os.write(arrivals[1], b".")  # who fails on the way keeps nobody waiting
+                os.write(arrivals[1], b".")  # a racer that fails does not block the others
                 os._exit(code)
         os.close(answer[1])
         children.append((child, answer[0]))
     for _ in range(racers):
         os.read(arrivals[0], 1)
-    os.close(gate[1])  # the end of the pipe is the start for all
+    os.close(gate[1])  # the end of the pipe starts all racers
     codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child, _ in children]
     answers = []
     for _, answer in children:
-        with os.fdopen(answer) as told:
-            answers.append(told.read())
+        with os.fdopen(answer) as reported:
+            answers.append(reported.read())
     for end in (gate[0], *arrivals):
         os.close(end)
     return codes, [json.loads(answer) if answer else None for answer in answers]
@@ -133,7 +133,7 @@ def add_populations(location, keys, rounds):
 
 
 def check_keys(location, keys, rounds):
-    """Check that every population has one release and the store their keys and no others; return the keys."""
+    """Check that every population has one release and that the store has exactly their keys; return the keys."""
     with Ledger.open(location, keys=keys) as ledger:
         statements = [ledger.statement(f"{POPULATION} {number}") for number in range(rounds)]
         paid = [ledger.keys.get(entry.key_id).hex() for statement in statements for entry in statement.releases]
@@ -185,7 +185,7 @@ def share(location, keys, rounds):
 
 
 def publish(location, keys, rounds):
-    import dpselect.cli.select  # noqa: PLC0415 - slow, and here it is done once for all
+    import dpselect.cli.select  # noqa: PLC0415 - slow, and here it is imported once for all
 
     add_populations(location, keys, rounds)
     folder = Path(keys).parent
@@ -215,10 +215,10 @@ def publish(location, keys, rounds):
 
         codes, answers = start_together(4, run)
         assert codes == [0] * 4, codes
-        # Who loses computes again with the winner's key, and asks again.
+        # The loser computes again with the winner's key, and charges again.
         assert sorted(answers) == [[False, False]] * 3 + [[True]], answers
         payers.append(sum(True in charged for charged in answers))
-        # 40 users with two equal candidates: other keys give other picks.
+        # 40 users with two equal candidates, so other keys give other picks.
         assert len({(folder / f"{racer}.csv").read_bytes() for racer in range(4)}) == 1, "picks differ"
     assert len(set(check_keys(location, keys, rounds))) == rounds
     assert not list(folder.glob(".*.unfinished"))

@@ -19,7 +19,7 @@ KEY = bytes(range(32))
 MECHANISM = dps.GEM(epsilon=2.0)
 NAMES = ["user", "candidate", "score", "sensitivity"]
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Options of Java for programs that end soon: they halve the time."""
+"""Java options for short-lived programs: they halve the time."""
 
 
 class ExecutorKiller:
@@ -36,14 +36,14 @@ class ExecutorKiller:
         picks = self.mechanism.select(scores, sensitivities, randomness=randomness)
         values, bounds = scores
         if self.calls == 0:
-            self.executor = find_executor()  # once for each task, which gets a copy of its own
+            self.executor = find_executor()  # once for each task, which gets its own copy
         with (Path(self.folder) / f"{self.executor}.picks").open("a") as file:
             for start, end, pick in zip(bounds[:-1], bounds[1:], picks, strict=True):
                 file.write(f"{zlib.crc32(values[start:end].tobytes())} {pick}\n")
         self.calls += 1
         if self.calls == 3:
             try:
-                (Path(self.folder) / "killed").symlink_to(str(self.executor))  # at once, and only once
+                (Path(self.folder) / "killed").symlink_to(str(self.executor))  # immediately, and only once
             except FileExistsError:
                 return picks
             os.kill(self.executor, signal.SIGKILL)
@@ -85,7 +85,7 @@ def run(folder):
         .config("spark.executor.memory", "512m")
         .config("spark.driver.extraJavaOptions", BRIEF)
         .config("spark.executor.extraJavaOptions", BRIEF)
-        .config("spark.sql.adaptive.enabled", "false")  # would put so few rows into one task
+        .config("spark.sql.adaptive.enabled", "false")  # would put this few rows into one task
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "3")
         .config("spark.local.dir", f"{folder}/local")

@@ -1,4 +1,4 @@
-"""Exact compositions of many picks, to hold accountants against."""
+"""Exact compositions of many picks, to compare accountants with."""
 
 import math
 
@@ -24,14 +24,14 @@ def hockey_stick(first, second, loss):
 
 
 def repeated_bit(chances, times):
-    """Return, for each of two coins, the law of the number of heads: all that a sequence of them tells apart."""
+    """Return, for each of two coins, the law of the number of heads, which is a sufficient statistic."""
     heads = np.arange(times + 1)
     ways = gammaln(times + 1) - gammaln(heads + 1) - gammaln(times - heads + 1)
     return [np.exp(ways + heads * math.log(p) + (times - heads) * math.log1p(-p)) for p in chances]
 
 
 def smallest_epsilon(first, second, delta):
-    """Return the smallest ε at which δ is kept in both directions, by bisection."""
+    """Return the smallest ε at which δ holds in both directions, by bisection."""
     low, high = 0.0, 1e4
     for _ in range(80):
         middle = (low + high) / 2

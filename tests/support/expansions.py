@@ -78,7 +78,7 @@ def _exp(exponent):
 
 
 def assert_right(found, exact):
-    """Hold probabilities to 1e-9 of the exact ones down to 1e-290, and to being small below."""
+    """Check probabilities to a relative error of 1e-9 down to 1e-290, and that smaller ones are small."""
     assert np.isfinite(found).all()
     assert abs(found.sum() - 1) <= 1e-12
     for a, (probability, truth) in enumerate(zip(found.tolist(), exact, strict=True)):

@@ -1,4 +1,4 @@
-"""Picks by a filter that decides nothing, so that exact arithmetic decides every row."""
+"""Picks with a filter that decides nothing, so that exact arithmetic decides every row."""
 
 import numpy as np
 

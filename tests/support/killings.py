@@ -1,10 +1,10 @@
 """A process that charges in a loop is killed from outside, in the middle of the database's own writes.
 
-``python killings.py LOCATION KEYS SEED ROUNDS VICTIM`` lets a charger charge one release after the other and sends
-SIGKILL at random instants, three in four of them within a write: to the charger (VICTIM = "charger"), or to the
-process of the server that works for it ("server", PostgreSQL only). After each it opens the ledger again and checks
-that the chain of records is whole, that what the charger was told is there, with its key, and nothing besides but
-the one charge under way; the next charger goes on with that one. Prints what happened as JSON.
+``python killings.py LOCATION KEYS SEED ROUNDS VICTIM`` lets a charger charge one release after another and sends
+SIGKILL at random times, three in four of them within a write. The victim is the charger (VICTIM = "charger") or
+its server process ("server", PostgreSQL only). After each kill the program opens the ledger again and checks that
+the chain of records is complete. The ledger must hold every charge that was reported to the charger, with its key,
+and at most one more, the charge under way. The next charger continues with that one. Prints the result as JSON.
 """
 
 import collections
@@ -25,12 +25,12 @@ from dpselect.budget.databases import DatabaseError
 MECHANISM = dps.GEM(epsilon=0.1)
 TEXT = "long enough for a write of many pages " * 500
 PER_POPULATION = 20
-"""Kills after which a new population starts, so that reading its records stays fast."""
+"""The number of kills after which a new population starts, so that reading its records stays fast."""
 JOURNAL = bytes.fromhex("d9d505f920a163d7")
-"""How SQLite's journal begins once it is on the disk, while the pages of the database itself are written."""
+"""How SQLite's journal starts once it is on disk, while the pages of the database are written."""
 WRITING = "writing"
 WARM = 9
-"""Charges that tell how long one takes."""
+"""The number of charges that measure how long one takes."""
 LOST = 3
 
 
@@ -38,16 +38,16 @@ def names(first=0):
     return (f"release {number}" for number in itertools.count(first))
 
 
-def charge_on(location, keys, population, first, told):
-    """Charge for ever; tell the server's process, if there is one, when a write starts, and what came out."""
+def charge_on(location, keys, population, first, reported):
+    """Charge in an endless loop; report the server's process, if any, the start of each write, and its result."""
     try:
         with Ledger.open(location, keys=keys) as ledger:
-            told.write(f"{server_process(ledger)}\n")
-            announce_writes(ledger, lambda: told.write(f'"{WRITING}"\n'))
+            reported.write(f"{server_process(ledger)}\n")
+            announce_writes(ledger, lambda: reported.write(f'"{WRITING}"\n'))
             for name in names(first):
                 paid = ledger.charge(population, name, MECHANISM, fingerprint=f"inputs of {name}", what=TEXT)
-                told.write(json.dumps([name, paid.charged, paid.key.hex()]) + "\n")
-    except DatabaseError:  # the server is gone: whether the last charge was made, nobody here can know
+                reported.write(json.dumps([name, paid.charged, paid.key.hex()]) + "\n")
+    except DatabaseError:  # the server is gone, so nobody here can know whether the last charge was made
         os._exit(LOST)
 
 
@@ -89,30 +89,30 @@ class Round:
         self.process = os.fork()
         if self.process == 0:
             os.close(reading)
-            with os.fdopen(writing, "w", buffering=1) as told:
-                charge_on(location, keys, population, first, told)
+            with os.fdopen(writing, "w", buffering=1) as reported:
+                charge_on(location, keys, population, first, reported)
         os.close(writing)
-        self.told = os.fdopen(reading)
-        self.server = int(self.told.readline())  # from here on it charges
+        self.reported = os.fdopen(reading)
+        self.server = int(self.reported.readline())  # it charges from here on
         self._read = []
 
     def wait_for_write(self):
         while not self._read or self._read[-1] != WRITING:
-            self._read.append(json.loads(self.told.readline()))
+            self._read.append(json.loads(self.reported.readline()))
 
     def kill(self, victim):
-        """Kill the charger or its server's process, and return what the charger was told."""
+        """Kill the charger or its server's process, and return what was reported to the charger."""
         os.kill(self.server if victim == "server" else self.process, signal.SIGKILL)
         _, status = os.waitpid(self.process, 0)
         code = os.waitstatus_to_exitcode(status)
         assert code == (LOST if victim == "server" else -signal.SIGKILL), code
-        with self.told:
-            self._read += [json.loads(line) for line in self.told if line.endswith("\n")]
+        with self.reported:
+            self._read += [json.loads(line) for line in self.reported if line.endswith("\n")]
         return [line for line in self._read if line != WRITING]
 
 
 def check(location, keys, population):
-    """Return the keys of all releases by name, after checking all that one ledger can tell."""
+    """Return the keys of all releases by name, after every check that a single ledger allows."""
     if not str(location).startswith("postgresql"):
         with sqlite3.connect(location) as database:
             assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -145,20 +145,20 @@ def run(location, keys, seed, rounds, victim):
             with reopen(location, keys) as ledger:
                 ledger.add_population(population, epsilon=1e6)
             known = {}
-        unsure = list(known)[-1:]  # charged again: it was told to nobody if it was under way
+        unsure = list(known)[-1:]  # charged again: if a charge was under way, nobody has seen its result
         charger = Round(location, keys, population, len(known) - len(unsure))
         if number % 4:
             charger.wait_for_write()
             time.sleep(rng.uniform(0, 1.2 * write))
         else:
             time.sleep(rng.uniform(0, 4 * charge))
-        told = charger.kill(victim)
+        reported = charger.kill(victim)
         journal = Path(f"{location}-journal")
         happened["in a transaction"] += journal.exists()
         happened["in a commit"] += journal.exists() and journal.read_bytes()[:8] == JOURNAL
         found = check(location, keys, population)
         expected = dict(known)
-        for name, charged, key in told:
+        for name, charged, key in reported:
             assert charged is (name not in known), "charged twice, or not at all"
             assert known.get(name, key) == key, "another key than before"
             expected[name] = key

@@ -1,7 +1,7 @@
 """Other libraries' samplers as objects with ``select``, for every function that takes a sampler.
 
-They know one sensitivity for all candidates, so the largest is used, and their law is that of noisy max. OpenDP's
-randomness is the operating system's and cannot be set; diffprivlib's is seeded where a seed is given.
+They take one sensitivity for all candidates, so the largest is used, and their law is that of noisy max. OpenDP
+draws its randomness from the operating system and cannot be seeded; diffprivlib uses a seed if one is given.
 """
 
 import sys
@@ -16,7 +16,7 @@ import dpselect as dps
 
 
 class _NoisyMaxPeer:
-    """One index for each row, drawn by :meth:`_sampler`, and the law it claims to have."""
+    """One index for each row, drawn by :meth:`_sampler`, and the law that it claims."""
 
     def select(self, scores, sensitivities):
         rows = np.asarray(scores, dtype=float)

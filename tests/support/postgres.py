@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one's own, in a temporary folder, for as long as a block runs."""
+"""A temporary PostgreSQL server, in a temporary folder, for the duration of a block."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ IN_DEBIAN = Path("/usr/lib/postgresql")
 
 
 def find_programs():
-    """Return the folder of PostgreSQL's server programs, installing them where that is possible."""
+    """Return the folder of PostgreSQL's server programs, installing them if possible."""
     for attempt in ("look", "install"):
         if attempt == "install":
             if os.geteuid() != 0 or shutil.which("apt-get") is None:
@@ -31,7 +31,9 @@ def postgres_server():
     """Start a server that listens on a socket in a temporary folder only, and yield its URL."""
     programs = find_programs()
     with tempfile.TemporaryDirectory(prefix="pg") as folder:
-        account = ["setpriv", "--reuid=nobody", "--clear-groups"] if os.geteuid() == 0 else []  # it refuses root
+        account = (
+            ["setpriv", "--reuid=nobody", "--clear-groups"] if os.geteuid() == 0 else []
+        )  # PostgreSQL refuses to run as root
         if account:
             shutil.chown(folder, "nobody")
 

@@ -20,7 +20,7 @@ def run_program(name, *arguments):
 
 @contextlib.contextmanager
 def folder_in_memory():
-    """Yield a folder in memory where there is one: files are forced to the disk at every charge."""
+    """Yield a folder in memory if there is one, because every charge forces its files to disk."""
     memory = Path("/dev/shm")  # noqa: S108 - only if it is there
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         yield Path(folder)

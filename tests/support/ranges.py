@@ -1,6 +1,6 @@
-"""Rows that span all that is accepted: sensitivities of 0 and from 2^-300 to 2^300, scores down to subnormals.
+"""Rows over the whole accepted range: sensitivities 0 and 2^-300 to 2^300, scores down to subnormals.
 
-Numbers are small integers times a few powers of two, so that they meet, cancel and lie on a line.
+Numbers are small integers times a few powers of two, so that they coincide, cancel and lie on a line.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ TILTS = st.one_of(st.just(0.0), st.sampled_from([1.0, -1.0, 0.3, -7.7]), STEEP)
 
 
 def frozen(numbers):
-    """Return numbers as the kernels get them: arrays that cannot be written to."""
+    """Return numbers in the form that the kernels get: read-only arrays."""
     array = np.array(numbers, dtype=float)
     array.flags.writeable = False
     return array
@@ -38,7 +38,7 @@ def _scattered(rng, least_public):
 
 
 def _clustered(rng, _):
-    """Return a hull of minute sensitivities beside large ones, whose tilts hide its steps."""
+    """Return a hull of tiny sensitivities beside large ones, whose tilts hide its steps."""
     minute, wide = int(rng.integers(2, 6)), int(rng.integers(1, 4))
     unit = _powers(rng.integers(-300, -90))
     steps = -np.sort(-rng.integers(0, 7, minute)) / 2
@@ -47,7 +47,7 @@ def _clustered(rng, _):
 
 
 def _drowned(rng, _):
-    """Return a hull of minute sensitivities whose last step is lost when public numbers are added to its scores."""
+    """Return a hull of tiny sensitivities whose last step is lost when public numbers are added to its scores."""
     wide = int(rng.integers(1, 4))
     scores = np.r_[-0.5, 0.0, _powers(rng.integers(-200, -90)), rng.choice([-1.0, 1.0, 1000.0], wide)]
     public = np.r_[np.zeros(3), rng.choice([-1, 1], wide) * _powers(rng.integers(-80, -40, wide))]

@@ -16,13 +16,13 @@ from mpmath.calculus.quadrature import GaussLegendre
 
 DIGITS = 45
 REACH = 60
-"""Noise is followed for this many scales, plus what a random number of draws adds: e^−60 < 1e-26."""
+"""The number of scales over which noise is followed, plus the addition for random draws: e^−60 < 1e-26."""
 FARTHEST = 900
-"""What a random number of draws adds at most: even 1e90 draws times e^−900 are less than 1e-300."""
+"""The largest addition for a random number of draws: even 1e90 draws times e^−900 are less than 1e-300."""
 STEEPEST = 60
 """The η of random stopping up to which the tails are followed."""
 LEFT_REACH = {"exponential": 0, "laplace": REACH, "gumbel": 6}
-"""The same to the left: exponential noise is positive, and Gumbel noise falls below −6 with chance e^−e⁶."""
+"""The same to the left: exponential noise is positive, and Gumbel noise is below −6 with probability e^−e⁶."""
 
 
 def fractions(numbers, size=None):

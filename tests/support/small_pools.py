@@ -1,4 +1,4 @@
-"""A pool whose members say by their tilt which sensitivities they favour."""
+"""A pool in which each member's tilt shows which sensitivities it favours."""
 
 import dpselect as dps
 from dpselect.pools import TILTS

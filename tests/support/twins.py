@@ -1,4 +1,4 @@
-"""Which slow twin of :mod:`reference` says what each mechanism should do."""
+"""The slow twin in :mod:`reference` for each mechanism."""
 
 import reference
 

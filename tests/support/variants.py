@@ -47,7 +47,7 @@ def public_name(mechanism):
 
 
 def needed(mechanism):
-    """Return public numbers that change nothing, for mechanisms that cannot do without any."""
+    """Return public numbers that change nothing, for mechanisms that require some."""
     return dict.fromkeys(mechanism.needs, 0.0)
 
 
@@ -81,7 +81,7 @@ def neighbours(draw, *, one_direction=False):
 
 
 def laws(mechanism, pair, sensitivities, seed):
-    """Return the laws of a pair of neighbours, without what neither can pick."""
+    """Return the laws of a pair of neighbours, without candidates that neither can pick."""
     name = public_name(mechanism)
     public = {} if name is None else {name: np.random.default_rng(seed).integers(-9, 9, pair.shape[1]) / 8}
     first, second = mechanism.pmf(pair, sensitivities, **public)

@@ -1,4 +1,4 @@
-"""Stored tables: one way to open them, whatever holds them."""
+"""Stored tables: one way to open them, for every kind of storage."""
 
 import pyarrow as pa
 import pyarrow.parquet as pq

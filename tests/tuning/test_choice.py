@@ -1,4 +1,4 @@
-"""Tuning on a fleet: its law, its privacy, and that rounding does no harm."""
+"""Tuning on a fleet: its law, its privacy, and the effect of rounding."""
 
 import numpy as np
 import pyarrow as pa
@@ -69,7 +69,7 @@ def test_ragged_and_arrow_fleets_have_the_errors_of_their_rows():
         assert fleet_errors([mechanism], (flat, bounds), 0.5)[0] == pytest.approx(same, rel=1e-12)
 
 
-def test_anchors_go_to_those_who_take_them():
+def test_anchors_are_passed_to_mechanisms_that_take_them():
     anchors = rng.normal(size=12)
     pool = [Anchored(mechanism=dps.GEM(epsilon=1.0), weight=1.0), dps.StandardizedNoisyMax(epsilon=1.0), POOL[0]]
     found = fleet_errors(pool, SCORES, WIDTHS, anchors=anchors)
@@ -152,7 +152,7 @@ def test_the_choice_does_not_depend_on_the_form_of_the_fleet(form, monkeypatch):
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.1, 1.0, 5.0]), st.sampled_from([1.0, (1e-3, 1.0)]))
-def test_any_change_of_one_user_costs_the_choice_no_more_than_its_budget_and_so_does_a_removal(seed, budget, cap):
+def test_changing_or_removing_one_user_costs_the_choice_at_most_its_budget(seed, budget, cap):
     random = np.random.default_rng(seed)
     errors = random.choice([0.0, 1e-3, 0.1, 1.0, 7.0], size=(3, 5)) * random.uniform(size=(3, 5))
     changed = errors.copy()
@@ -225,9 +225,9 @@ def test_the_number_of_users_is_published_and_the_guarantees_say_so(cap):
         tune(fleet, WIDTHS, EPSILON, 0.25, cap=cap, pool=POOL, randomness=dps.Randomness.seeded(0), progress=False)
         for fleet in (SCORES, SCORES[1:])
     )
-    assert (here.users, there.users) == (80, 79)  # which tells fleets of different sizes apart for certain,
+    assert (here.users, there.users) == (80, 79)  # which distinguishes fleets of different sizes with certainty,
     assert "80 users" in str(here)
-    for guarantee in (here.tuning, here.guarantee):  # so that no guarantee may be for them
+    for guarantee in (here.tuning, here.guarantee):  # so no guarantee may cover them
         assert guarantee.neighbours.startswith(
             "fleets of the same public number of users that differ in one user's"
         )
@@ -244,7 +244,7 @@ def test_every_number_of_the_whole_is_the_largest_of_the_pool():
 
 
 @pytest.mark.parametrize("member", [*POOL, *default_pool(EPSILON, anchors=True)], ids=repr)
-def test_every_member_keeps_the_promise_of_the_whole_where_scores_move_in_opposite_directions(member):
+def test_every_member_satisfies_the_guarantee_of_the_whole_if_scores_move_in_opposite_directions(member):
     public = dps.pools.public_numbers(member, [0.0, 1.0])
     here, there = (np.log(member.pmf(scores, 1.0, **public)) for scores in ([0.0, 2.0], [1.0, 1.0]))
     tuned = tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member], anchors=[0.0, 1.0], progress=False)
@@ -285,7 +285,7 @@ def test_picks_are_those_of_the_tuned_mechanism():
         assert (tuned.select(SCORES, WIDTHS, anchors=anchors, randomness=seed) == expected).all()
 
 
-def test_without_a_pool_the_default_one_is_used_with_anchors_if_there_are_any():
+def test_the_default_pool_is_used_without_a_pool_and_has_anchors_if_they_are_given():
     for anchors in (None, WIDTHS[:4]):
         pool = default_pool(2.0, anchors=anchors is not None)
         for seed in range(3):
@@ -300,7 +300,7 @@ def test_without_a_pool_the_default_one_is_used_with_anchors_if_there_are_any():
             assert found == tune(fleet, WIDTHS[:4], 2.0, 0.01, pool=pool, **settings_)
 
 
-def test_progress_is_shown_where_asked_for_and_shows_no_score(capsys):
+def test_progress_is_shown_on_request_and_shows_no_score(capsys):
     fleet = np.full((3, 4), 0.123456789)
     tune(fleet, 1.0, 1.0, 1.0, cap=1.0, pool=POOL[:2], progress=True)
     shown = capsys.readouterr().err
@@ -338,7 +338,10 @@ def test_progress_is_shown_where_asked_for_and_shows_no_score(capsys):
         ({"sensitivities": -WIDTHS}, "^sensitivities must be ≥ 0"),
         ({"anchors": WIDTHS[:3]}, "^anchors must have one number for each"),
         ({"randomness": 7}, "^randomness must be"),
-        ({"randomness": dps.Randomness.keyed(bytes(32), ["a", "b"])}, "^units must name each row once"),
+        (
+            {"randomness": dps.Randomness.keyed(bytes(32), ["a", "b"])},
+            "^units must have one identifier for each row",
+        ),
     ],
 )
 def test_bad_input_is_refused_before_any_work(changes, message, monkeypatch):

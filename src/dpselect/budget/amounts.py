@@ -1,9 +1,9 @@
-"""Prices and caps as the decimal numbers that were typed, added up without rounding.
+"""Prices and caps as the decimal numbers that were typed, summed without rounding.
 
-The float 0.1 is not a tenth, and ten of them add up to more than 1. Caps are for people who type 0.1 and mean a
-tenth, so the ledger reads every float as the shortest decimal that stands for it, the one that Python shows. Sums
-and comparisons of those are exact: what fits exactly fits, and after it nothing does, however small.
-docs/theory/accounting.md says what that means for the loss itself.
+The float 0.1 is not a tenth, and ten of them sum to more than 1. People who type 0.1 mean a tenth, so the ledger
+reads every float as the shortest decimal that represents it, the one that Python prints. Sums and comparisons of
+these decimals are exact: releases may use up a cap exactly, and after that no further release fits, however small.
+docs/theory/accounting.md explains what that means for the privacy loss.
 """
 
 import math
@@ -14,7 +14,7 @@ __all__ = ["decimal_sum", "float_from", "read_decimal"]
 
 
 def read_decimal(number: float) -> Fraction:
-    """Return the shortest decimal that stands for a float.
+    """Return the shortest decimal that represents a float.
 
     Example:
         >>> read_decimal(0.1), 10 * read_decimal(0.1) == read_decimal(1.0)
@@ -24,12 +24,12 @@ def read_decimal(number: float) -> Fraction:
 
 
 def decimal_sum(prices: Iterable[tuple[float, int]]) -> Fraction:
-    """Return the sum of prices, each read as a decimal and taken as often as its count says."""
+    """Return the sum of prices, each read as a decimal and multiplied by its count."""
     return sum((count * read_decimal(price) for price, count in prices), Fraction(0))
 
 
 def float_from(amount: Fraction) -> float:
-    """Return the smallest float that, read as a decimal, is not below an amount.
+    """Return the smallest float that, read as a decimal, is at least the amount.
 
     Example:
         >>> float_from(3 * read_decimal(0.1)), 3 * 0.1

@@ -1,7 +1,7 @@
 """One SQL layer over two databases: SQLite, which needs no server, and PostgreSQL for teams.
 
-The statements are the same for both, with ``?`` for parameters. What differs is here: how to connect, how a charge
-makes others wait, and how errors are reported.
+Both run the same statements, with ``?`` for parameters. This module holds the differences: how to connect, how a
+charge makes others wait, and how errors are reported.
 """
 
 import os
@@ -14,14 +14,14 @@ from typing import Any, Protocol
 __all__ = ["Database", "DatabaseError", "open_postgres", "open_sqlite"]
 
 APPLICATION = 0x64707365
-"""The mark in the header of this library's SQLite files: "dpse"."""
+"""The application number in the header of this library's SQLite files: "dpse"."""
 
 PATIENCE = 60.0
-"""How many seconds a charge waits for others."""
+"""The number of seconds a charge waits for others."""
 
 
 class DatabaseError(ValueError):
-    """The database cannot be used. The message says why, for its operator."""
+    """The database cannot be used. The message says why."""
 
     exit_code = 5
 
@@ -30,20 +30,20 @@ class Database(Protocol):
     """A connection."""
 
     lock_rows: str
-    """The suffix by which a ``SELECT`` locks its rows, if ``transaction`` does not lock them."""
+    """The suffix that makes a ``SELECT`` lock its rows, if ``transaction`` does not lock them."""
 
     def execute(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows."""
 
     def transaction(self) -> Any:
-        """Run a block as one transaction: committed at its end, rolled back if it raises."""
+        """Run a block as one transaction: commit at its end, roll back if it raises."""
 
     def close(self) -> None:
         """Close the connection."""
 
 
 class SQLite:
-    """A SQLite file. Its transactions take turns: ``BEGIN IMMEDIATE`` waits until no other connection writes."""
+    """A SQLite file. Transactions run one at a time: ``BEGIN IMMEDIATE`` waits until nobody else writes."""
 
     lock_rows = ""
 
@@ -84,7 +84,7 @@ class SQLite:
 
 
 def open_sqlite(path: Path, *, create: bool) -> SQLite:
-    """Open the file of a ledger, or create one that only its owner can read.
+    """Open a ledger's file, or create one that only its owner can read.
 
     Raises:
         DatabaseError: If the file is missing or damaged, or belongs to another program.
@@ -109,7 +109,7 @@ def _check_sqlite(database: SQLite, name: str, *, create: bool) -> None:
     [[application]] = database.execute("PRAGMA application_id")
     [[tables]] = database.execute("SELECT count(*) FROM sqlite_master")
     if tables and application != APPLICATION:
-        raise DatabaseError(f"{name!r} is a database of another program, not a budget: name another file")
+        raise DatabaseError(f"{name!r} is a database of another program, not a budget: choose another file")
     if not tables and not create:
         raise DatabaseError(f"{name!r} is empty, not a budget: create one with `dpselect budget create`")
     [[sound], *_] = database.execute("PRAGMA quick_check(1)")
@@ -118,7 +118,7 @@ def _check_sqlite(database: SQLite, name: str, *, create: bool) -> None:
 
 
 class Postgres:
-    """A PostgreSQL database. Charges to one population wait for each other at its row."""
+    """A PostgreSQL database. A charge locks the row of its population, and other charges wait for it."""
 
     lock_rows = " FOR UPDATE"
 
@@ -163,7 +163,7 @@ def _shown(url: str) -> str:
     """Return the host and the database of a URL, the only parts of it that messages show.
 
     Raises:
-        DatabaseError: If the URL cannot be read, or a part of a password might pass for something else.
+        DatabaseError: If the URL cannot be read, or if part of a password could be mistaken for another part.
     """
     import psycopg
     from psycopg.conninfo import conninfo_to_dict

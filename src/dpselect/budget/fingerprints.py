@@ -1,4 +1,4 @@
-"""What a release was computed from, as a short text."""
+"""A short text that identifies the inputs of a release."""
 
 import hashlib
 import json
@@ -15,9 +15,9 @@ CHUNK = 1 << 22
 def fingerprint_files(files: Iterable[Path], settings: Mapping[str, object]) -> str:
     """Return a fingerprint of the contents of files, of settings and of the stream format: 32 hexadecimal digits.
 
-    Names and places of files do not count, their order does. Two inputs with one fingerprint are the same inputs
-    but for a chance of about 2⁻¹²⁸. It is a hash of private data, and can confirm a guess of them: keep it to
-    yourself. The ledger does not store it, but a hash of it under a secret.
+    The names and locations of files do not matter; their order does. Different inputs have the same fingerprint
+    with probability about 2⁻¹²⁸. A fingerprint is a hash of private data and can confirm a guess of them, so keep
+    it secret. The ledger stores only a keyed hash of it.
 
     Example:
         >>> first = fingerprint_files([], {"mechanism": "GEM(epsilon=1.0)"})

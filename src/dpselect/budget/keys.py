@@ -1,4 +1,4 @@
-"""Keys of releases, apart from the ledger: one file each, readable by its owner only."""
+"""The keys of releases, stored apart from the ledger: one file each, which only its owner can read."""
 
 import hashlib
 import os
@@ -11,22 +11,22 @@ __all__ = ["KeyStore"]
 
 KEY_BYTES = 32
 
-SECRET = "fingerprints"  # noqa: S105 - its name
+SECRET = "fingerprints"  # noqa: S105 - the name of a file
 """The name of the one key that belongs to no release."""
 
 
 class KeyStore:
-    """A directory of keys, named by identifiers that say nothing about them.
+    """A directory of keys. Their identifiers are random and reveal nothing about them.
 
-    The ledger holds identifiers only: who can read it learns what was released, not how to undo the noise. A key
-    that is lost cannot be replaced: another one would make the same release a second, independently noised one.
+    The ledger holds only identifiers. Anyone who can read it learns what was released, but cannot undo the noise.
+    A lost key cannot be replaced: with a new key, the same release would be a second one with independent noise.
     """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def new(self) -> str:
-        """Store a fresh key, safely on the disk, and return its identifier."""
+        """Store a fresh key durably on disk, and return its identifier."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         identifier = secrets.token_hex(16)
         with write_atomically(self._path(identifier), private=True) as file:
@@ -34,13 +34,13 @@ class KeyStore:
         return identifier
 
     def make_secret(self) -> None:
-        """Make the secret of fingerprints, if there is none; of several processes the first one's is kept."""
+        """Create the secret for fingerprints, unless it exists. Of several processes, the first one's is kept."""
         if not self._path(SECRET).exists():
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             create_once(self._path(SECRET), _fresh())
 
     def secret(self) -> bytes:
-        """Return the secret of fingerprints: without it nobody can tell whether a guess of the inputs is right."""
+        """Return the secret for fingerprints. Without it, nobody can check a guess of the inputs."""
         return self.get(SECRET)
 
     def get(self, identifier: str) -> bytes:
@@ -56,20 +56,22 @@ class KeyStore:
             raise ValueError(
                 f"the key {identifier} is not in {self._directory.name!r}: without it "
                 + (
-                    "no release can be recognised; restore it"
+                    "no release can be recognised; restore it from a backup"
                     if identifier == SECRET
-                    else "the release cannot be computed again; restore it, or charge a new release"
+                    else "the release cannot be computed again; restore it from a backup, or charge a new release"
                 )
             ) from None
         if os.name == "posix" and others:
-            raise ValueError(f"the key {identifier} must be readable by its owner only: chmod 600")
+            raise ValueError(f"the key {identifier} must be readable by its owner only: run chmod 600")
         digits, _, checksum = path.read_text("ascii", errors="replace").strip().partition(" ")
         try:
             key = bytes.fromhex(digits)
         except ValueError:
             key = b""
         if len(key) != KEY_BYTES or checksum != _checksum(key):
-            raise ValueError(f"the key {identifier} in {self._directory.name!r} is damaged: restore it from a copy")
+            raise ValueError(
+                f"the key {identifier} in {self._directory.name!r} is damaged: restore it from a backup"
+            )
         return key
 
     def forget(self, identifier: str) -> None:
@@ -81,7 +83,7 @@ class KeyStore:
 
 
 def _fresh() -> bytes:
-    """Return a new key, as it is stored."""
+    """Return a new key, in the form in which it is stored."""
     key = secrets.token_bytes(KEY_BYTES)
     return f"{key.hex()} {_checksum(key)}\n".encode("ascii")
 

@@ -1,4 +1,4 @@
-"""The ledger: populations with a cap, and what was released about them."""
+"""The ledger: populations with a cap, and the releases about them."""
 
 import dataclasses
 import getpass
@@ -54,29 +54,29 @@ class BudgetError(ValueError):
 
 
 class BudgetExhaustedError(BudgetError):
-    """There is not enough left."""
+    """The release would exceed the cap."""
 
 
 class ReleaseConflictError(BudgetError):
-    """The name belongs to a release of other inputs."""
+    """The name belongs to a release with other inputs."""
 
 
 class LedgerError(DatabaseError):
-    """The ledger is damaged, foreign, or of another version."""
+    """The ledger is damaged, belongs to another program, or has another version."""
 
 
 class Guaranteed(Protocol):
-    """Anything with a guarantee: a mechanism."""
+    """Anything with a guarantee, such as a mechanism."""
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised."""
+        """The privacy guarantee."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """One release: what, of which inputs, at which price, by whom and when."""
+    """One release: what was released, from which inputs, at which price, by whom and when."""
 
     name: str
     fingerprint: str
@@ -88,9 +88,9 @@ class Release:
     made: str
     key_id: str
     key: bytes | None = field(default=None, repr=False)
-    """The key of its randomness; only in what :meth:`Ledger.charge` returns."""
+    """The key of its randomness. Only :meth:`Ledger.charge` sets it."""
     charged: bool = False
-    """Whether this very call has paid for it."""
+    """Whether this call has paid for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,12 +101,12 @@ class Statement:
     epsilon_cap: float
     delta_cap: float
     neighbours: str
-    """Which scores count as neighbours: for those the cap is meant, and releases must promise no less."""
+    """The neighbour relation that the cap is for. Every release must guarantee at least that."""
     spent: Guarantee | None
-    """All releases together, rounded up; ``None`` if there are none."""
+    """The cost of all releases together, rounded up; ``None`` if there are none."""
     releases: tuple[Release, ...]
     head: str = field(repr=False)
-    """The checksum of the last record, and so of all."""
+    """The checksum of the last record, which covers all records."""
 
     @property
     def epsilon_spent(self) -> float:
@@ -117,22 +117,23 @@ class Statement:
 
 
 class Ledger:
-    """Budgets of populations, in a SQLite file or a PostgreSQL database.
+    """The budgets of populations, in a SQLite file or a PostgreSQL database.
 
-    The ε of all releases about one population add up; if the cap allows a δ, the sum of their ρ may do as well,
-    converted to ε. That holds also where each release is chosen with earlier ones in view: a ledger is a privacy
-    filter (docs/theory/accounting.md). A release is one pick for each unit, charged once: right if a person's data
-    move the scores of one unit only. If of several, say of how many (``units_per_person``).
+    The ε of all releases about one population add up. If the cap allows a δ, the sum of their ρ, converted to ε,
+    is used where it is smaller. This also holds if each release is chosen after seeing earlier ones: a ledger is a
+    privacy filter (docs/theory/accounting.md). A release is one pick for each unit, charged once. That is right if
+    a person's data move the scores of one unit only. If they move several, pass the number as
+    ``units_per_person``.
 
     Privacy:
-        At no time does the ledger hold a release that would exceed the cap, whatever crashes and whoever races;
-        nothing stops somebody who does not ask it. Every ε is read as the decimal that was typed and added up
-        without rounding: ten releases of 0.1 fill a cap of 1, and then the smallest is refused. The loss itself,
-        that of the floats, is at most 1 + 2⁻⁵² times the cap (docs/theory/accounting.md).
+        The ledger never holds a release that would exceed the cap, despite crashes and concurrent charges. It
+        cannot stop a release that is not charged. Every ε is read as the decimal that was typed, and the sum is
+        exact: ten releases of 0.1 fill a cap of 1, and then even the smallest further release is refused. The
+        privacy loss computed from the floats is at most 1 + 2⁻⁵² times the cap (docs/theory/accounting.md).
 
     Cost:
-        A charge is one transaction; milliseconds. It reads all releases of the population and checks their chain
-        of checksums, so that a damaged ledger is noticed before it is relied on.
+        A charge is one transaction and takes milliseconds. It reads all releases of the population and checks
+        their chain of checksums, so a damaged ledger is detected before it is used.
 
     Example:
         See :mod:`dpselect.budget`.
@@ -147,22 +148,22 @@ class Ledger:
 
     @classmethod
     def create(cls, location: str | Path, *, keys: Path | None = None) -> Self:
-        """Make a ledger, or open one that is there: a file, or a URL like ``postgresql://host/name``.
+        """Create a ledger, or open an existing one: a file, or a URL such as ``postgresql://host/name``.
 
-        Keys are kept in ``keys``; for a file by default beside it, in a directory ending in ``.keys``.
+        Keys are stored in ``keys``. The default for a file is a directory beside it whose name ends in ``.keys``.
         """
         return cls._open(location, keys, create=True)
 
     @classmethod
     def open(cls, location: str | Path, *, keys: Path | None = None) -> Self:
-        """Open a ledger that was created before: a typing error must not start an empty one."""
+        """Open an existing ledger. A mistyped name must not create an empty one."""
         return cls._open(location, keys, create=False)
 
     @classmethod
     def _open(cls, location: str | Path, keys: Path | None, *, create: bool) -> Self:
         if str(location).startswith(("postgresql://", "postgres://")):
             if keys is None:
-                raise LedgerError("keys must name a directory for a budget in PostgreSQL")
+                raise LedgerError("a budget in PostgreSQL needs a directory for its keys: pass keys= (or --keys)")
             database: Database = open_postgres(str(location))
         else:
             path = Path(location)
@@ -189,10 +190,10 @@ class Ledger:
             rows = self._database.execute("SELECT value FROM ledger WHERE name = 'format'")
         except DatabaseError:
             raise LedgerError(
-                "this is not a budget, or not a whole one: make one with `dpselect budget create`"
+                "this is not a budget, or not a complete one: create one with `dpselect budget create`"
             ) from None
         if rows != [(FORMAT,)]:
-            raise LedgerError("this budget was made by another version of dpselect")
+            raise LedgerError("another version of dpselect made this budget: use that version, or create a new one")
 
     def close(self) -> None:
         """Close the connection."""
@@ -213,17 +214,17 @@ class Ledger:
     ) -> None:
         """Add a population with a cap. Adding it again with the same cap changes nothing.
 
-        ``neighbours`` is the relation that the cap is for, in the words of :attr:`dpselect.Guarantee.neighbours`.
-        Releases that promise less, such as for scores that all move in one direction, are refused.
+        ``neighbours`` is the neighbour relation of the cap, in the words of :attr:`dpselect.Guarantee.neighbours`.
+        Releases with a weaker relation, such as scores that all move in one direction, are refused.
         """
         if not isinstance(name, str) or not name:
-            raise ValueError("name must be a text that is not empty")
+            raise ValueError("name must be a non-empty text")
         cap = check.positive("epsilon", epsilon)
         share = check.unit_interval("delta", delta)
         if share == 1:
-            raise ValueError("delta must be below 1: at 1 nothing is promised")
+            raise ValueError("delta must be < 1: a δ of 1 guarantees nothing")
         if not isinstance(neighbours, str) or not neighbours:
-            raise ValueError("neighbours must say in words which datasets are neighbours")
+            raise ValueError("neighbours must be a non-empty text that says which datasets are neighbours")
         head = _head("", [name, cap, share, neighbours])
         with self._database.transaction():
             self._database.execute(
@@ -236,7 +237,7 @@ class Ledger:
             )
         if stored != (cap, share, neighbours):
             raise BudgetError(
-                f"{name!r} is there already, with a cap of ε = {stored[0]:g}, δ = {stored[1]:g} for {stored[2]}"
+                f"{name!r} already exists, with a cap of ε = {stored[0]:g}, δ = {stored[1]:g} for {stored[2]}"
             )
 
     def populations(self) -> list[str]:
@@ -244,7 +245,7 @@ class Ledger:
         return [name for (name,) in self._database.execute("SELECT name FROM populations ORDER BY name")]
 
     def statement(self, population: str) -> Statement:
-        """Return what was released about a population, what it cost, and the cap."""
+        """Return the releases about a population, their cost, and the cap."""
         with self._database.transaction():
             return self._read(population, "")
 
@@ -262,27 +263,27 @@ class Ledger:
         what: str = "",
         key_id: str | None = None,
     ) -> Release:
-        """Pay for a release and return its key; pay nothing if it was paid for with the same inputs before.
+        """Pay for a release and return its key. A release already paid for with the same inputs costs nothing.
 
         Args:
-            population: Whose data are used.
-            release: The release's name, your own, such as a date. The same name stands for the same release.
+            population: The population whose data are used.
+            release: A name of your choice for the release, such as a date. The same name means the same release.
             mechanism: The mechanism, whose guarantee is charged.
-            fingerprint: Tells inputs apart, such as :func:`fingerprint_files` returns. What is stored is a hash of
-                it under a secret that is kept with the keys.
-            units_per_person: How many units' scores one person's data can move.
-            who: Who releases; by default the user of this process.
-            what: What it is for, in words.
-            key_id: A key stored before, for picks computed but not yet released; absent, a fresh one. If the
-                release was paid for before, what is returned is *its* key.
+            fingerprint: A text that identifies the inputs, such as the result of :func:`fingerprint_files`. The
+                ledger stores a hash of it, keyed with a secret that is kept with the keys.
+            units_per_person: The number of units whose scores one person's data can move.
+            who: The person who releases; by default the user of this process.
+            what: The purpose, in words.
+            key_id: A key stored before, for picks computed but not yet released; by default a fresh key. If the
+                release was paid for before, *its* key is returned.
 
         Raises:
             BudgetExhaustedError: If it would exceed the cap.
-            ReleaseConflictError: If the name belongs to a release of other inputs or another mechanism.
+            ReleaseConflictError: If the name belongs to a release with other inputs or another mechanism.
         """
         asked = self._ask(release, mechanism, fingerprint, units_per_person, who, what)
         if key_id is not None:
-            self.keys.get(key_id)  # a release must not be paid for whose key is not there
+            self.keys.get(key_id)  # raises if the key is lost: then nothing must be charged
         with self._database.transaction():
             statement = self._read(population, self._database.lock_rows)
             paid = _find(statement, asked)
@@ -292,19 +293,20 @@ class Ledger:
         return dataclasses.replace(paid, key=self.keys.get(paid.key_id))
 
     def _pay(self, statement: Statement, asked: Release, key_id: str | None) -> Release:
-        """Record a release. Fresh keys are made only here, so that of many who ask the one who pays makes one."""
-        stored = self.keys.new() if key_id is None else key_id  # on the disk before the transaction ends
+        """Record a release. Only the caller that pays creates a fresh key, however many run at once."""
+        stored = self.keys.new() if key_id is None else key_id  # on disk before the transaction ends
         paid = dataclasses.replace(asked, key_id=stored, charged=True)
         try:
             self._write(statement, paid)
-        except BaseException:  # it is undone, unlike perhaps a commit that fails: then the key must stay
+        except BaseException:
+            # Rolled back, so nothing uses the key. A failed commit may have taken effect; then the key must stay.
             if key_id is None:
                 self.keys.forget(stored)
             raise
         return paid
 
     def forget_key(self, key_id: str) -> None:
-        """Delete a key that was stored for a release, unless a release has been paid for with it."""
+        """Delete a stored key, unless a release has been paid for with it."""
         with self._database.transaction():
             if not self._database.execute("SELECT name FROM releases WHERE key_id = ?", key_id):
                 self.keys.forget(key_id)
@@ -318,7 +320,7 @@ class Ledger:
         fingerprint: str,
         units_per_person: int = 1,
     ) -> Release | None:
-        """Raise if a release would be refused now; return it if it is paid for already. Charges nothing."""
+        """Raise if a release would be refused now; return it if it is already paid for. Charges nothing."""
         asked = self._ask(release, mechanism, fingerprint, units_per_person, "", "")
         statement = self.statement(population)
         paid = _find(statement, asked)
@@ -337,7 +339,7 @@ class Ledger:
     ) -> Release:
         for name, value in (("release", release), ("fingerprint", fingerprint)):
             if not isinstance(value, str) or not value:
-                raise ValueError(f"{name} must be a text that is not empty")
+                raise ValueError(f"{name} must be a non-empty text")
         if not mechanism.guarantee.is_private:
             raise BudgetError(f"{release!r} is refused: {type(mechanism).__name__} has no guarantee")
         return Release(
@@ -353,13 +355,15 @@ class Ledger:
         )
 
     def _read(self, population: str, lock: str) -> Statement:
-        """Return the state of a population, checked; ``lock`` makes other chargers wait."""
+        """Return the verified state of a population; ``lock`` makes other charges wait."""
         query = "SELECT epsilon, delta, neighbours, releases, head FROM populations WHERE name = ?"
         rows = self._database.execute(query + lock, population)
         if not rows:
-            raise BudgetError(f"there is no population {population!r} in this budget")
+            raise BudgetError(
+                f"there is no population {population!r} in this budget: add it with `dpselect budget create`"
+            )
         [(epsilon, delta, neighbours, count, last)] = rows
-        query = f"SELECT {COLUMNS}, head FROM releases WHERE population = ? ORDER BY number"  # noqa: S608 - ours
+        query = f"SELECT {COLUMNS}, head FROM releases WHERE population = ? ORDER BY number"  # noqa: S608 - a constant
         head = _head("", [population, epsilon, delta, neighbours])
         releases = []
         for *values, stored in self._database.execute(query, population):
@@ -369,7 +373,8 @@ class Ledger:
             releases.append(_release(values))
         if head != last or len(releases) != count:
             raise LedgerError(
-                f"the records of {population!r} are damaged: they do not match their checksums; restore a copy"
+                f"the records of {population!r} are damaged: they do not match their checksums; "
+                "restore the budget from a backup"
             )
         return Statement(
             population=population,
@@ -387,7 +392,7 @@ class Ledger:
         head = _head(statement.head, values)
         marks = ", ".join("?" * (len(values) + 3))
         self._database.execute(
-            f"INSERT INTO releases (population, number, {COLUMNS}, head) VALUES ({marks})",  # noqa: S608 - ours
+            f"INSERT INTO releases (population, number, {COLUMNS}, head) VALUES ({marks})",  # noqa: S608 - constants
             *(statement.population, number, *values, head),
         )
         self._database.execute(
@@ -403,14 +408,14 @@ def _find(statement: Statement, asked: Release) -> Release | None:
         if stream_format != str(STREAM_FORMAT):
             raise ReleaseConflictError(
                 f"{asked.name!r} is refused: it was made on {release.made} in stream format {stream_format or 1}, "
-                f"and this dpselect computes in format {STREAM_FORMAT}, with other picks; compute it again with "
+                f"and this dpselect computes in format {STREAM_FORMAT}, with different picks; recompute it with "
                 "the version of dpselect that made it, or pay for a new release under a new name"
             )
         for name in ("fingerprint", "mechanism", "units_per_person"):
             if getattr(release, name) != getattr(asked, name):
                 raise ReleaseConflictError(
                     f"{asked.name!r} is refused: a release of that name about {statement.population!r} was made on "
-                    f"{release.made} with another {name.replace('_', ' ')}; a new release needs a new name"
+                    f"{release.made} with another {name.replace('_', ' ')}; use a new name for a new release"
                 )
         return release
     return None
@@ -419,20 +424,20 @@ def _find(statement: Statement, asked: Release) -> Release | None:
 def _refuse_excess(statement: Statement, asked: Release) -> None:
     if not covers(asked.guarantee.neighbours, statement.neighbours):
         raise BudgetError(
-            f"{asked.name!r} is refused: the cap of {statement.population!r} is for {statement.neighbours}, and "
-            f"{asked.mechanism} promises something else, for {asked.guarantee.neighbours}"
+            f"{asked.name!r} is refused: the cap of {statement.population!r} is for {statement.neighbours}, but "
+            f"the guarantee of {asked.mechanism} is for {asked.guarantee.neighbours}"
         )
     if asked.guarantee.delta > 0:
         raise BudgetError(
             f"{asked.name!r} is refused: it has δ = {asked.guarantee.delta:.6g}, and only releases with δ = 0 can "
-            "be charged; the δ of a cap is for what many of them cost together"
+            "be charged; the δ of a cap is for the total of many releases"
         )
     releases = (*statement.releases, asked)
     cap = read_decimal(statement.epsilon_cap)
     epsilon = _price(releases)
     if epsilon > cap and statement.delta_cap > 0:
         total = _total(releases, statement.delta_cap)
-        if total is not None and total.delta > 0:  # it comes from the sum of ρ
+        if total is not None and total.delta > 0:  # computed from the sum of ρ
             epsilon = Fraction(total.epsilon)
     if epsilon > cap:
         shown = f"ε = {float(epsilon):.6g}"
@@ -445,12 +450,12 @@ def _refuse_excess(statement: Statement, asked: Release) -> None:
 
 
 def _price(releases: Iterable[Release]) -> Fraction:
-    """Return the sum of all ε, as decimals, exactly."""
+    """Return the exact sum of all ε, as decimals."""
     return decimal_sum((release.guarantee.epsilon, release.units_per_person) for release in releases)
 
 
 def _total(releases: Iterable[Release], delta: float) -> Guarantee | None:
-    """Return what releases cost together, rounded up: with a δ the sum of their ρ, where that gives less."""
+    """Return the cost of releases together, rounded up: with a δ, the sum of their ρ where that is less."""
     counts: Counter[Guarantee] = Counter()
     for release in releases:
         counts[release.guarantee] += release.units_per_person
@@ -458,7 +463,7 @@ def _total(releases: Iterable[Release], delta: float) -> Guarantee | None:
         return None
     if delta == 0:
         return compose_counted(counts)
-    from dpselect.accounting import total_guarantee  # noqa: PLC0415 - an extra, and slow to import
+    from dpselect.accounting import total_guarantee  # noqa: PLC0415 - optional, and slow to import
 
     return total_guarantee(counts.elements(), delta=delta, fixed_beforehand=False)
 
@@ -474,13 +479,13 @@ def _release(values: list[Any]) -> Release:
 
 
 def _keyed(fingerprint: str, secret: bytes) -> str:
-    """Return what the ledger stores: who has it, but not the secret, cannot try guesses of the inputs."""
+    """Return the keyed hash that the ledger stores. Without the secret, it cannot confirm guesses of the inputs."""
     hashed = hashlib.blake2b(fingerprint.encode(), key=secret, digest_size=16, person=b"dpselect inputs")
     return hashed.hexdigest()
 
 
 def _head(before: str, values: list[Any]) -> str:
-    """Return the checksum of a record and of all before it."""
+    """Return a checksum of a record and of all records before it."""
     content = json.dumps([before, *values], ensure_ascii=False).encode()
     return hashlib.blake2b(content, digest_size=16, person=b"dpselect ledger").hexdigest()
 

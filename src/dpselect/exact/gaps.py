@@ -43,9 +43,9 @@ def pairwise_gaps(
 
 
 def pairwise_gap(height: Fraction, width: Fraction, hull: Sequence[tuple[Fraction, Fraction]]) -> Fraction:
-    """Return the gap, before it is scaled, of one candidate to a hull; if its width is zero, it is a vertex."""
+    """Return the unscaled gap of one candidate to a hull. A candidate of width zero must be a vertex."""
     low, high = 0, len(hull) - 1
-    if width == 0:  # the point lies on the hull's first vertex, from where the next one is steepest
+    if width == 0:  # the point is the hull's first vertex, and from there the next one is the steepest
         low = high = min(1, high)
     while low < high:
         middle = (low + high) // 2
@@ -66,7 +66,7 @@ def individual_gaps(
     anchor_weight: float,
     budget: float,
 ) -> Gaps:
-    """Return gaps of standardized scores; the public slopes of the offsets are floats, as in the kernel."""
+    """Return gaps of standardized scores. The public slopes of the offsets are floats, as in the kernel."""
     widest = sensitivities.max()
     farthest = np.abs(anchors).max()
     tilt_slope = Fraction(-tilt / widest if widest > 0 else 0.0)
@@ -93,7 +93,7 @@ def upper_hull(widths: Sequence[Fraction], heights: Sequence[Fraction]) -> list[
     hull: list[tuple[Fraction, Fraction]] = []
     for x, y in sorted(zip(widths, heights, strict=True)):
         if hull and hull[-1][0] == x:
-            hull.pop()  # sorted, so the later of two equal widths is at least as high
+            hull.pop()  # sorted: the later of two equal widths is at least as high
         while len(hull) > 1:
             (x0, y0), (x1, y1) = hull[-2:]
             if (y1 - y0) * (x - x0) > (y - y0) * (x1 - x0):

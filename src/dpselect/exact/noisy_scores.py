@@ -9,7 +9,7 @@ __all__ = ["NoisyScore", "largest"]
 
 
 class NoisyScore(NamedTuple):
-    """A noisy value: location + sign · scale · (−log U)."""
+    """A noisy score: location + sign · scale · (−log U)."""
 
     candidate: int
     sign: int
@@ -18,10 +18,10 @@ class NoisyScore(NamedTuple):
     location: Fraction
 
     def __repr__(self) -> str:
-        return f"NoisyScore({self.candidate})"  # where it stands is private, and so is its noise
+        return f"NoisyScore({self.candidate})"  # the location and the noise are private
 
     def bounds(self, digits: int) -> tuple[Fraction, Fraction]:
-        """Return bounds on the value, tighter with more digits and more bits of U."""
+        """Return bounds on the noisy score, tighter with more digits and more bits of U."""
         least = -Fraction(log_bounds(self.uniform.high, digits)[1])
         most = -Fraction(log_bounds(self.uniform.low, digits)[0]) if self.uniform.low else None
         if most is None:  # no bit of U is set yet
@@ -32,7 +32,7 @@ class NoisyScore(NamedTuple):
 
 
 def largest(scores: list[NoisyScore], floor: Fraction | None = None) -> int:
-    """Return the candidate of the largest value, or −1 if that is below ``floor``."""
+    """Return the candidate of the largest noisy score, or −1 if that is below ``floor``."""
     digits = FIRST_DIGITS
     while True:
         bounds = [score.bounds(digits) for score in scores]

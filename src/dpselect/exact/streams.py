@@ -13,10 +13,10 @@ __all__ = ["ExactStream"]
 
 
 class ExactStream:
-    """The stream of one row: the same words in the same order, and beyond them as many bits as are needed.
+    """The stream of one row: the same words in the same order, followed by as many bits as are needed.
 
-    The kernels look at up to 96 bits of a random real number. Its further bits are a keyed hash of the
-    number's place in the stream: they belong to it however often it is read.
+    The kernels read up to 96 bits of a random real number. Its further bits are a keyed hash of the number's place
+    in the stream, so every reading of the number gives the same bits.
     """
 
     def __init__(self, units: Units, row: int) -> None:
@@ -50,14 +50,14 @@ class ExactStream:
         return PartialUniform(word, 64, self._further(f"word {self._read}"))
 
     def signed_uniform(self) -> tuple[int, PartialUniform]:
-        """Return the sign and the random real number that the next word starts: 1 bit and 63 bits."""
+        """Return a sign and a random real number from the next word: 1 bit and the first 63 bits."""
         word = self.word()
         return (1 if word & 1 else -1), PartialUniform(word >> 1, 63, self._further(f"word {self._read}"))
 
     def candidate_uniform(self, candidate: int) -> PartialUniform:
-        """Return the random real number that belongs to a candidate: its byte, 64 bits, and on.
+        """Return a candidate's random real number: its byte, 64 more bits, and the bits of the hash.
 
-        After a byte of zero the 64 bits are the next word of the sequence, else the candidate's own.
+        After a zero byte the 64 bits are the next word of the sequence, otherwise the candidate's own word.
         """
         self._kernel.load_bytes(self._state, candidate // self._kernel.GROUP_BYTES)
         byte = int(self._kernel.candidate_byte(self._state, candidate))
@@ -65,17 +65,17 @@ class ExactStream:
         return PartialUniform(byte << 64 | word, 72, self._further(f"candidate {candidate}"))
 
     def count_uniform(self) -> PartialUniform:
-        """Return the random real number that decides how many draws there are."""
+        """Return the random real number that decides the number of draws."""
         return PartialUniform(self.paired_word(0), 64, self._further("count"))
 
     def paired_word(self, number: int) -> int:
-        """Return 64 bits of the byte region: of its first group only what four of the eight blocks make."""
+        """Return 64 bits of the byte region. Only four of the eight blocks of its first group are used."""
         half = self._kernel.PAIR_WORDS
         place = number + half if number >= half else number // 2 * 4 + number % 2
         return int(self._kernel.packed_word(self._state, place))
 
     def draw_uniform(self, words: int, draw: int) -> PartialUniform:
-        """Return the random real number that belongs to a draw: half a packed word, its word, and on."""
+        """Return a draw's random real number: half a packed word, the draw's own word, and the bits of the hash."""
         leading = self.paired_word(words + draw // 2) >> 32 * (draw % 2) & 0xFFFFFFFF
         word = int(self._kernel.candidate_word(self._state, draw))
         return PartialUniform(leading << 64 | word, 96, self._further(f"draw {draw}"))

@@ -1,6 +1,6 @@
 """Compiled arithmetic: arrays in, arrays out, no validation.
 
-The modules are loaded on first use, so that ``import dpselect`` costs no compiler.
+Each module is imported on first use, so ``import dpselect`` does not load the compiler.
 """
 
 import importlib
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module
+def __getattr__(name: str) -> Any:
     if name in {*__all__, "pmf", "samplers"}:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,8 @@
-"""What crosses the border between Python and the kernels: array types, limits, and rows as slices of flat values.
+"""The types that Python and the kernels exchange: arrays, limits, and rows as slices of flat values.
 
-Row r of a column starts at ``starts[r]``, so a column shared by all rows (one table of sensitivities for a
-whole batch) is stored once. Row r has ``bounds[r + 1] - bounds[r]`` candidates, and its probabilities go to
-``pmf[bounds[r]:bounds[r + 1]]``. Dense, ragged and Arrow batches all look like this.
+Row r of a column starts at ``starts[r]``. A column that all rows share (one table of sensitivities for a whole
+batch) is therefore stored once. Row r has ``bounds[r + 1] - bounds[r]`` candidates, and its probabilities go to
+``pmf[bounds[r]:bounds[r + 1]]``. Dense, ragged and Arrow batches all use this layout.
 """
 
 from typing import NamedTuple, TypeAlias
@@ -17,24 +17,24 @@ FlagArray: TypeAlias = NDArray[np.bool_]
 
 
 LARGEST = 2.0**300
-"""No input may exceed this in magnitude; parameters, sensitivities and anchors may not be below its inverse, but 0.
+"""The largest magnitude of any input. Nonzero parameters, sensitivities and anchors must be at least its inverse.
 
-Kernels multiply up to three inputs, and carry rounding errors 2⁻¹⁰⁶ times smaller than the results: within
-these limits nothing overflows and nothing that matters underflows.
+Kernels multiply up to three inputs, and carry rounding errors 2⁻¹⁰⁶ times smaller than the results. Within these
+limits nothing overflows and nothing that matters underflows.
 """
 
 MOST_DRAWS = 2**33
-"""A random stream has bits for so many draws of random stopping."""
+"""The largest number of draws of random stopping that one random stream has bits for."""
 
 
 UNRESOLVED = -1
-"""In place of a pick: floats could not decide; pick the row again in exact arithmetic."""
+"""Returned in place of a pick: floats could not decide. The caller picks the row again in exact arithmetic."""
 
 ALL_GAPS_NEEDED = -3
-"""In place of a pick: compute all gaps of the row, and pick again from its first random bit."""
+"""Returned in place of a pick: the caller computes all gaps of the row and picks again from the first bit."""
 
 INVALID = -4
-"""In place of a pick: a score is not finite, or too large; refuse the batch."""
+"""Returned in place of a pick: a score is not finite, or too large. The caller rejects the batch."""
 
 
 class Column(NamedTuple):
@@ -48,7 +48,7 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A batch: private scores, public sensitivities, and a public number more (an offset or an anchor)."""
+    """A batch: private scores, public sensitivities, and further public numbers (offsets or anchors)."""
 
     scores: Column
     sensitivities: Column
@@ -57,7 +57,7 @@ class Table(NamedTuple):
 
 
 class Units(NamedTuple):
-    """Where each row's randomness comes from: one key, and one address (three words) for each row."""
+    """The source of each row's randomness: one key, and one address (three words) for each row."""
 
     key: WordArray
     nonces: WordArray

@@ -1,4 +1,4 @@
-"""Rows of a table inside kernels: slices, extents, and the check of a pmf."""
+"""Rows of a table inside kernels: slices, extents, and the check that a pmf sums to 1."""
 
 import math
 
@@ -19,7 +19,7 @@ def row_of(column: Column, bounds: IndexArray, row: int) -> FloatArray:
 
 @compiled_without_refcounts
 def widest_row(first: int, last: int, bounds: IndexArray) -> int:
-    """Return the largest number of candidates of a row in the block."""
+    """Return the number of candidates in the longest row of the block."""
     size = 0
     for row in range(first, last):
         size = max(size, bounds[row + 1] - bounds[row])
@@ -28,7 +28,7 @@ def widest_row(first: int, last: int, bounds: IndexArray) -> int:
 
 @compiled_without_refcounts
 def row_extent(values: FloatArray) -> tuple[float, float]:
-    """Return the largest value, and the largest magnitude (infinite or NaN if any value is)."""
+    """Return the largest value and the largest magnitude (infinite or NaN if any value is)."""
     top, largest = -MAGNITUDE, np.int64(0)
     for i in range(values.size):
         bits = float_bits(values[i])
@@ -39,13 +39,13 @@ def row_extent(values: FloatArray) -> tuple[float, float]:
 
 @compiled_without_refcounts
 def largest_magnitude(values: FloatArray) -> float:
-    """Return the largest magnitude; infinite or NaN if any value is."""
+    """Return the largest magnitude (infinite or NaN if any value is)."""
     return row_extent(values)[1]
 
 
 @compiled_without_refcounts
 def largest_miss(first: int, last: int, bounds: IndexArray, pmf: FloatArray) -> float:
-    """Return how far the probabilities of any row are from adding up to 1 (infinite for NaN or negatives)."""
+    """Return the largest distance of a row's total probability from 1 (infinite for NaN or negative entries)."""
     worst = 0.0
     for row in range(first, last):
         high, low = -1.0, 0.0

@@ -1,19 +1,21 @@
-"""ChaCha20 (RFC 8439) as a source of random words, one independent stream for each unit.
+"""ChaCha20 (RFC 8439) as a source of random words, with one independent stream for each unit.
 
-A stream is the key stream of a 32-byte key and a 12-byte nonce: the nonce is the unit's address, so what a
-row draws depends on (key, unit) alone, never on its position, its batch or its thread.
+A stream is the key stream of a 32-byte key and a 12-byte nonce. The nonce is the unit's address, so a row's draws
+depend only on (key, unit), never on its position, its batch or its thread.
 
-Blocks are computed LANES at a time, the same word of all blocks side by side in one vector. A *group* is
-the LANES · 64 bytes this gives, in that order. A stream has three regions, told apart by block number:
+Blocks are computed LANES at a time, with the same word of all blocks side by side in one vector. The resulting
+LANES · 64 bytes, in that order, are a *group*. A stream has three regions, which differ in their block numbers:
 
 - sequential words, for draws that follow each other;
-- one byte for each candidate, and one word for each candidate, both addressed by the candidate's index, so
-  that a sampler may look at as many of them as it needs without changing what the others are. Random stopping
-  reads the bytes as words, and has one of the other words for each draw. It seldom needs more than half a group, so
-  the first halves of two streams are computed at once.
+- one byte for each candidate;
+- one word for each candidate.
 
-The state of a stream is one flat array: the block function's input (constants, key, block number, nonce), the place
-reached by reading, and a group of each region. The compiler handles one array without bookkeeping.
+The last two are addressed by the candidate's index, so a sampler can read as many of them as it needs without
+changing the others. Random stopping reads the byte region as words, and uses one word of the word region for each
+draw. It seldom needs more than half a group, so the first halves of two streams are computed together.
+
+The state of a stream is one flat array: the input of the block function (constants, key, block number, nonce), the
+read position, and one group of each region. The compiler handles a single array without reference counting.
 """
 
 from typing import Any, TypeAlias
@@ -35,13 +37,13 @@ GROUP_WORDS = LANES * 8
 
 BYTE_REGION = 2**30
 WORD_REGION = 2**31
-"""The numbers of their first blocks; the sequential region starts at 0."""
+"""The numbers of the first blocks of these regions. The sequential region starts at 0."""
 
 STATE, USED, READ, LOADED_BYTES, LOADED_WORDS = 0, 8, 9, 10, 11
-"""Where the state holds the input, the words used of the sequential group, the groups read, the groups loaded."""
+"""Indices into the state: the input, the words used of the sequential group, the groups read, the groups loaded."""
 
 OTHER, SIDE = 12, 14
-"""Where it holds the nonce of a pair's second stream (two words), and where in a pair this stream's words start."""
+"""Indices into the state: the nonce of a pair's second stream (two words), and where this stream's words start."""
 
 SEQUENCE, BYTES, WORDS, PAIR = (16 + i * GROUP_WORDS for i in range(4))
 PAIR_WORDS = GROUP_WORDS // 2
@@ -70,14 +72,14 @@ def _splat(builder: Any, value: Any) -> Any:
 
 
 def _input(context: Any, builder: Any, kind: Any, stream: Any, first: int, count: int) -> list[Any]:
-    """Return 32-bit words of the state, each in all lanes."""
+    """Return 32-bit words of the state, each copied to all lanes."""
     words = builder.bitcast(context.make_array(kind)(context, builder, stream).data, WORD.as_pointer())
     places = (builder.gep(words, [ir.Constant(INDEX, i)]) for i in range(first, first + count))
     return [_splat(builder, builder.load(place)) for place in places]
 
 
 def _store_blocks(context: Any, builder: Any, kind: Any, stream: Any, start: list[Any], target: Any) -> None:
-    """Write the blocks of an input to the state."""
+    """Compute the blocks of an input and write them to the state."""
 
     def rotate(value: Any, bits: int) -> Any:
         left = builder.shl(value, ir.Constant(VECTOR, [bits] * LANES))
@@ -113,7 +115,7 @@ def compute_group(typing_context: Any, stream: Any, block: Any, target: Any) -> 
 
 @intrinsic
 def compute_pair(typing_context: Any, stream: Any) -> Any:
-    """Write the first half of the first group of the byte region, of this stream and of the other, to the state."""
+    """Write the first half of the byte region's first group to the state, for this stream and for the other one."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind, place = signature.args[0], arguments[0]
@@ -131,13 +133,13 @@ def compute_pair(typing_context: Any, stream: Any) -> Any:
 
 @compiled_without_refcounts
 def fill_group(stream: StreamState, block: int | np.int64, target: int) -> None:
-    """Write the group that begins with a block to the state, starting at ``target``."""
+    """Write the group that starts with ``block`` to the state, starting at ``target``."""
     compute_group(stream, block, target)  # type: ignore[call-arg]
 
 
 @compiled
 def new_stream(key: WordArray) -> StreamState:
-    """Return the state of the streams of a key of 8 words, not yet at any unit."""
+    """Return the state for the streams of a key of 8 words, before the first ``seek``."""
     stream = np.zeros(STATE_LENGTH, np.uint64)
     stream[0:2] = CONSTANTS
     for i in range(4):
@@ -147,7 +149,7 @@ def new_stream(key: WordArray) -> StreamState:
 
 @compiled_without_refcounts
 def seek(stream: StreamState, nonces: WordArray, row: int) -> None:
-    """Move to the start of the stream addressed by a row's nonce of 3 words."""
+    """Move to the start of the stream that a row's nonce (3 words) addresses."""
     stream[6] = np.uint64(nonces[row, 0]) << np.uint64(32)
     stream[7] = np.uint64(nonces[row, 1]) | (np.uint64(nonces[row, 2]) << np.uint64(32))
     stream[USED] = GROUP_WORDS
@@ -159,8 +161,8 @@ def seek(stream: StreamState, nonces: WordArray, row: int) -> None:
 def next_group(stream: StreamState) -> None:
     """Load the next group of the sequential region."""
     block = np.int64(stream[READ]) * LANES
-    if block >= BYTE_REGION:  # 64 GiB: a stream must end before it runs into another region
-        raise OverflowError("a random stream is exhausted")
+    if block >= BYTE_REGION:  # 64 GiB: a stream must end before it reaches another region
+        raise OverflowError("random stream exhausted: one unit may draw at most 64 GiB")
     fill_group(stream, block, SEQUENCE)
     stream[READ] += np.uint64(1)
 
@@ -179,7 +181,7 @@ def next_word(stream: StreamState) -> np.uint64:
 
 @compiled_without_refcounts
 def load_bytes(stream: StreamState, group: int) -> None:
-    """Load the bytes of candidates GROUP_BYTES · group and following, eight to a word of the state."""
+    """Load the bytes of the candidates from GROUP_BYTES · group on, eight in each word of the state."""
     fill_group(stream, BYTE_REGION + group * LANES, BYTES)
     stream[LOADED_BYTES] = group
 
@@ -194,7 +196,7 @@ def candidate_byte(stream: StreamState, candidate: int) -> np.uint64:
 
 @compiled_without_refcounts
 def packed_word(stream: StreamState, number: int) -> np.uint64:
-    """Return 64 bits of the byte region, for samplers that read that as words."""
+    """Return 64 bits of the byte region, for samplers that read it as words."""
     group = number // GROUP_WORDS
     if stream[LOADED_BYTES] != np.uint64(group):
         load_bytes(stream, group)
@@ -213,14 +215,14 @@ def load_pair(stream: StreamState, nonces: WordArray, row: int, other: int) -> N
 
 @compiled_without_refcounts
 def seek_in_pair(stream: StreamState, nonces: WordArray, row: int, second: int) -> None:
-    """Move to the start of a stream whose first words have been computed, as a pair's first or second."""
+    """Move to the start of a stream that :func:`load_pair` has computed, as the first or second of the pair."""
     seek(stream, nonces, row)
     stream[SIDE] = PAIR + 2 * second
 
 
 @compiled_without_refcounts
 def paired_word(stream: StreamState, number: int) -> np.uint64:
-    """Return 64 bits of the byte region of a stream in a pair: half of its first group, then all of the others."""
+    """Return 64 bits of the byte region of a paired stream: half of the first group, then all of the others."""
     if number < PAIR_WORDS:
         word: np.uint64 = stream[np.int64(stream[SIDE]) + 2 * number - (number & 1)]
         return word

@@ -1,13 +1,13 @@
-"""Draws from a stream: integers, and coins and noises that know how sure they are.
+"""Draws from a stream: integers, and coins and noise that report when floats cannot decide.
 
-The law of a pick must be exactly the mechanism's, though kernels compute in floats. So a comparison of a
-random real number with a computed one is decided here only if it comes out the same for every real number
-that the random bits drawn so far may still become, and for every error the computation may have made;
-otherwise it is UNSURE, and :mod:`dpselect.exact` decides the row in exact arithmetic, with the same bits.
+A pick must follow the mechanism's law exactly, although kernels compute in floats. A comparison of a random real
+number with a computed one is therefore decided here only if the result is certain. It must be the same for every
+real number that starts with the random bits drawn so far, and for every error within the bounds. Otherwise the
+result is UNSURE, and :mod:`dpselect.exact` decides the row in exact arithmetic, with the same bits.
 
 ``width`` bounds all relative errors of a computed probability: those of the gap (2⁻⁴² absolute, see
-:mod:`dpselect.kernels.gaps`), of ``exp`` (assumed below 2⁻⁴⁴, some 500 units in the last place), and of the
-few roundings here. It is an argument so that tests can widen it.
+:mod:`dpselect.kernels.gaps`), of ``exp`` (assumed below 2⁻⁴⁴, some 500 units in the last place), and of the few
+roundings here. It is an argument so that tests can widen it.
 """
 
 import math
@@ -26,12 +26,12 @@ LOGARITHMS = np.append(np.inf, -np.log(np.arange(1, 257) / 256))
 
 LOG_2 = math.log(2.0)
 FINE_LOGARITHMS = np.append(np.inf, -np.log(np.arange(1, 1026) / 1024))
-"""−log(t/1024)."""
+"""−log(t/1024) for t = 0, 1, …, 1025."""
 
 
 @compiled_without_refcounts
 def draw_below(stream: StreamState, bound: int) -> int:
-    """Return a uniform integer in [0, bound), 0 < bound ≤ 2³², by multiplication with rejection: no bias."""
+    """Return a uniform integer in [0, bound), 0 < bound ≤ 2³², without bias (multiplication with rejection)."""
     product = (next_word(stream) >> np.uint64(32)) * np.uint64(bound)
     low = product & LOW
     if low < np.uint64(bound):
@@ -39,28 +39,29 @@ def draw_below(stream: StreamState, bound: int) -> int:
         while low < threshold:
             product = (next_word(stream) >> np.uint64(32)) * np.uint64(bound)
             low = product & LOW
-    index: int = np.int64(product >> np.uint64(32))  # type: ignore[assignment] # an unsigned one would spread
+    index: int = np.int64(product >> np.uint64(32))  # type: ignore[assignment] # unsigned, it would make later results unsigned
     return index
 
 
 @compiled
 def split(word: np.uint64, parts: int) -> tuple[int, np.uint64]:
-    """Split a random real number U in [word, word + 1)/2⁶⁴ into an index and another one: parts · U = index + V.
+    """Split a random real number U in [word, word + 1)/2⁶⁴ into an index and a new one: parts · U = index + V.
 
-    The index is uniform in [0, parts), parts ≤ 2³², and V uniform in [0, 1) and independent of it. Returns the
-    index, or UNSURE if the word does not tell, and ``rest`` such that V lies in [rest, rest + parts)/2⁶⁴.
+    The index is uniform in [0, parts), parts ≤ 2³². V is uniform in [0, 1) and independent of the index. Returns
+    the index, or UNSURE if the word does not determine it, and ``rest`` such that V lies in [rest, rest +
+    parts)/2⁶⁴.
     """
     number = np.uint64(parts)
     low = (word & LOW) * number
     high = (word >> np.uint64(32)) * number + (low >> np.uint64(32))
     rest = (high << np.uint64(32)) | (low & LOW)
-    index: int = np.int64(high >> np.uint64(32))  # type: ignore[assignment] # an unsigned one would spread
+    index: int = np.int64(high >> np.uint64(32))  # type: ignore[assignment] # unsigned, it would make later results unsigned
     return (index if rest <= np.uint64(0) - number else UNSURE), rest
 
 
 @compiled
 def bernoulli_exp_byte(byte: np.uint64, x: float, width: float) -> int:
-    """Decide U < exp(−x) by a table, which mostly suffices, given that U lies in [byte, byte + 1 + 2⁻²⁴)/2⁸."""
+    """Decide U < exp(−x) from a table, which usually suffices, given that U lies in [byte, byte + 1 + 2⁻²⁴)/2⁸."""
     margin = width + 2.0**-23
     if x + margin < LOGARITHMS[byte + np.uint64(1)]:
         return PASS
@@ -93,7 +94,8 @@ def bernoulli_exp(word: np.uint64, span: int, x: float, width: float) -> int:
 def draw_exponential(bits: np.uint64, span: np.uint64) -> tuple[float, float]:
     """Return E = −log U and a bound on its error, given that U lies in [bits, bits + span)/2⁶³.
 
-    log(1 + span/(2·bits)) < 0.51 · span/(bits + span/2) if bits ≥ 32 · span; below, nothing is sure.
+    If bits ≥ 32 · span, then log(1 + span/(2·bits)) < 0.51 · span/(bits + span/2). For fewer bits the bound is
+    infinite.
     """
     half = 0.5 * np.float64(span)
     middle = np.float64(bits) + half
@@ -107,8 +109,9 @@ def draw_exponential(bits: np.uint64, span: np.uint64) -> tuple[float, float]:
 def exponential_bounds(bits: np.uint64, span: np.uint64, fine: bool) -> tuple[float, float]:  # noqa: FBT001
     """Return bounds on −log U, given that U lies in [bits, bits + span)/2⁶³ and below 1.
 
-    They come from a logarithm if ``fine``, else from a table: after ``zeros`` leading bits that are 0 the next ten
-    are t, so U ≥ t/1024 · 2^−zeros, and U < (t + 2)/1024 · 2^−zeros if the span is less than a step of the table.
+    If ``fine``, the bounds come from a logarithm, otherwise from a table. Let t be the ten bits that follow the
+    ``zeros`` leading zero bits. Then U ≥ t/1024 · 2^−zeros, and U < (t + 2)/1024 · 2^−zeros if the span is less
+    than one step of the table.
     """
     if fine:
         value, error = draw_exponential(bits, span)
@@ -124,7 +127,7 @@ def exponential_bounds(bits: np.uint64, span: np.uint64, fine: bool) -> tuple[fl
 def keep_larger(
     value: float, a: int, best: float, picked: int, ties: int, stream: StreamState
 ) -> tuple[float, int, int]:
-    """Return the new (best, picked, ties) after seeing ``value``; equal values share the pick uniformly."""
+    """Return the new (best, picked, ties) after seeing ``value``; ties are broken uniformly."""
     if value > best:
         return value, a, 1
     if value == best:

@@ -1,4 +1,4 @@
-"""How kernels are compiled and where compiled code is kept: the one place that knows the compiler's settings."""
+"""How kernels are compiled and where compiled code is cached. Only this module knows the compiler's settings."""
 
 import hashlib
 import os
@@ -17,12 +17,12 @@ Result = TypeVar("Result")
 
 @cache
 def cache_directory() -> Path | None:
-    """Return where compiled kernels are kept, or ``None`` if there is nowhere to write.
+    """Return the directory for compiled kernels, or ``None`` if no suitable directory is writable.
 
-    The compiler renews what it has kept for a function when that function's own file changes, but not when a
-    kernel it calls does. So the directory is named after a hash of all kernels, and a change to any of them
-    starts afresh. It lies beside the sources, like other compiled Python, or else in the user's own cache; never
-    in a directory of somebody else's, or one that others can write to: what is loaded from it is run.
+    The compiler recompiles a function when that function's own file changes, but not when a kernel that it calls
+    changes. The directory is therefore named after a hash of all kernels, and a change to any of them starts a new
+    cache. It lies beside the sources, like other compiled Python, or else in the user's own cache. It is never a
+    directory that another user owns or can write to, because code loaded from it is executed.
     """
     here = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=8)
@@ -34,7 +34,7 @@ def cache_directory() -> Path | None:
             directory = base.expanduser() / f"kernels-{digest.hexdigest()}"
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             status = directory.stat()
-        except (OSError, RuntimeError):  # a user without a home, as in some containers, is a RuntimeError
+        except (OSError, RuntimeError):  # a user without a home directory, as in some containers
             continue
         ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()
         if ours and os.access(directory, os.W_OK) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -44,7 +44,7 @@ def cache_directory() -> Path | None:
 
 @contextmanager
 def _caching_in(directory: Path | None) -> Iterator[bool]:
-    """Let functions decorated inside keep their code in a directory; the setting is global, so put it back."""
+    """Let functions decorated inside the block cache their code in a directory, then restore the global setting."""
     settings: Any = numba.config
     before = settings.CACHE_DIR
     try:
@@ -67,20 +67,20 @@ def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Res
 def compiled_without_refcounts(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Compile a kernel that only borrows arrays: it makes none, returns none, and calls nothing that returns one.
 
-    Then nobody need count references to them. Counting takes two atomic instructions for each array and call, which
-    is more than most of these kernels do otherwise. Making or returning an array is an error when such a kernel is
-    compiled; one returned by a kernel it calls would never be freed, which tests/kernels/test_memory.py watches.
+    Such a kernel needs no reference counts. Counting takes two atomic instructions for each array and call, which
+    is more than the rest of most of these kernels. Compilation fails if such a kernel makes or returns an array.
+    An array returned by a kernel that it calls would never be freed; tests/kernels/test_memory.py checks for that.
     """
     return _compiled(function, _nrt=False)
 
 
 def inlined(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Compile a kernel as part of its callers. So it may return slices of arrays that have no reference counts."""
+    """Compile a kernel as part of its callers: it may return slices of arrays without reference counts."""
     return _compiled(function, inline="always")
 
 
 def _compiled(function: Callable[Parameters, Result], **options: object) -> Callable[Parameters, Result]:
-    njit: Any = numba.njit  # its types do not know all its options
+    njit: Any = numba.njit  # its type stubs do not list all options
     with _caching_in(cache_directory()) as caching:
         decorate = njit(cache=caching, nogil=True, error_model="numpy", **options)
         return cast("Callable[Parameters, Result]", decorate(function))

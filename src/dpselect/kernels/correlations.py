@@ -1,4 +1,4 @@
-"""Correlations of scores and sensitivities: entry points for blocks of rows, and their arithmetic."""
+"""Correlations of scores and sensitivities: entry points for blocks of rows, and the arithmetic."""
 
 import math
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from dpselect.kernels.ranks import centred_ranks, rank_correlation, rank_covaria
 
 
 class Ranks(NamedTuple):
-    """Centred ranks of sensitivities, and where the sensitivities start that they belong to."""
+    """Centred ranks of sensitivities, and where those sensitivities start."""
 
     values: IndexArray
     start: int
@@ -20,7 +20,7 @@ class Ranks(NamedTuple):
 
 @compiled
 def sensitivity_ranks(table: Table, row: int, known: Ranks) -> Ranks:
-    """Return the ranks of a row, which are the known ones if those belong to the same sensitivities."""
+    """Return the ranks of a row. If the known ranks belong to the same sensitivities, return those."""
     start = table.sensitivities.starts[row]
     if known.start == start and known.values.size == table.bounds[row + 1] - table.bounds[row]:
         return known
@@ -29,7 +29,7 @@ def sensitivity_ranks(table: Table, row: int, known: Ranks) -> Ranks:
 
 @compiled
 def spearman_rows(first: int, last: int, table: Table, correlations: FloatArray) -> None:
-    """Fill Spearman's correlation of every row."""
+    """Fill in Spearman's correlation for every row."""
     ranks = Ranks(np.empty(0, np.int64), -1)
     for row in range(first, last):
         ranks = sensitivity_ranks(table, row, ranks)
@@ -39,7 +39,7 @@ def spearman_rows(first: int, last: int, table: Table, correlations: FloatArray)
 
 @compiled
 def pearson_rows(first: int, last: int, table: Table, correlations: FloatArray) -> None:
-    """Fill Pearson's correlation of every row."""
+    """Fill in Pearson's correlation for every row."""
     weights = np.ones(widest_row(first, last, table.bounds))
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
@@ -49,7 +49,7 @@ def pearson_rows(first: int, last: int, table: Table, correlations: FloatArray) 
 
 @compiled
 def weighted_rows(first: int, last: int, table: Table, buckets: int, correlations: FloatArray) -> None:
-    """Fill the bucketed weighted correlation of every row."""
+    """Fill in the bucketed weighted correlation for every row."""
     weights = np.empty(widest_row(first, last, table.bounds))
     tops = np.empty(buckets)
     for row in range(first, last):
@@ -63,7 +63,7 @@ def weighted_rows(first: int, last: int, table: Table, buckets: int, correlation
 def fill_bucket_weights(
     scores: FloatArray, sensitivities: FloatArray, tops: FloatArray, weights: FloatArray
 ) -> None:
-    """Fill Δ_a / (the largest Δ in a's bucket), 1 if that is zero; as many buckets as ``tops`` has places."""
+    """Fill in Δ_a / (the largest Δ in a's bucket), or 1 if that is zero; ``tops`` has one entry for each bucket."""
     least = scores.min()
     spread = scores.max() - least
     tops[:] = 0.0
@@ -77,7 +77,7 @@ def fill_bucket_weights(
 
 @compiled
 def bucket_of(rise: float, spread: float, buckets: int) -> int:
-    """Return which of the equal parts of [0, spread] a score lies in; the last part is closed."""
+    """Return which of the equal parts of [0, spread] a score lies in. The last part is closed."""
     return min(int(rise * buckets / spread), buckets - 1) if spread > 0.0 else 0
 
 
@@ -85,10 +85,10 @@ def bucket_of(rise: float, spread: float, buckets: int) -> int:
 def correlate(x: FloatArray, y: FloatArray, weights: FloatArray) -> float:
     """Return the weighted Pearson correlation; NaN if all x, or all y, of positive weight are equal.
 
-    Numbers are measured from those of the heaviest candidate h: a difference of two floats has a relative error
-    of at most u, however far they lie from zero. Let S be the weighted sum of squares about h, V the one about
-    the mean, and W ≤ k w_h the total weight. Then w_h · mean² ≤ V, so S = V + W · mean² ≤ (1 + k) V: no
-    cancellation beyond a factor √k. Dividing by the largest difference first keeps squares in range.
+    Numbers are measured from those of the heaviest candidate h: a difference of two floats has a relative error of
+    at most u, however far they lie from zero. Let S be the weighted sum of squares about h, V the one about the
+    mean, and W ≤ k w_h the total weight. Then w_h · mean² ≤ V, so S = V + W · mean² ≤ (1 + k) V. Cancellation
+    therefore costs at most a factor √k. Dividing by the largest difference first keeps squares in range.
     """
     heaviest = np.argmax(weights)
     from_x, from_y = centre(x, x[heaviest], weights), centre(y, y[heaviest], weights)
@@ -122,7 +122,7 @@ def centre(values: FloatArray, middle: float, weights: FloatArray) -> FloatArray
 
 @compiled
 def correlation_signs(first: int, last: int, table: Table, positive: IndexArray) -> None:
-    """Tell for every row whether Spearman's correlation of scores and sensitivities is at least 0."""
+    """Fill in, for every row, whether Spearman's correlation of scores and sensitivities is at least 0."""
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)

@@ -1,4 +1,4 @@
-"""Rows that name a candidate twice."""
+"""Rows that list a candidate twice."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ def rows_with_duplicates(
 ) -> None:
     """Flag the rows of a block in which an identifier occurs twice.
 
-    Rows whose identifiers rise are done in one pass. For the others a hash table with open addressing, at most
-    half full; entries are stamped with their row, so that it is never cleared.
+    Rows with increasing identifiers take one pass. For the others a hash table with open addressing is used, at
+    most half full. Its entries carry the number of their row, so the table is never cleared.
     """
     size = 0
     for row in range(first, last):
@@ -32,7 +32,7 @@ def rows_with_duplicates(
         own = identifiers[start:end]
         falls = 0
         for i in range(own.size - 1):
-            falls += own[i] >= own[i + 1]  # a sum, and no way out: several at once
+            falls += own[i] >= own[i + 1]  # a sum without an early exit: the compiler vectorises it
         flags[row] = False
         if not falls:
             continue

@@ -1,8 +1,8 @@
 """Three normalisations: how far each candidate trails the leader, in units of the noise.
 
-All of noisy max, GEM and standardized noisy max add noise of scale one to a transformed score and report
-the largest. Only differences of transformed scores matter, so each function here fills ``gaps`` with
-(largest transformed score) − (transformed score of a) ≥ 0; infinity means "never picked".
+Noisy max, GEM and standardized noisy max all add noise of scale one to a transformed score and report the largest.
+Only differences of transformed scores matter, so each function here fills ``gaps`` with (largest transformed
+score) − (transformed score of a) ≥ 0; infinity means "never picked".
 
 With q the scores, o public offsets, Δ the sensitivities and y_a = q_a + o_a − tΔ_a:
 
@@ -10,14 +10,14 @@ With q the scores, o public offsets, Δ the sensitivities and y_a = q_a + o_a �
 - pairwise:    budget · min_b (y_a − y_b) / (Δ_a + Δ_b)      (the GEM score)
 - individual:  budget · (q_a − c_a) / Δ_a + b_a              (c public anchors, b public offsets)
 
-Differences are formed in pairs of floats *before* anything is scaled, so scores near 1e15 that differ in
-their last bit, or sensitivities twelve decades apart, lose nothing.
+Differences are formed in pairs of floats *before* anything is scaled. Scores near 1e15 that differ in their last
+bit, or sensitivities twelve decades apart, therefore lose nothing.
 
-Each function returns whether its gaps can be *trusted*: whether every gap is within 2⁻⁴² of the exact one if it is
-below FAR = 64, and within 2⁻⁴² of itself otherwise. A gap's relative error is below 8u (a few roundings,
-u = 2⁻⁵³), so at most 2⁻⁴⁴ below FAR. Its absolute error comes from leads that cancel, 16u² times their size,
-counted twice because the leader is found with the same error; it stays below 2⁻⁴⁴ while a size, in units of the
-noise, is below LARGE = 2⁵⁶, or for gaps beyond FAR below LARGE times the gap.
+Each function returns whether its gaps can be *trusted*. They can if every gap below FAR = 64 has an absolute error
+of at most 2⁻⁴², and every other gap a relative error of at most 2⁻⁴². A gap's relative error is below 8u (a few
+roundings, u = 2⁻⁵³), so its absolute error is at most 2⁻⁴⁴ below FAR. Cancelling leads add an absolute error of
+16u² times their size, counted twice because the leader is found with the same error. This error stays below 2⁻⁴⁴
+while the size, in units of the noise, is below LARGE = 2⁵⁶, or below LARGE times the gap for gaps beyond FAR.
 """
 
 import math
@@ -35,7 +35,7 @@ LARGE = 2.0**56
 
 @compiled
 def fill_plain_gaps(scores: FloatArray, sensitivities: FloatArray, budget: float, gaps: FloatArray) -> bool:
-    """Fill gaps of scores over the largest sensitivity; if that is zero, only leaders remain."""
+    """Fill gaps of scores over the largest sensitivity. If that is zero, all gaps are zero or infinite."""
     top, widest = scores.max(), sensitivities.max()
     for a in range(scores.size):
         distance = top - scores[a]
@@ -55,10 +55,10 @@ def fill_global_gaps(
     budget: float,
     gaps: FloatArray,
 ) -> bool:
-    """Fill gaps of the tilted scores over the largest sensitivity; if that is zero, only leaders remain.
+    """Fill gaps of the tilted scores over the largest sensitivity. If that is zero, all gaps are zero or infinite.
 
-    With a tilt each change of leader may be wrong by a rounding error, and these errors could add up. So gaps are
-    trusted only if the last leader is computed to be behind nobody.
+    With a tilt, each change of leader may be wrong by a rounding error, and these errors could add up. Gaps are
+    therefore trusted only if no candidate is computed to be ahead of the final leader.
     """
     leader = 0
     widest = sensitivities[0]
@@ -92,10 +92,10 @@ def fill_pairwise_gaps(
 ) -> bool:
     """Fill budget · max_b (y_b − y_a) / (Δ_a + Δ_b), the negative GEM score, in O(k log k).
 
-    The largest quotient is the steepest slope from an outside point to the candidates, so it is attained
-    on their upper hull (:mod:`dpselect.kernels.hull`). ``order`` sorts the candidates by sensitivity;
-    ``hull`` is room for k indices. Two candidates of sensitivity zero are compared in public: the lower
-    one gets an infinite gap.
+    The largest quotient is the steepest slope from an outside point to the candidates, so it is attained on their
+    upper hull (:mod:`dpselect.kernels.hull`). ``order`` sorts the candidates by sensitivity; ``hull`` has room for
+    k indices. Scores of sensitivity zero are public, so they are compared directly: the lower of two gets an
+    infinite gap.
     """
     size, trusted = upper_hull(scores, offsets, sensitivities, order, hull)
     first = hull[0]
@@ -105,9 +105,9 @@ def fill_pairwise_gaps(
             b, sure = hull_tangent(scores, offsets, sensitivities, t, hull, size, a)
             trusted &= sure
         elif lead(scores, offsets, sensitivities, 0.0, first, a)[0] > 0.0:
-            gaps[a] = math.inf  # sensitivity zero, below `first`, the best such candidate
+            gaps[a] = math.inf  # sensitivity zero, and below `first`, the best such candidate
             continue
-        elif size > 1:  # a lies on `first`, and the next vertex is by construction the steepest from there
+        elif size > 1:  # a coincides with `first`; the next vertex is by construction the steepest from there
             b = hull[1]
         gaps[a] = 0.0
         reach = sensitivities[a] + sensitivities[b]
@@ -123,10 +123,10 @@ def fill_pairwise_gaps(
 def standardized(
     score: float, anchor: float, sensitivity: float, tilt_slope: float, anchor_slope: float, budget: float
 ) -> tuple[TwoFloat, TwoFloat]:
-    """Return (level, value) of budget · (q − c)/Δ + b, b = tilt_slope · Δ + anchor_slope · c, ranked in that order.
+    """Return (level, value) of budget · (q − c)/Δ + b, with b = tilt_slope · Δ + anchor_slope · c.
 
-    Sensitivity zero is read as the limit of a small one: q − c, which is then public, outranks everything
-    finite. ``level`` is q − c for such a candidate and 0 for all others.
+    Candidates are ranked by level first. A sensitivity of zero is the limit of a small one: q − c is then public
+    and outranks everything finite. ``level`` is q − c for such a candidate and 0 for all others.
     """
     high, low = two_difference(score, anchor)
     tilted = multiply(tilt_slope, 0.0, sensitivity, 0.0)

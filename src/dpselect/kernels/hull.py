@@ -1,15 +1,14 @@
 """The upper convex hull of the points (Δ_b, q_b + o_b), and tangents to it.
 
-The GEM score asks, for each a, for the largest (y_b − y_a) / (Δ_a + Δ_b) with y = q + o − tΔ. Adding t·x
-to the plane's second coordinate is a shear, which keeps hulls and tangents: the quotient is a slope, less
-t, from the point (−Δ_a, y_a − tΔ_a) to the points (Δ_b, q_b + o_b). So **one hull serves every t**, and
-because the outside point lies left of the whole hull, slopes along the hull rise and then fall: a binary
-search finds the tangent.
+The GEM score needs, for each a, the largest (y_b − y_a) / (Δ_a + Δ_b) with y = q + o − tΔ. Adding t·x to the
+plane's second coordinate is a shear, which preserves hulls and tangents: the quotient is a slope, less t, from the
+point (−Δ_a, y_a − tΔ_a) to the points (Δ_b, q_b + o_b). So **one hull serves every t**. The outside point lies
+left of the whole hull, so slopes along the hull rise and then fall, and a binary search finds the tangent.
 
-Comparisons of slopes run in floats and, where these cannot tell, in pairs of floats. What neither can decide beyond
-its proven error is reported as UNSURE, and :mod:`dpselect.exact` computes the row in fractions. An undecided
-comparison must never be guessed: which vertex carries the tangent can change a quotient by any factor if
-sensitivities are many decades apart.
+Slopes are compared in floats and, where floats cannot decide, in pairs of floats. A comparison within the proven
+error of both is reported as UNSURE, and :mod:`dpselect.exact` computes the row in fractions. An undecided
+comparison must never be guessed: if sensitivities are many decades apart, choosing the wrong vertex for the
+tangent can change a quotient by any factor.
 """
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
@@ -18,19 +17,19 @@ from dpselect.kernels.twofloat import TwoFloat, add, adds_exactly, multiply, two
 
 NO, YES, UNSURE = 0, 1, -1
 PLAIN_DOUBT = 2.0**-48
-"""What rounding can do to the same in single floats, u = 2⁻⁵³: 8u for a lead, 4u for products and a difference."""
+"""A bound on the rounding error of the same in single floats: 8u for a lead, 4u for products and a difference."""
 
 DOUBT = 2.0**-98
-"""What rounding can do to a difference of two products of leads and runs, relative to their sizes.
+"""A bound on the rounding error of a difference of two products of leads and runs, relative to their sizes.
 
-A lead of size s errs by at most 12u²s (a product 8u², two additions 4u² each, u = 2⁻⁵³), its product with an
-exact run by 8u² more, the difference of two such products by 4u² of the larger: below 32u² = 2⁻¹⁰¹ in all.
+A lead of size s errs by at most 12u²s (a product 8u², two additions 4u² each, u = 2⁻⁵³). Its product with an exact
+run errs by 8u² more, and the difference of two such products by 4u² of the larger: below 32u² = 2⁻¹⁰¹ in all.
 """
 
 TINY = 2.0**-960
 """Products at least this large lose nothing to underflow, which costs at most a few times 2⁻¹⁰⁷⁴ < DOUBT · TINY.
 
-Above it, the rounding error of a product of two floats is a float as well.
+The rounding error of such a product of two floats is itself a float.
 """
 
 
@@ -38,7 +37,7 @@ Above it, the rounding error of a product of two floats is a float as well.
 def lead(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int) -> TwoFloat:
     """Return y_b − y_a, where y = q + o − tΔ.
 
-    Without a tilt its sign is exact, also with offsets: both differences are exact, and the error of a sum of two
+    Without a tilt the sign is exact, also with offsets: both differences are exact, and the error of a sum of two
     pairs is relative to its result. The lead itself is rounded.
     """
     high, low = two_difference(scores[b], scores[a])
@@ -55,7 +54,7 @@ def lead(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: 
 def lead_size(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int
 ) -> float:
-    """Return |q_b − q_a| + |o_b − o_a| + |t(Δ_b − Δ_a)|, to which the error of a lead is relative.
+    """Return |q_b − q_a| + |o_b − o_a| + |t(Δ_b − Δ_a)|, the scale of a lead's error.
 
     TINY is added because t(Δ_b − Δ_a) may underflow.
     """
@@ -68,7 +67,7 @@ def lead_size(
 def is_single_float(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int
 ) -> bool:
-    """Tell whether y_b − y_a is certainly a single float, computed without any rounding."""
+    """Return whether y_b − y_a is certainly a single float, computed without any rounding."""
     score = two_difference(scores[b], scores[a])
     offset = two_difference(offsets[b], offsets[a])
     exact = adds_exactly(score[0], score[1], offset[0], offset[1])
@@ -85,7 +84,7 @@ def is_single_float(
 def plain_lead(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, b: int, a: int
 ) -> float:
-    """Return y_b − y_a in single floats; it errs by less than 8u times the lead's size."""
+    """Return y_b − y_a in single floats. Its error is below 8u times the lead's size."""
     tilt = t * (sensitivities[b] - sensitivities[a])
     lead: float = (scores[b] - scores[a]) + (offsets[b] - offsets[a]) - tilt
     return lead
@@ -128,9 +127,9 @@ def steeper_in_pairs(
 ) -> int:
     """Decide the same in pairs of floats; ``size`` bounds both products of a lead and the other's run.
 
-    Data with true ties must stay sure. They do where, without a tilt, a lead is zero or both are equal, because the
-    signs of y_b − y_a, y_c − y_a and y_c − y_b are right; and where leads and runs are single floats, because
-    then their products are exact as pairs.
+    Data with true ties must be decided. They are decided in two cases. Without a tilt, the signs of y_b − y_a, y_c
+    − y_a and y_c − y_b are right, so a zero lead or two equal leads are recognised. With leads and runs that are
+    single floats, their products are exact as pairs.
     """
     lead_b = lead(scores, offsets, sensitivities, t, b, a)
     lead_c = lead(scores, offsets, sensitivities, t, c, a)
@@ -166,10 +165,10 @@ def turns_right(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArr
 def upper_hull(
     scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, order: IndexArray, hull: IndexArray
 ) -> tuple[int, bool]:
-    """Fill ``hull`` with the vertices from left to right; return their number, and whether all is sure.
+    """Fill ``hull`` with the vertices from left to right; return their number, and whether they are certain.
 
-    Andrew's monotone chain over ``order``, the candidates by rising sensitivity. Of candidates with equal
-    sensitivity only the best stays.
+    This is Andrew's monotone chain over ``order``, the candidates sorted by sensitivity. Of candidates with equal
+    sensitivity it keeps only the best.
     """
     size = 0
     sure = True
@@ -199,7 +198,7 @@ def hull_tangent(
     size: int,
     a: int,
 ) -> tuple[int, bool]:
-    """Return the vertex b with the largest (y_b − y_a) / (Δ_a + Δ_b), for Δ_a > 0, and whether it is sure."""
+    """Return the vertex b with the largest (y_b − y_a) / (Δ_a + Δ_b), for Δ_a > 0, and whether it is certain."""
     low, high = 0, size - 1
     sure = True
     while low < high:

@@ -1,4 +1,4 @@
-"""Machine instructions that the compiler does not offer by itself, written for LLVM, which has them everywhere."""
+"""Machine instructions that Numba does not offer, written for LLVM, which has them on every platform."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,10 +13,10 @@ from dpselect.kernels.chacha import StreamState
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 
 MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
-"""All bits of a float but its sign."""
+"""All bits of a float except its sign."""
 
 BLOCK = 64
-"""Candidates looked at together: as many as an integer has bits."""
+"""The number of candidates tested together: one for each bit of an integer."""
 
 
 @intrinsic
@@ -52,8 +52,8 @@ def _float(typing_context: Any, bits: Any) -> tuple[Any, Callable[..., Any]]:
 def float_bits(value: float) -> np.int64:
     """Return the bits of a float as a signed integer.
 
-    Among floats that are not negative, integers have the same order; negative floats are negative integers. So
-    a maximum over bits is one over floats, and one that the compiler turns into vector code without fast math.
+    The integers of nonnegative floats have the order of the floats, and negative floats give negative integers. A
+    maximum over bits is therefore a maximum over floats, which the compiler vectorises without fast math.
     """
     bits: np.int64 = _bits(value)  # type: ignore[call-arg]
     return bits
@@ -68,18 +68,18 @@ def float_of_bits(bits: np.int64) -> float:
 
 @compiled
 def ordered_bits(value: float) -> np.int64:
-    """Return an integer that has the order of the floats."""
+    """Return an integer; these integers have the order of the floats."""
     return ordered_bits_of(float_bits(value))
 
 
 @compiled
 def ordered_bits_of(bits: np.int64) -> np.int64:
-    """Turn the bits of a float into an integer of the same order, and back: flip all but the sign of negatives."""
+    """Convert between a float's bits and an integer of the same order: flip all but the sign bit of negatives."""
     return bits ^ ((bits >> np.int64(63)) & MAGNITUDE)
 
 
 def _data(context: Any, builder: Any, kind: Any, array: Any, first: Any) -> Any:
-    """Return a pointer to an array's element number ``first``."""
+    """Return a pointer to element ``first`` of an array."""
     return builder.gep(context.make_array(kind)(context, builder, array).data, [first])
 
 
@@ -143,28 +143,28 @@ def _ones(typing_context: Any, number: Any) -> Any:
 
 @compiled
 def ones_of(number: np.uint64) -> int:
-    """Return how many bits are set."""
+    """Return the number of bits that are set."""
     count: int = _ones(number)  # type: ignore[call-arg]
     return count
 
 
 @compiled_without_refcounts
 def reaching(values: FloatArray, first: int, cut: float) -> np.uint64:
-    """Return a bit for each of BLOCK values from number ``first`` on: whether it is at least ``cut``."""
+    """Return a mask with one bit for each of the BLOCK values from index ``first`` on: set if at least ``cut``."""
     mask: np.uint64 = _reaching(values, first, cut)  # type: ignore[call-arg]
     return mask
 
 
 @compiled_without_refcounts
 def zero_bytes(stream: StreamState, at: int) -> np.uint64:
-    """Return a bit for each of the BLOCK bytes that start with word ``at`` of the stream: whether it is zero."""
+    """Return a mask with one bit for each of the BLOCK bytes from word ``at`` of a stream on: set if it is zero."""
     mask: np.uint64 = _zero_bytes(stream, at)  # type: ignore[call-arg]
     return mask
 
 
 @compiled
 def leading_zeros(number: np.uint64) -> int:
-    """Return how many bits above the highest one that is set are not."""
+    """Return the number of zero bits above the highest bit that is set."""
     count: int = _leading_zeros(number)  # type: ignore[call-arg]
     return count
 
@@ -178,7 +178,7 @@ def lowest_bit(mask: np.uint64) -> int:
 
 @compiled_without_refcounts
 def first_reaching(values: FloatArray, cut: float) -> int:
-    """Return the number of the first value that is at least ``cut``; there must be one."""
+    """Return the index of the first value that is at least ``cut``. There must be one."""
     first = 0
     while first + BLOCK <= values.size:
         mask = reaching(values, first, cut)

@@ -1,13 +1,13 @@
 """The candidates of a row as samplers see them: how far each trails the leader, in units of the noise.
 
-For noisy max that is a difference times a rate, formed when it is looked at. For GEM a gap is
-rate · max_b (y_b − y_a)/(Δ_a + Δ_b), which takes a pass over the row. Any single b bounds it from below, and so
-bounds the probability to pass from above: most coins fail already against the bound that the leader gives, the b
-of the largest y. Only for the others the maximum is taken over all b. For most rows that is a pass or two, without
-sorting; a row that would need many is left to the hull.
+For noisy max a gap is a difference times a rate, computed when it is needed. For GEM it is rate · max_b (y_b −
+y_a)/(Δ_a + Δ_b), which takes a pass over the row. Any single b gives a lower bound on the gap, and so an upper
+bound on the probability of passing. Most coins already fail against the bound from the leader, the b of the
+largest y. Only for the others is the maximum taken over all b. Most rows need one or two such passes and no
+sorting; a row that would need many uses the hull instead.
 
-Floats suffice. With scores taken relative to the first one, y_b − y_a errs by at most
-``error`` = 8u(max|q_b − q_0| + |t| max Δ), u = 2⁻⁵³, so a gap by rate · error/(Δ_a + min Δ) and 4u of itself.
+Floats suffice. With scores taken relative to the first one, y_b − y_a errs by at most ``error`` = 8u(max|q_b −
+q_0| + |t| max Δ), u = 2⁻⁵³. A gap therefore errs by at most rate · error/(Δ_a + min Δ) plus 4u of itself.
 """
 
 import math
@@ -31,27 +31,27 @@ from dpselect.kernels.instructions import (
 KNOWN, LAZY = False, True
 
 PRECISE = 2.0**-43
-"""The largest error of a gap; with its relative one it stays within the 2⁻⁴² that samplers allow for."""
+"""The largest absolute error of a gap. With the relative error it stays within the 2⁻⁴² that samplers need."""
 
 MARGIN = 1.0 - 2.0**-40
-"""Makes up for the rounding of a lower bound."""
+"""A factor that keeps a rounded lower bound below the exact one."""
 
 
 class LazyGaps(NamedTuple):
-    """Candidates with their gaps: (top − values[a]) · rate; if ``lazy``, values are y, and gaps are GEM's."""
+    """Candidates with their gaps, (top − values[a]) · rate. If ``lazy``, values are y and gaps are GEM's."""
 
     values: FloatArray
     top: float
     rate: float
     lazy: bool
     sensitivities: FloatArray
-    """These and what follows only matter to a lazy lineup."""
+    """This field and the following ones are used only if ``lazy``."""
     width: float
     """The leader's sensitivity."""
     narrowest: float
     """The smallest sensitivity."""
     error: float
-    """What y_b − y_a may be off by."""
+    """A bound on the error of y_b − y_a."""
 
 
 @compiled_without_refcounts
@@ -74,33 +74,34 @@ def fill_heights(
 
 
 @inlined
-def block_of(lineup: LazyGaps, first: int) -> LazyGaps:
-    """Return the BLOCK candidates from number ``first`` on, or as many as there are."""
-    values, top, rate, lazy, sensitivities, width, narrowest, error = lineup
+def block_of(gaps: LazyGaps, first: int) -> LazyGaps:
+    """Return the BLOCK candidates from index ``first`` on, or fewer at the end of the row."""
+    values, top, rate, lazy, sensitivities, width, narrowest, error = gaps
     values, sensitivities = values[first : first + BLOCK], sensitivities[first : first + BLOCK]
     return LazyGaps(values, top, rate, lazy, sensitivities, width, narrowest, error)
 
 
 @compiled_without_refcounts
-def gap_bound(lineup: LazyGaps, a: int) -> float:
-    """Return a candidate's gap or, if the lineup is lazy, a lower bound on it."""
-    gap: float = (lineup.top - lineup.values[a]) * lineup.rate
-    if lineup.lazy:
-        slack = lineup.error * lineup.rate / (2.0 * lineup.narrowest)
-        gap = gap / (lineup.sensitivities[a] + lineup.width) * MARGIN - slack
+def gap_bound(gaps: LazyGaps, a: int) -> float:
+    """Return a candidate's gap, or a lower bound on it if the gaps are lazy."""
+    gap: float = (gaps.top - gaps.values[a]) * gaps.rate
+    if gaps.lazy:
+        slack = gaps.error * gaps.rate / (2.0 * gaps.narrowest)
+        gap = gap / (gaps.sensitivities[a] + gaps.width) * MARGIN - slack
     return gap
 
 
 @compiled_without_refcounts
-def exact_gap(lineup: LazyGaps, a: int) -> float:
-    """Return the gap of a candidate of a lazy lineup, within 2⁻⁴² if it is below FAR; NaN if floats cannot tell.
+def exact_gap(gaps: LazyGaps, a: int) -> float:
+    """Return a candidate's lazy gap, within 2⁻⁴² if it is below FAR; NaN if floats cannot determine it.
 
-    A quotient is computed only in blocks where one exceeds the largest so far, which a product tells, and faster.
+    Quotients are computed only in blocks where one exceeds the largest so far. A product, which is faster, shows
+    that.
     """
-    height, width = lineup.values[a], lineup.sensitivities[a]
-    steepest = float_bits((lineup.top - height) / (width + lineup.width))
-    for first in range(0, lineup.values.size, BLOCK):
-        block = block_of(lineup, first)
+    height, width = gaps.values[a], gaps.sensitivities[a]
+    steepest = float_bits((gaps.top - height) / (width + gaps.width))
+    for first in range(0, gaps.values.size, BLOCK):
+        block = block_of(gaps, first)
         values, widths = block.values, block.sensitivities
         slope, excess = float_of_bits(steepest), np.int64(0)
         for b in range(values.size):
@@ -108,6 +109,6 @@ def exact_gap(lineup: LazyGaps, a: int) -> float:
         if excess > 0:
             for b in range(values.size):
                 steepest = max(steepest, float_bits((values[b] - height) / (width + widths[b])))
-    gap = lineup.rate * float_of_bits(steepest)
-    error = lineup.rate * lineup.error / (width + lineup.narrowest)
+    gap = gaps.rate * float_of_bits(steepest)
+    error = gaps.rate * gaps.error / (width + gaps.narrowest)
     return gap if error < PRECISE or gap - error > FAR else math.nan

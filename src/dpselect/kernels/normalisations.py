@@ -1,7 +1,7 @@
-"""The gaps of some rows, by each of the three normalisations; :mod:`dpselect.kernels.gaps` has the formulas.
+"""The gaps of selected rows, by each of the three normalisations; :mod:`dpselect.kernels.gaps` has the formulas.
 
-All loops have one signature. The gaps of row ``rows[i]`` go to ``gaps[places[i]:places[i + 1]]``; ``trusted[i]``
-says whether they are as precise as samplers need them.
+All loops have the same signature. The gaps of row ``rows[i]`` go to ``gaps[places[i]:places[i + 1]]``;
+``trusted[i]`` says whether they are as precise as the samplers need.
 """
 
 from typing import NamedTuple
@@ -15,13 +15,13 @@ from dpselect.kernels.gaps import fill_global_gaps, fill_individual_gaps, fill_p
 
 
 class PublicNumbers(NamedTuple):
-    """What is public about a normalisation."""
+    """The public parameters of a normalisation."""
 
     budget: float
     tilts: FloatArray
     """One for each row."""
     anchor_weights: FloatArray
-    """One for each row (individual)."""
+    """One for each row (individual normalisation only)."""
 
 
 @compiled
@@ -33,7 +33,7 @@ def fill_plain_rows(
     gaps: FloatArray,
     trusted: FlagArray,
 ) -> None:
-    """Global normalisation without offsets and tilt."""
+    """Fill gaps by global normalisation, without offsets and tilt."""
     for i in range(rows.size):
         scores = row_of(table.scores, table.bounds, rows[i])
         sensitivities = row_of(table.sensitivities, table.bounds, rows[i])
@@ -49,7 +49,7 @@ def fill_global_rows(
     gaps: FloatArray,
     trusted: FlagArray,
 ) -> None:
-    """Global normalisation."""
+    """Fill gaps by global normalisation."""
     for i in range(rows.size):
         row = rows[i]
         scores = row_of(table.scores, table.bounds, row)
@@ -68,7 +68,7 @@ def fill_individual_rows(
     gaps: FloatArray,
     trusted: FlagArray,
 ) -> None:
-    """Individual normalisation."""
+    """Fill gaps by individual normalisation."""
     for i in range(rows.size):
         row = rows[i]
         scores = row_of(table.scores, table.bounds, row)
@@ -80,7 +80,7 @@ def fill_individual_rows(
 
 
 class Order(NamedTuple):
-    """The candidates by rising sensitivity, and where the sensitivities start that they were sorted for."""
+    """The candidates sorted by sensitivity, and where those sensitivities start."""
 
     candidates: IndexArray
     start: int
@@ -88,13 +88,13 @@ class Order(NamedTuple):
 
 @compiled
 def no_order() -> Order:
-    """Return the order of no row."""
+    """Return an empty order, which matches no row."""
     return Order(np.empty(0, np.int64), -1)
 
 
 @compiled
 def sensitivity_order(table: Table, row: int, known: Order) -> Order:
-    """Return the order of a row, which is the known one if that was sorted for the same sensitivities."""
+    """Return the order of a row. If the known order is for the same sensitivities, return that."""
     start = table.sensitivities.starts[row]
     if known.start == start and known.candidates.size == table.bounds[row + 1] - table.bounds[row]:
         return known
@@ -110,7 +110,7 @@ def fill_pairwise_rows(
     gaps: FloatArray,
     trusted: FlagArray,
 ) -> None:
-    """Pairwise normalisation. Rows that share their sensitivities share one order of them."""
+    """Fill gaps by pairwise normalisation. Rows that share their sensitivities are sorted once."""
     hull = np.empty(widest_row(0, rows.size, places), np.int64)
     order = no_order()
     for i in range(rows.size):

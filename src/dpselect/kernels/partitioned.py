@@ -1,8 +1,9 @@
-"""Parts of one selection whose candidates are spread over many tables: hulls that merge, and coins judged locally.
+"""The parts of one selection over many tables: hulls that merge, and coins that each part decides on its own.
 
-The gap of a candidate needs nothing of the others but the vertices of the hull of all (or the leader and the
-largest sensitivity). Every candidate has a stream of its own: its first word is its coin, its second the priority
-by which one passer is chosen. docs/theory/partitioned-selection.md has the argument.
+To compute a candidate's gap, a part needs only the vertices of the hull of all candidates (or the leader and the
+largest sensitivity). Every candidate has a stream of its own. The first word is its coin, the second its priority;
+of the candidates that pass, the one of the largest priority is picked. docs/theory/partitioned-selection.md has
+the proof.
 """
 
 import math
@@ -20,10 +21,10 @@ from dpselect.kernels.hull import NO, hull_tangent, lead, lead_size, turns_right
 
 @compiled
 def hull_points(scores: FloatArray, sensitivities: FloatArray, order: IndexArray, points: IndexArray) -> int:
-    """Fill ``points`` with candidates among which are all vertices of the upper hull; return their number.
+    """Fill ``points`` with candidates that include all vertices of the upper hull; return their number.
 
-    As :func:`dpselect.kernels.hull.upper_hull`, but whoever may be a vertex stays: a point goes only if it is
-    certainly not above a chord between two others.
+    This is :func:`dpselect.kernels.hull.upper_hull`, except that it keeps every candidate that may be a vertex. It
+    drops a point only if that point is certainly not above a chord between two others.
     """
     zeros = np.zeros(scores.size)
     size = 0
@@ -58,9 +59,9 @@ def toss_coins(
 ) -> None:
     """Toss the coins of a block of candidates, and draw their priorities.
 
-    The first ``vertices`` entries of ``scores`` and ``sensitivities`` are those of the hull of all candidates, from
-    left to right; candidate i of this part follows at ``vertices`` + i. ``leader`` is the vertex of the largest
-    q − tΔ. A verdict is PASS, FAIL, or UNSURE where floats cannot decide.
+    The first ``vertices`` entries of ``scores`` and ``sensitivities`` are the vertices of the hull of all
+    candidates, from left to right; candidate i of this part is at ``vertices`` + i. ``leader`` is the vertex of
+    the largest q − tΔ. A verdict is PASS, FAIL, or UNSURE where floats cannot decide.
     """
     offsets = np.zeros(scores.size)
     hull = np.arange(vertices)
@@ -99,7 +100,7 @@ def gap_to(
     widest: float,
     budget: float,
 ) -> tuple[float, bool]:
-    """Return how far a trails b in units of the noise, and whether that is as precise as gaps must be."""
+    """Return how far a trails b in units of the noise, and whether that is as precise as a gap must be."""
     reach = sensitivities[a] + sensitivities[b] if pairwise else widest
     distance = lead(scores, offsets, sensitivities, t, b, a)[0]
     if reach == 0.0:

@@ -15,11 +15,11 @@ def tail_quantiles(
     excess: float,
     quantiles: FloatArray,
 ) -> None:
-    """Fill, for every row, the smallest of its values that is exceeded with probability at most ``excess``."""
+    """Fill in, for every row, the smallest of its values that is exceeded with probability at most ``excess``."""
     for row in range(first, last):
         numbers, chances = values[bounds[row] : bounds[row + 1]], pmf[bounds[row] : bounds[row + 1]]
         keys, order = rising(numbers)
-        tail, place = 0.0, numbers.size - 1  # the tail is that of the values behind this place
+        tail, place = 0.0, numbers.size - 1  # the tail is the probability of all values after this place
         while place > 0:
             below = place
             while below >= 0 and keys[below] == keys[place]:

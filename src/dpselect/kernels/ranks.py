@@ -1,4 +1,4 @@
-"""Orders and ranks of numbers, in integers."""
+"""Sorting and ranking numbers, in integer arithmetic."""
 
 import math
 
@@ -17,12 +17,12 @@ LAST = np.uint64(DIGITS - 1)
 SIGN = np.uint64(1 << 63)
 
 MOVES = 8
-"""Moves for each candidate after which insertion gives up."""
+"""The number of moves for each candidate after which insertion sort gives up."""
 
 
 @compiled
 def fill_keys(values: FloatArray, keys: Keys) -> int:
-    """Fill integers from 0 up that have the order of the values; return how many bits the largest has."""
+    """Fill integers from 0 up that have the order of the values; return the bit length of the largest."""
     least, most = ~np.uint64(0), np.uint64(0)
     for a in range(values.size):
         keys[a] = np.uint64(ordered_bits(values[a] + 0.0)) ^ SIGN  # −0 + 0 is 0: the two zeros are equal
@@ -34,7 +34,7 @@ def fill_keys(values: FloatArray, keys: Keys) -> int:
 
 @compiled
 def bit_length(number: np.uint64) -> int:
-    """Return how many bits a number has."""
+    """Return the bit length of a number."""
     bits = 0
     while number:
         number >>= np.uint64(1)
@@ -44,7 +44,7 @@ def bit_length(number: np.uint64) -> int:
 
 @compiled
 def sort_by_bits(keys: Keys, order: IndexArray, from_bit: int, to_bit: int) -> tuple[Keys, IndexArray]:
-    """Return keys and candidates sorted by some bits of the keys, digit by digit, the least first."""
+    """Return keys and candidates sorted by a range of bits of the keys, least significant digit first."""
     spare_keys, spare_order = np.empty_like(keys), np.empty_like(order)
     counts = np.empty(DIGITS, np.int64)
     for low_bit in range(from_bit, to_bit, DIGIT):
@@ -67,7 +67,7 @@ def sort_by_bits(keys: Keys, order: IndexArray, from_bit: int, to_bit: int) -> t
 
 @compiled
 def finish_by_insertion(keys: Keys, order: IndexArray) -> bool:
-    """Sort what is almost sorted; give up and return False if it turns out not to be."""
+    """Sort nearly sorted keys by insertion; give up and return False if that takes too many moves."""
     moves = 0
     for i in range(1, keys.size):
         key, candidate, j = keys[i], order[i], i
@@ -85,8 +85,9 @@ def finish_by_insertion(keys: Keys, order: IndexArray) -> bool:
 def rising(values: FloatArray) -> tuple[Keys, IndexArray]:
     """Return integers that have the order of the values, sorted, and the candidates they belong to.
 
-    A radix sort over the leading bits. Sign and exponent of floats take twelve, and log₂ k + 3 after them leave few
-    of k keys tied that differ. Insertion orders those; if it finds many, the sort is done over all bits.
+    This is a radix sort over the leading bits. The sign and exponent of a float take twelve bits, and with log₂ k
+    + 3 more few of k different keys are still tied. Insertion sort orders those. If there are many, the sort is
+    repeated over all bits.
     """
     k = values.size
     keys = np.empty(k, np.uint64)
@@ -101,7 +102,7 @@ def rising(values: FloatArray) -> tuple[Keys, IndexArray]:
 
 @compiled
 def centred_ranks(values: FloatArray) -> IndexArray:
-    """Return 2·rank − (k + 1), ranks 1 … k with ties averaged: integers that add up to zero."""
+    """Return 2·rank − (k + 1), for ranks 1 … k with ties averaged: integers that sum to zero."""
     k = values.size
     keys, order = rising(values)
     ranks = np.empty(k, np.int64)
@@ -118,7 +119,10 @@ def centred_ranks(values: FloatArray) -> IndexArray:
 
 @compiled
 def rank_covariance(x_ranks: IndexArray, y_ranks: IndexArray) -> tuple[int, int]:
-    """Return Σ x y over centred ranks as high·2³² + low, 0 ≤ low < 2³²: 64 bits hold it up to two million."""
+    """Return Σ x y over centred ranks as high·2³² + low, 0 ≤ low < 2³².
+
+    In one word of 64 bits the sum could overflow beyond two million ranks.
+    """
     high, low = 0, 0
     for a in range(x_ranks.size):
         product = x_ranks[a] * y_ranks[a]
@@ -129,7 +133,7 @@ def rank_covariance(x_ranks: IndexArray, y_ranks: IndexArray) -> tuple[int, int]
 
 @compiled
 def rank_covariance_sign(x: FloatArray, y: FloatArray) -> int:
-    """Return the sign of Spearman's correlation, exactly; 0 where it is undefined because one is constant."""
+    """Return the exact sign of Spearman's correlation; 0 if x or y is constant, where it is undefined."""
     high, low = rank_covariance(centred_ranks(x), centred_ranks(y))
     if high < 0:
         return -1
@@ -138,9 +142,9 @@ def rank_covariance_sign(x: FloatArray, y: FloatArray) -> int:
 
 @compiled
 def rank_correlation(x_ranks: IndexArray, y_ranks: IndexArray) -> float:
-    """Return Spearman's correlation from centred ranks; NaN where one is constant.
+    """Return Spearman's correlation from centred ranks; NaN if x or y is constant.
 
-    Sums are exact, so rounding enters in the last four operations only, and √(v·v) is v: ranks that agree give 1.
+    Sums are exact, so only the last four operations round. Since √(v·v) = v, equal ranks give exactly 1.
     """
     high, low = rank_covariance(x_ranks, y_ranks)
     x_high, x_low = rank_covariance(x_ranks, x_ranks)

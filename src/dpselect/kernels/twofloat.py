@@ -1,10 +1,10 @@
 """Unevaluated sums of two floats: about 106 bits, for differences that would cancel in 53.
 
-A pair (high, low) with |low| ≤ ulp(high)/2 stands for high + low. The algorithms are the classical ones
-of Dekker and Knuth; errors are relative to the exact result, with u = 2⁻⁵³:
-``two_difference`` is exact, ``add`` errs by less than 4u², also where its arguments cancel, ``multiply`` by less
-than 8u², ``divide`` by less than 10u² (M. Joldes, J.-M. Muller, V. Popescu, Tight and rigorous error bounds for
-basic building blocks of double-word arithmetic, 2017: algorithms 6, 11 and 15).
+A pair (high, low) with |low| ≤ ulp(high)/2 represents high + low. The algorithms are the classical ones of Dekker
+and Knuth. Errors are relative to the exact result, with u = 2⁻⁵³: ``two_difference`` is exact; ``add`` errs by
+less than 4u², also where its arguments cancel; ``multiply`` by less than 8u²; ``divide`` by less than 10u² (M.
+Joldes, J.-M. Muller, V. Popescu, Tight and rigorous error bounds for basic building blocks of double-word
+arithmetic, 2017: algorithms 6, 11 and 15).
 """
 
 from dpselect.kernels.compilation import compiled
@@ -45,7 +45,7 @@ def add(a_high: float, a_low: float, b_high: float, b_low: float) -> TwoFloat:
 
 @compiled
 def adds_exactly(a_high: float, a_low: float, b_high: float, b_low: float) -> bool:
-    """Tell whether ``add`` returns a + b without any rounding."""
+    """Return whether ``add`` returns a + b without any rounding."""
     high, error = two_sum(a_high, b_high)
     low, low_error = two_sum(a_low, b_low)
     error, first_lost = two_sum(error, low)

@@ -1,4 +1,4 @@
-"""Laws: the distributions that mechanisms pick from, each with its probabilities, sampler and exact twin."""
+"""Laws: the distributions of picks, each with its pmf, its sampler and the sampler's exact twin."""
 
 from dpselect.laws.base import Law, RowLaw
 

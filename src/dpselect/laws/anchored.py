@@ -1,4 +1,4 @@
-"""The law of an anchored mechanism: another law, with offsets made from public anchors."""
+"""The law of an anchored mechanism: another law, with offsets computed from public anchors."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ __all__ = ["AnchoredLaw"]
 
 @dataclass(frozen=True, slots=True)
 class AnchoredLaw(Law):
-    """The law ``inner`` with the offsets o_a = reach · max Δ · c_a / max|c|; the batch's public numbers are c."""
+    """The law ``inner`` with the offsets o_a = reach · max Δ · c_a / max|c|; c are the batch's public numbers."""
 
     checks_scores = True
 
@@ -23,7 +23,7 @@ class AnchoredLaw(Law):
     """One for each row."""
 
     def pmf(self, batch: Batch) -> FloatArray:
-        """Return the exact probability of each candidate, flat."""
+        """Return the exact probability of each candidate, as a flat array."""
         return self.inner.pmf(self._with_offsets(batch))
 
     def select(self, batch: Batch, randomness: Randomness) -> IndexArray:

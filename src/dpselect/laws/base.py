@@ -1,7 +1,7 @@
-"""What every law is: exact probabilities, and private picks.
+"""The interface of every law: exact probabilities, and private picks.
 
-A pick goes straight down: ``Mechanism.select`` reads the batch, ``RowLaw.select`` runs a compiled sampler over
-blocks of rows, and rows that floats cannot decide are picked again in exact arithmetic, from the same random bits.
+``Mechanism.select`` reads the batch. ``RowLaw.select`` runs a compiled sampler over blocks of rows. It then picks
+the rows that floats cannot decide again in exact arithmetic, from the same random bits.
 """
 
 from abc import ABC, abstractmethod
@@ -32,11 +32,11 @@ class Law(ABC):
     """The distribution of one pick for each row, given the public parameters of a mechanism."""
 
     checks_scores: ClassVar[bool] = False
-    """Whether ``select`` itself refuses scores that are not finite, in the same pass over the memory."""
+    """Whether ``select`` itself rejects scores that are not finite, in the same pass over memory."""
 
     @abstractmethod
     def pmf(self, batch: Batch) -> FloatArray:
-        """Return the exact probability of each candidate, flat."""
+        """Return the exact probability of each candidate, as a flat array."""
 
     @abstractmethod
     def select(self, batch: Batch, randomness: Randomness) -> IndexArray:
@@ -44,15 +44,15 @@ class Law(ABC):
 
     @property
     def refusal(self) -> str | None:
-        """Why the law can be computed but not drawn from, if that is so."""
+        """The reason why the law can be computed but not sampled; ``None`` if it can be sampled."""
         return None
 
 
 class RowLaw(Law):
-    """A law that treats every row by itself: a kernel for blocks of rows, and a twin for single ones."""
+    """A law that treats every row separately: a kernel for blocks of rows, and an exact twin for single rows."""
 
     pmf_seconds: ClassVar[float] = 5e-8
-    """Roughly how long ``pmf`` takes for a candidate. Threads are started if they are worth it."""
+    """Roughly how long ``pmf`` takes for one candidate; decides whether threads are worth starting."""
 
     @abstractmethod
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
@@ -64,8 +64,8 @@ class RowLaw(Law):
     ) -> None:
         """Write the picks of a block of rows.
 
-        UNRESOLVED stands where floats of relative precision ``width`` cannot decide, INVALID where a kernel that
-        checks scores itself finds bad ones.
+        Write UNRESOLVED where floats of relative precision ``width`` cannot decide, and INVALID where a kernel
+        that checks scores finds bad ones.
         """
 
     @abstractmethod
@@ -74,10 +74,10 @@ class RowLaw(Law):
 
     @final
     def pmf(self, batch: Batch) -> FloatArray:
-        """Return the exact probability of each candidate, flat.
+        """Return the exact probability of each candidate, as a flat array.
 
         Probabilities are returned as computed. Dividing them by their sum would hide an error, so a sum that
-        misses 1 is reported as one.
+        differs from 1 raises one.
         """
         bounds = batch.table.bounds
         pmf = np.empty(int(bounds[-1]))
@@ -88,7 +88,7 @@ class RowLaw(Law):
 
         miss = max(over_rows(bounds, work, seconds=self.pmf_seconds)) if batch.rows else 0.0
         if not miss <= TOLERANCE:
-            raise ArithmeticError(f"probabilities miss a sum of 1 by {miss:.1e}; please report this as a bug")
+            raise ArithmeticError(f"internal error: probabilities miss a sum of 1 by {miss:.1e}; please report it")
         return pmf
 
     @final
@@ -98,7 +98,7 @@ class RowLaw(Law):
 
 
 def draw_rows(batch: Batch, units: Units, fill_picks: FillPicks, pick_exactly: PickExactly) -> IndexArray:
-    """Return one pick for each row: by a kernel, and in exact arithmetic where floats could not decide."""
+    """Return one pick for each row: from a kernel, or from exact arithmetic where floats could not decide."""
     picks = np.empty(batch.rows, dtype=np.int64)
     if not batch.rows:
         return picks

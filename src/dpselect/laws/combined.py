@@ -21,14 +21,14 @@ __all__ = ["CombinedLaw"]
 
 @dataclass(frozen=True, slots=True)
 class CombinedLaw(Law):
-    """GEM with the tilt −1 where a noisy answer says that the correlation is at least 0, and with +1 elsewhere."""
+    """GEM with tilt −1 where a noisy answer says that the correlation is at least 0, and with tilt +1 elsewhere."""
 
     sign_epsilon: float
     gem: Callable[[float | FloatArray], Composition]
-    """GEM at the pick's budget, from a tilt, which may differ between rows."""
+    """Returns GEM at the pick's budget for a tilt, which may differ between rows."""
 
     def pmf(self, batch: Batch) -> FloatArray:
-        """Return the exact probability of each candidate, flat."""
+        """Return the exact probability of each candidate, as a flat array."""
         truth = 1.0 / (1.0 + math.exp(-self.sign_epsilon))
         lie = math.exp(-self.sign_epsilon) * truth
         positive = np.repeat(_signs(batch), batch.sizes) == 1

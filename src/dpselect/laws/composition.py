@@ -1,12 +1,13 @@
-"""The law that noisy max, the exponential mechanism, GEM and their tilted relatives share.
+"""The law that noisy max, the exponential mechanism, GEM and their tilted variants share.
 
     public offsets  →  normalisation  →  noise  →  pick the largest
 
-Offsets are data-independent numbers added to scores. They change no sensitivity, so they cost nothing. A
+Offsets are data-independent numbers added to scores. They change no sensitivity, so they cost no budget. A
 normalisation turns scores of unequal sensitivity into numbers that change by at most ``budget`` between
-neighbours: *global* divides by the largest sensitivity, *individual* by each candidate's own after
-subtracting a public anchor, *pairwise* compares candidates two by two (GEM). Noise of scale one on numbers
-that move by at most ε/2 (by ε if all move in the same direction) makes the pick ε-DP.
+neighbours. *Global* normalisation divides by the largest sensitivity. *Individual* normalisation subtracts a
+public anchor and divides by each candidate's own sensitivity. *Pairwise* normalisation compares candidates two by
+two (GEM). Noise of scale one on numbers that move by at most ε/2 (by ε if all move in the same direction) makes
+the pick ε-DP.
 """
 
 import math
@@ -32,29 +33,29 @@ Kind: TypeAlias = Literal["global", "individual", "pairwise"]
 NO_WEIGHTS: FloatArray = np.empty(0)
 
 VISITS = {"global": (32, 128), "individual": (32, 128), "pairwise": (48, 64)}
-"""How many candidates a sampler visits in random order before it scans the row: base + size // divisor.
+"""The number of candidates visited in random order before the whole row is scanned: base + size // divisor.
 
-A visit costs about as much as scanning a dozen candidates, if few of those may pass, and much less if many may. For
-GEM a scan costs more, because everybody who passes costs a pass over the row.
+A visit costs about as much as scanning a dozen candidates if few of those may pass, and much less if many may. For
+GEM a scan costs more, because every candidate that passes takes a pass over the row.
 """
 
 BLOCK = 1 << 16
-"""Gaps that are held at once, for a block of rows: they stay in the processor's cache."""
+"""The number of gaps held at once, for a block of rows. They fit into the processor's cache."""
 
 
 def tilts(sizes: IndexArray, weight: float | FloatArray, beta: float) -> FloatArray:
-    """Return weight · log(k/β) for each row; the largest of k noises is below log(k/β) with probability 1 − β."""
+    """Return weight · log(k/β) for each row; log(k/β) bounds the 1 − β quantile of the largest of k noises."""
     if isinstance(weight, float) and weight == 0:
         return np.zeros(sizes.size)
     scaled: FloatArray = weight * np.log(sizes / beta)
     if scaled.size and not np.abs(scaled).max() <= LARGEST:
-        raise ValueError("tilt is too large for this epsilon: q − tΔ needs |t| ≤ 2^300")
+        raise ValueError("tilt is too large for this epsilon: choose a smaller |tilt| (q − tΔ needs |t| ≤ 2^300)")
     return scaled
 
 
 @dataclass(frozen=True, slots=True)
 class Composition(RowLaw):
-    """Offsets, normalisation and noise of one call."""
+    """The offsets, normalisation and noise of one call."""
 
     checks_scores = True
 
@@ -64,13 +65,13 @@ class Composition(RowLaw):
     tilts: FloatArray
     """One for each row: t of q − tΔ (global, pairwise), or the weight of −Δ/max Δ (individual)."""
     anchor_weights: FloatArray = field(default_factory=lambda: NO_WEIGHTS)
-    """One for each row: the weight of c/max|c| (individual); empty for the others."""
+    """One for each row: the weight of c/max|c| (individual normalisation only)."""
     fixed_work: bool = False
-    """Whether to pick by the same amount of work for all scores."""
+    """Whether to do the same amount of work for all scores."""
 
     @property
     def sampler(self) -> Sampler:
-        """The sampler of the noise."""
+        """The sampler for the noise."""
         return sampler_of(self.noise, fixed_work=self.fixed_work)
 
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
@@ -79,7 +80,7 @@ class Composition(RowLaw):
         self.sampler.pmf.fill_rows(first, last, batch.table.bounds, pmf)
 
     def fill_gaps(self, batch: Batch, first: int, last: int, gaps: FloatArray) -> None:
-        """Write the gaps of a block of rows: in floats or, where these cannot be trusted, in fractions."""
+        """Write the gaps of a block of rows, in floats or, where those cannot be trusted, in fractions."""
         rows, places = np.arange(first, last), batch.table.bounds[first : last + 1]
         for row in rows[~self._float_gaps(batch, rows, places, gaps)].tolist():
             exact = self.exact_gaps(batch, row)
@@ -90,7 +91,7 @@ class Composition(RowLaw):
     def fill_picks(
         self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
     ) -> None:
-        """Write the picks of a block of rows: without computing all gaps where that is possible."""
+        """Write the picks of a block of rows, without computing all gaps where possible."""
         sampler, table = self.sampler.kernel, batch.table
         visits = kernels.samplers.loops.Visits(*VISITS[self.kind])
         plain = self._is_plain(batch)
@@ -99,12 +100,12 @@ class Composition(RowLaw):
         elif plain and self.kind == "pairwise" and self.noise == "exponential":
             room = np.empty(
                 kernels.blocks.widest_row(first, last, table.bounds)
-            )  # NumPy's memory comes in large pages
+            )  # NumPy allocates it in large pages
             sampler.select_pairwise(first, last, table, self.tilts, self.budget, visits, units, width, room, picks)
         else:
             kernels.blocks.mark_rows(first, last, table, picks)
         if last - first == 1 and picks[first] != ALL_GAPS_NEEDED:
-            return  # the same as below, and quicker for single rows
+            return  # a shortcut for single rows: the loop below would do nothing
         for rows, places in _blocks(batch, first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)):
             gaps = np.empty(int(places[-1]))
             trusted = self._float_gaps(batch, rows, places, gaps)
@@ -128,11 +129,11 @@ class Composition(RowLaw):
         return gaps_of(scores, public, sensitivities, tilt, self.budget)
 
     def _is_plain(self, batch: Batch) -> bool:
-        """Tell whether there are no public offsets and, if normalisation is global, no tilt."""
+        """Return whether there are no public offsets and, for global normalisation, no tilt."""
         return not batch.has_public and not (self.kind == "global" and np.count_nonzero(self.tilts))
 
     def _float_gaps(self, batch: Batch, rows: IndexArray, places: IndexArray, gaps: FloatArray) -> FlagArray:
-        """Write the gaps of some rows, in floats; return of which rows they can be trusted."""
+        """Write the gaps of the given rows, in floats; return for which rows they can be trusted."""
         fill = {
             "global": "fill_plain_rows" if self._is_plain(batch) else "fill_global_rows",
             "individual": "fill_individual_rows",

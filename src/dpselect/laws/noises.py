@@ -1,6 +1,6 @@
-"""The noises: for each, the sampler that draws it, its exact twin and its law, all of one name.
+"""The noises: for each, its sampler, the exact twin and the pmf, three modules of the same name.
 
-One table, one lookup. A noise that is not in it is refused, never taken for another one.
+There is one table and one lookup. A noise that is not in the table raises an error.
 """
 
 import importlib
@@ -19,38 +19,38 @@ SAMPLERS = MappingProxyType(
         ("exponential", True): "permute_and_flip_at_fixed_work",
         ("gumbel", False): "exponential_mechanism",
         ("laplace", False): "laplace_noisy_max",
-        ("laplace", True): "laplace_noisy_max",  # it does the same work for all scores
+        ("laplace", True): "laplace_noisy_max",  # already does the same work for all scores
     }
 )
 """The sampler of noisy max, by noise and by whether it must do the same work for all scores."""
 
 LAWS = MappingProxyType({"permute_and_flip_at_fixed_work": "permute_and_flip"})
-"""Samplers whose law is another one's."""
+"""Samplers that share the pmf of another sampler."""
 
 
 class Sampler(NamedTuple):
-    """Three modules of one name, imported when they are used: only what is used is compiled."""
+    """Three modules of the same name. Each is imported on first use, so a call compiles only what it uses."""
 
     name: str
 
     @property
-    def kernel(self) -> Any:  # noqa: ANN401 - a module
+    def kernel(self) -> Any:
         """The compiled sampler."""
         return _module(f"dpselect.kernels.samplers.{self.name}")
 
     @property
-    def twin(self) -> Any:  # noqa: ANN401 - a module
+    def twin(self) -> Any:
         """The sampler in exact arithmetic."""
         return _module(f"dpselect.exact.samplers.{self.name}")
 
     @property
-    def pmf(self) -> Any:  # noqa: ANN401 - a module
+    def pmf(self) -> Any:
         """The exact probabilities."""
         return _module(f"dpselect.kernels.pmf.{LAWS.get(self.name, self.name)}")
 
 
 def sampler_of(noise: Noise, *, fixed_work: bool = False) -> Sampler:
-    """Return the sampler of noisy max with a noise."""
+    """Return the sampler of noisy max for a noise."""
     try:
         return Sampler(SAMPLERS[noise, fixed_work])
     except KeyError:

@@ -1,4 +1,4 @@
-"""The law of the largest noisy score, where every candidate has noise of its own scale."""
+"""The law of the largest noisy score, with noise of each candidate's own scale."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,9 +16,9 @@ __all__ = ["NoisyArgmaxLaw"]
 
 @dataclass(frozen=True, slots=True)
 class NoisyArgmaxLaw(RowLaw):
-    """Every candidate once, with noise in proportion to its own sensitivity; the largest is picked.
+    """Draws every candidate once, with noise in proportion to its own sensitivity, and picks the largest.
 
-    Its sampler works in floats alone: nothing that uses it is private.
+    Its sampler works in floats only: nothing that uses it is private.
     """
 
     checks_scores = True
@@ -42,5 +42,5 @@ class NoisyArgmaxLaw(RowLaw):
         kernels.samplers.noisy_argmax.select_rows(first, last, batch.table, noise, float(self.scale), units, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:  # noqa: ARG002
-        """Refuse: the sampler decides every row."""
-        raise AssertionError("the sampler decides every row")
+        """Raise: the sampler decides every row."""
+        raise AssertionError("internal error: the float sampler decides every row; please report this as a bug")

@@ -15,12 +15,12 @@ from dpselect.parameters import Noise
 
 __all__ = ["RandomStoppingLaw"]
 
-TOO_MANY = "gamma must be larger: more than 2^33 candidates would be drawn"
+TOO_MANY = "gamma is too small: a pick would draw more than 2^33 candidates; choose a larger gamma"
 
 
 @dataclass(frozen=True, slots=True)
 class RandomStoppingLaw(RowLaw):
-    """K uniform candidates, each with noise in proportion to its own sensitivity; the largest is picked."""
+    """Draws K uniform candidates, each with noise in proportion to its own sensitivity, and picks the largest."""
 
     checks_scores = True
     pmf_seconds = 1e-5
@@ -34,7 +34,7 @@ class RandomStoppingLaw(RowLaw):
 
     @property
     def is_one_sided(self) -> bool:
-        """Whether noise only goes up."""
+        """Whether noise is only positive."""
         return {"exponential": True, "laplace": False}[self.noise]
 
     @property
@@ -48,7 +48,7 @@ class RandomStoppingLaw(RowLaw):
 
     @property
     def refusal(self) -> str | None:
-        """Set if there are more draws than a random stream has bits for."""
+        """Set if a pick may take more draws than a random stream has bits for."""
         return TOO_MANY if self.mean_draws > MOST_DRAWS else None
 
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:

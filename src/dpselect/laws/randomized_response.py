@@ -1,4 +1,4 @@
-"""The laws that ignore sensitivities: k-ary randomised response, and a uniform pick."""
+"""The laws that ignore sensitivities: k-ary randomised response, and uniform choice."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ __all__ = ["RandomizedResponseLaw", "UniformLaw"]
 
 @dataclass(frozen=True, slots=True)
 class RandomizedResponseLaw(RowLaw):
-    """The best candidate with odds e^ε : 1 against every other."""
+    """Picks the best candidate with odds e^ε : 1 against every other."""
 
     epsilon: float
 
@@ -38,7 +38,7 @@ class RandomizedResponseLaw(RowLaw):
 
 
 class UniformLaw(RowLaw):
-    """Every candidate with the same probability."""
+    """Picks every candidate with the same probability."""
 
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
@@ -48,7 +48,7 @@ class UniformLaw(RowLaw):
     def fill_picks(
         self, batch: Batch, first: int, last: int, units: Units, _width: float, picks: IndexArray
     ) -> None:
-        """Write the picks of a block of rows; integers decide all of them."""
+        """Write the picks of a block of rows. Integer arithmetic decides all of them."""
         kernels.samplers.uniform.select_rows(first, last, batch.table, units, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:

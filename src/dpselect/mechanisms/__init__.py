@@ -1,7 +1,7 @@
-"""The mechanisms, a short file for each family.
+"""The mechanisms, with a short module for each family.
 
-:mod:`~dpselect.mechanisms.noisy_max` shows what a mechanism looks like, :mod:`~dpselect.laws.composition` the law
-that noisy max and GEM share.
+Read :mod:`~dpselect.mechanisms.noisy_max` for the shape of a mechanism, and :mod:`~dpselect.laws.composition` for
+the law that noisy max and GEM share.
 """
 
 from dpselect.mechanisms.anchored import Anchored

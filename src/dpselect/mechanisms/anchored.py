@@ -1,4 +1,4 @@
-"""Anchored mechanisms: public guesses of the scores as offsets."""
+"""Anchored mechanisms: public estimates of the scores as offsets."""
 
 from dataclasses import dataclass
 from typing import final
@@ -19,20 +19,20 @@ __all__ = ["Anchored"]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Anchored(Mechanism):
-    r"""Noisy max or GEM with public anchors: guesses of the scores, added at a weight that fits the noise.
+    r"""Noisy max or GEM with public anchors: estimates of the scores, weighted in proportion to the noise.
 
     Runs ``mechanism`` with the offsets
 
         o_a = weight · log(k/β) · (2 max Δ/ε) · c_a / max|c|
 
-    so that weight 1 puts the best guess as far from 0 as the noise reaches. Offsets grow with 1/ε: anchors decide
-    where the budget is too small for the scores to decide.
+    With weight 1, the largest offset equals the 1 − β quantile bound on the largest noise. Offsets grow with 1/ε:
+    anchors decide when the budget is too small for the scores to decide.
 
     Privacy:
-        That of ``mechanism``: the offsets are public, and public numbers change no sensitivity.
+        The guarantee of ``mechanism``: offsets are public, and public numbers change no sensitivity.
 
     Cost:
-        That of ``mechanism``.
+        The cost of ``mechanism``.
 
     Args:
         mechanism: A :class:`~dpselect.NoisyMax` or :class:`~dpselect.GEM`.
@@ -45,7 +45,7 @@ class Anchored(Mechanism):
         array([0.012, 0.988])
 
     References:
-        Public offsets are covered by the proof for noisy max; see docs/theory/tuning.md.
+        The proof for noisy max covers public offsets; see docs/theory/tuning.md.
     """
 
     takes = ("anchors",)
@@ -55,12 +55,12 @@ class Anchored(Mechanism):
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, NoisyMax | GEM):
-            raise ValueError("mechanism must be a NoisyMax or a GEM: only those take offsets")
+            raise ValueError("mechanism must be a NoisyMax or a GEM: other mechanisms take no offsets")
         store(self, weight=check.real("weight", self.weight))
 
     @property
     def guarantee(self) -> Guarantee:
-        """That of the mechanism."""
+        """The guarantee of ``mechanism``."""
         return self.mechanism.guarantee
 
     @property
@@ -74,6 +74,6 @@ class Anchored(Mechanism):
         return ("anchors",)
 
     def law(self, sizes: IndexArray) -> AnchoredLaw:
-        """The mechanism's law, with offsets made from the anchors."""
+        """The mechanism's law, with offsets computed from the anchors."""
         reach = tilts(sizes, self.weight, self.mechanism.beta) * (2 / self.mechanism.epsilon)
         return AnchoredLaw(self.mechanism.law(sizes), reach)

@@ -1,4 +1,4 @@
-"""What every mechanism is: public parameters, a guarantee, and a law."""
+"""The interface of every mechanism: public parameters, a guarantee, and a law."""
 
 import dataclasses
 from abc import ABC, abstractmethod
@@ -15,39 +15,39 @@ __all__ = ["Mechanism", "law_name", "tilt_label"]
 
 
 class Mechanism(ABC):
-    """An immutable value made of public numbers; private data and randomness are arguments.
+    """An immutable value made of public numbers. Private data and randomness are arguments of its methods.
 
-    Scores are private. Sensitivities, the list of candidates and a mechanism's fields are public, and so
-    are the further numbers that some mechanisms take with a call (``offsets=``, ``anchors=``).
+    Scores are private. Sensitivities, the list of candidates and a mechanism's fields are public. The further
+    numbers that some mechanisms take with a call (``offsets=``, ``anchors=``) are public too.
 
-    Scores may be an array (last axis candidates, leading axes a batch), a tuple ``(values, offsets)`` of
-    rows of different length, or an Arrow list array. Sensitivities broadcast against scores.
+    Scores may be an array (the last axis is candidates, leading axes are a batch), a tuple ``(values, offsets)``
+    for rows of different length, or an Arrow list array. Sensitivities broadcast against scores.
 
     A mechanism is a frozen dataclass with keyword-only fields. It supplies a guarantee, a label and a law; ``pmf``
-    and ``select`` are the same for all.
+    and ``select`` are the same for all mechanisms.
     """
 
     takes: ClassVar[tuple[str, ...]] = ()
-    """The public numbers that a call may bring along: ``"offsets"``, ``"anchors"``."""
+    """The public numbers that a call may pass: ``"offsets"``, ``"anchors"``."""
 
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """The privacy of one pick."""
+        """The privacy guarantee of one pick."""
 
     @property
     @abstractmethod
     def label(self) -> str:
-        """The mechanism in a few words, without its budget."""
+        """A short name of the mechanism, without its budget."""
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The public numbers that a call must bring along."""
+        """The public numbers that a call must pass."""
         return ()
 
     @abstractmethod
     def law(self, sizes: IndexArray) -> Law:
-        """Return the law of the picks from rows with these numbers of candidates."""
+        """Return the law of the picks, given the number of candidates in each row."""
 
     @final
     def pmf(
@@ -57,11 +57,11 @@ class Mechanism(ABC):
         *,
         offsets: Numbers | None = None,
         anchors: Numbers | None = None,
-    ) -> Any:  # noqa: ANN401 - the form of the scores
+    ) -> Any:
         """Return the exact probability of each candidate, in the form of the scores.
 
-        Deterministic. **Not private**: probabilities reveal scores. They are for public or synthetic data, for
-        audits, and for anyone who may see the scores.
+        This is deterministic and **not private**: probabilities reveal scores. Use it for public or synthetic
+        data, for audits, and for readers who may see the scores.
         """
         batch = self.read(scores, sensitivities, offsets, anchors)
         batch.check_scores()
@@ -76,10 +76,10 @@ class Mechanism(ABC):
         offsets: Numbers | None = None,
         anchors: Numbers | None = None,
         randomness: Randomness | None = None,
-    ) -> Any:  # noqa: ANN401 - an index, or an array of indices
+    ) -> Any:
         """Return the index of one candidate for each row, drawn privately.
 
-        Without ``randomness`` a fresh secret key comes from the operating system.
+        Without ``randomness``, a fresh secret key comes from the operating system.
         """
         batch = self.read(scores, sensitivities, offsets, anchors)
         law = self.law(batch.sizes)
@@ -103,21 +103,21 @@ class Mechanism(ABC):
         offsets: Numbers | None = None,
         anchors: Numbers | None = None,
     ) -> Batch:
-        """Validate the arguments of a call and lay them out; scores are not yet checked for NaN and infinities."""
+        """Validate the arguments of a call and lay them out. Scores are not yet checked for NaN and infinities."""
         given = {name: value for name, value in (("offsets", offsets), ("anchors", anchors)) if value is not None}
         for name in given:
             if name not in self.takes:
-                raise ValueError(f"{name} must not be given: {type(self).__name__} does not take them")
+                raise ValueError(f"{name} must not be given: {type(self).__name__} takes no {name}")
         for name in self.needs:
             if name not in given:
-                raise ValueError(f"{name} must be given: {self.label} needs them")
+                raise ValueError(f"{name} must be given: {self.label} needs them; pass {name}=")
         return read_batch(scores, sensitivities, finite=False, **given)
 
 
 def law_name(mechanism: Mechanism) -> str:
-    """Return what names a law: the mechanism, and every parameter that is not at its default.
+    """Return the name of a law: the mechanism, and every parameter that differs from its default.
 
-    Streams depend on this text. It stays the same if a parameter is added later whose default changes nothing.
+    Streams depend on this text. It stays the same when a new parameter is added whose default changes nothing.
 
     Example:
         >>> import dpselect as dps
@@ -132,11 +132,11 @@ def law_name(mechanism: Mechanism) -> str:
 
 
 def tilt_label(tilt: float) -> str:
-    """Return how a tilt is named in a label; nothing if it is 0."""
+    """Return the text for a tilt in a label, empty if the tilt is 0."""
     return f", tilt {tilt:g}".replace("-", "−") if tilt else ""
 
 
 def _text(value: object) -> str:
     if isinstance(value, Mechanism):
         return law_name(value)
-    return repr(value + 0.0 if isinstance(value, float) else value)  # + 0.0: −0.0 and 0.0 are one tilt
+    return repr(value + 0.0 if isinstance(value, float) else value)  # + 0.0: −0.0 and 0.0 are the same tilt

@@ -1,4 +1,4 @@
-"""Combined GEM: ask privately whether scores and sensitivities correlate, then run GEM or modified GEM."""
+"""Combined GEM: estimate privately whether scores and sensitivities correlate, then run GEM or modified GEM."""
 
 import math
 from dataclasses import dataclass
@@ -19,28 +19,28 @@ __all__ = ["CombinedGEM"]
 @final
 @dataclass(frozen=True, kw_only=True)
 class CombinedGEM(Mechanism):
-    r"""Ask by randomised response whether Spearman's correlation is ≥ 0; run modified GEM if so, else GEM.
+    r"""Estimate the sign of Spearman's correlation privately; run modified GEM if it is ≥ 0, otherwise GEM.
 
-    The question takes ε_c = correlation_share · ε and is answered truly with probability e^ε_c/(1 + e^ε_c);
-    the pick takes ε_g = ε − ε_c:
+    The sign takes ε_c = correlation_share · ε. Randomised response reports it correctly with probability e^ε_c/(1
+    + e^ε_c). The pick takes ε_g = ε − ε_c:
 
         Pr[a] = w · Pr_mGEM[a] + (1 − w) · Pr_GEM[a],
         w = the probability of the answer "≥ 0".
 
-    It pays where correlations differ between rows and cannot be guessed: where they can, the budget
-    is better spent on the pick. A correlation that is undefined because the scores or the sensitivities are
-    all equal counts as 0. The correlation's sign is computed in integers, so it is exact, ties included.
+    Combined GEM helps where correlations differ between rows and cannot be predicted. Where they can, the whole
+    budget is better spent on the pick. A correlation that is undefined, because all scores or all sensitivities
+    are equal, counts as 0. The correlation's sign is computed in integers, so it is exact, including ties.
 
     Privacy:
         ε-DP, ε = ε_c + ε_g by composition, assuming public sensitivities and candidates.
 
     Cost:
-        O(k log k); ``pmf`` that of two GEMs.
+        O(k log k); ``pmf`` costs as much as two GEMs.
 
     Args:
-        epsilon: The privacy budget of one pick, for the question and the pick together.
+        epsilon: The privacy budget of one pick, for the sign and the pick together.
         beta: The failure probability in t, which is GEM's at ε_g.
-        correlation_share: The part of ε spent on the question, strictly between 0 and 1.
+        correlation_share: The fraction of ε spent on the sign, strictly between 0 and 1.
 
     Example:
         >>> import dpselect as dps
@@ -66,7 +66,7 @@ class CombinedGEM(Mechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """ε-DP: the question's budget and the pick's add up."""
+        """ε-DP: the budgets of the sign and of the pick add up."""
         return Guarantee(
             epsilon=self.epsilon,
             flat_epsilon=self.sign_epsilon,
@@ -76,21 +76,21 @@ class CombinedGEM(Mechanism):
 
     @property
     def sign_epsilon(self) -> float:
-        """The budget of the question, ε_c."""
+        """The budget of the sign, ε_c."""
         return self.correlation_share * self.epsilon
 
     @property
     def pick_epsilon(self) -> float:
-        """The budget of the pick, ε_g: what is left, rounded so that the two never exceed ε."""
+        """The budget of the pick, ε_g: the rest, rounded so that the two never exceed ε."""
         rest = self.epsilon - self.sign_epsilon
         exceeds = Fraction(rest) + Fraction(self.sign_epsilon) > Fraction(self.epsilon)
         return math.nextafter(rest, 0.0) if exceeds else rest
 
     @property
     def label(self) -> str:
-        """Combined GEM, with the part of ε that it spends on the sign."""
+        """Combined GEM, with the fraction of ε that it spends on the sign."""
         return f"combined GEM ({self.correlation_share:.0%} of ε on the sign)".replace("%", " %")
 
     def law(self, sizes: IndexArray) -> CombinedLaw:
-        """Randomised response on the sign, then GEM with the tilt that goes with the answer."""
+        """Randomised response on the sign, then GEM with the tilt for that answer."""
         return CombinedLaw(self.sign_epsilon, lambda tilt: gem_law(sizes, self.pick_epsilon, self.beta, tilt))

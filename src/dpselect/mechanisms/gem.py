@@ -27,19 +27,18 @@ class GEM(Mechanism):
         q'_a = min_b ((q_a + o_a − tΔ_a) − (q_b + o_b − tΔ_b)) / (Δ_a + Δ_b),
         t = tilt · 2 log(k/β)/ε.
 
-    tilt = +1 is GEM as published: it favours candidates of small sensitivity, and shines where good
-    candidates have small ones. tilt = −1 is :class:`ModifiedGEM`, 0 a hedge, and any other real number is
-    as private. Where scores and sensitivities correlate the wrong way, GEM does worse than picking at random.
+    Tilt +1 is GEM as published. It favours candidates of small sensitivity and does well where good candidates
+    have small ones. Tilt −1 is :class:`ModifiedGEM`, and tilt 0 is a compromise. Every real tilt is equally
+    private. Where scores and sensitivities correlate the wrong way, GEM does worse than a uniform random choice.
 
     Privacy:
-        ε-DP for every tilt, assuming public sensitivities, offsets and candidates: q'_a has sensitivity at
-        most 1, since each quotient's numerator moves by at most Δ_a + Δ_b between neighbours. With Gumbel
-        noise also ε²/8-zCDP. Candidates of sensitivity zero have public scores: among them only the best
-        can be picked.
+        ε-DP for every tilt, assuming public sensitivities, offsets and candidates: q'_a has sensitivity at most 1,
+        since each quotient's numerator moves by at most Δ_a + Δ_b between neighbours. With Gumbel noise also
+        ε²/8-zCDP. Candidates of sensitivity zero have public scores: among them only the best can be picked.
 
     Cost:
-        O(k log k): q' is a tangent to an upper convex hull (see :func:`gem_scores`). The pmf costs the
-        same as noisy max's.
+        O(k log k): q' is a tangent to an upper convex hull (see :func:`gem_scores`). The pmf costs the same as
+        noisy max's.
 
     Args:
         epsilon: The privacy budget of one pick.
@@ -50,12 +49,12 @@ class GEM(Mechanism):
     Example:
         >>> import dpselect as dps
         >>> scores, sensitivities = [1.0, 0.9, 0.0], [5.0, 0.1, 0.1]
-        >>> dps.GEM(epsilon=1.0).pmf(scores, sensitivities).round(3)  # the second is good and steady
+        >>> dps.GEM(epsilon=1.0).pmf(scores, sensitivities).round(3)  # the second has a small sensitivity
         array([0.01 , 0.938, 0.052])
 
     References:
-        S. Raskhodnikova, A. Smith, Efficient Lipschitz extensions for high-dimensional graph statistics and
-        node private degree distributions, 2015.
+        S. Raskhodnikova, A. Smith, Efficient Lipschitz extensions for high-dimensional graph statistics and node
+        private degree distributions, 2015.
         D. Antonova et al., Private selection with heterogeneous sensitivities, 2025 (modified GEM).
     """
 
@@ -77,7 +76,7 @@ class GEM(Mechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """ε-DP, whatever the tilt."""
+        """ε-DP for every tilt."""
         return Guarantee(
             epsilon=self.epsilon,
             bounded_range=self.epsilon if self.noise == "gumbel" else None,
@@ -99,14 +98,15 @@ class GEM(Mechanism):
 def ModifiedGEM(*, epsilon: float, beta: float = 0.05, noise: Noise = "exponential") -> GEM:  # noqa: N802 - a mechanism's name
     r"""Modified GEM: :class:`GEM` with tilt −1, which favours candidates of large sensitivity.
 
-    Made for positive correlation: it does well where good candidates have large sensitivities, as popular items
-    do, and worse than random where they have small ones. The mirror image of GEM.
+    It is made for positive correlation: it does well where good candidates have large sensitivities, as popular
+    items do. Where they have small ones, it does worse than a uniform random choice. It is the mirror image of
+    GEM.
 
     Privacy:
-        ε-DP, as GEM.
+        ε-DP, as for GEM.
 
     Cost:
-        As GEM.
+        The same as GEM.
 
     Args:
         epsilon: The privacy budget of one pick.
@@ -134,14 +134,15 @@ def gem_law(
     )
 
 
-def gem_scores(scores: Numbers, sensitivities: Numbers, t: float) -> Any:  # noqa: ANN401
+def gem_scores(scores: Numbers, sensitivities: Numbers, t: float) -> Any:
     """Return the GEM score of every candidate, min_b ((q_a − tΔ_a) − (q_b − tΔ_b)) / (Δ_a + Δ_b).
 
-    Scores of sensitivity at most 1, none above 0, the best exactly 0. Two candidates of sensitivity zero are
-    compared in public: the lower one gets −∞. **Not private**: they reveal the scores.
+    GEM scores have sensitivity at most 1 and are at most 0; the best is exactly 0. Scores of sensitivity zero are
+    public, so they are compared directly: the lower of two gets −∞. GEM scores are **not private**: they reveal
+    the scores.
 
-    The minimum over b is a steepest slope from an outside point to the points (Δ_b, q_b), so it is found on
-    their upper convex hull: O(k log k) in place of O(k²).
+    The minimum over b is a steepest slope from an outside point to the points (Δ_b, q_b). It is found on their
+    upper convex hull, in O(k log k) instead of O(k²).
 
     Example:
         >>> import dpselect as dps

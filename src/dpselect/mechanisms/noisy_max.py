@@ -19,23 +19,23 @@ __all__ = ["NoisyMax"]
 class NoisyMax(Mechanism):
     r"""Report noisy max: add noise for the largest sensitivity to every score, report the largest.
 
-    Returns argmax_a {q_a + o_a − tΔ_a + (2Δ/ε) Z_a}, with Δ = max_a Δ_a, Z independent noise of scale one,
-    o public offsets, and t = tilt · 2 log(k/β)/ε. With ``monotone=True`` the noise's scale is Δ/ε.
+    Returns argmax_a {q_a + o_a − tΔ_a + (2Δ/ε) Z_a}, with Δ = max_a Δ_a, Z independent noise of scale one, o
+    public offsets, and t = tilt · 2 log(k/β)/ε. With ``monotone=True`` the noise has scale Δ/ε.
 
-    - ``noise="exponential"`` is **permute-and-flip**, and the best of the three:
-      Pr[a] = p_a ∫₀¹ ∏_{b≠a} (1 − u p_b) du with p_a = exp(−ε (max y − y_a)/(2Δ)), y = q + o − tΔ.
+    - ``noise="exponential"`` is **permute-and-flip**, the most accurate of the three: Pr[a] = p_a ∫₀¹ ∏_{b≠a} (1 −
+      u p_b) du with p_a = exp(−ε (max y − y_a)/(2Δ)), y = q + o − tΔ.
     - ``noise="gumbel"`` is the **exponential mechanism**: Pr[a] ∝ exp(ε y_a/(2Δ)).
-    - ``noise="laplace"`` is the textbook's noisy max.
+    - ``noise="laplace"`` is the textbook version of noisy max.
 
-    ``tilt`` ≠ 0 is **tilted noisy max**: sensitivities are public, so −tΔ_a is free. Positive tilts help if
-    good candidates have small sensitivities, negative tilts if they have large ones.
+    A tilt other than 0 is **tilted noisy max**: sensitivities are public, so −tΔ_a costs no budget. Positive tilts
+    help if good candidates have small sensitivities, negative tilts if they have large ones.
 
     Privacy:
-        ε-DP, assuming that sensitivities, offsets and the list of candidates are public. Adding public
-        numbers changes no sensitivity, so the tilt and the offsets are covered by the same proof. With
-        Gumbel noise also ε²/8-zCDP. ``monotone=True`` is only right if a person's data moves all scores in
-        the same direction, as with counts. If all sensitivities are zero the scores are public, and the
-        best candidate is reported (one of them at random, if several tie).
+        ε-DP, assuming that sensitivities, offsets and the list of candidates are public. Adding public numbers
+        changes no sensitivity, so the same proof covers the tilt and the offsets. With Gumbel noise also
+        ε²/8-zCDP. Use ``monotone=True`` only if a person's data moves all scores in the same direction, as with
+        counts. If all sensitivities are zero, the scores are public and the best candidate is reported; ties are
+        broken uniformly.
 
     Cost:
         ``pmf`` and ``select`` take O(k). (Laplace noise: ``pmf`` is a quadrature of up to O(k²), one to twenty
@@ -44,12 +44,13 @@ class NoisyMax(Mechanism):
     Args:
         epsilon: The privacy budget of one pick.
         noise: ``"exponential"``, ``"laplace"`` or ``"gumbel"``.
-        monotone: Whether neighbours move all scores the same way, which halves the noise.
+        monotone: Whether neighbours move all scores in the same direction, which halves the noise.
         tilt: The weight of the sensitivities; any real number.
-        beta: The failure probability in the tilt's scale; without effect if ``tilt`` is 0.
+        beta: The failure probability in the tilt's scale; no effect if ``tilt`` is 0.
         fixed_work: Whether ``select`` does the same work for all scores, so that its running time reveals less
             about them: every candidate draws its random numbers, and nothing ends early. The law is the same. It
-            is slower (docs/benchmarks.md) and does not hide everything (SECURITY.md). Not for Gumbel noise.
+            is slower (docs/benchmarks.md) and does not hide everything (SECURITY.md). Not available for Gumbel
+            noise.
 
     Example:
         >>> import dpselect as dps
@@ -62,8 +63,8 @@ class NoisyMax(Mechanism):
     References:
         C. Dwork, A. Roth, The Algorithmic Foundations of Differential Privacy, 2014.
         R. McKenna, D. Sheldon, Permute-and-Flip: A new mechanism for differentially private selection, 2020.
-        Z. Ding et al., The Permute-and-Flip mechanism is identical to Report-Noisy-Max with exponential
-        noise, 2021.
+        Z. Ding et al., The Permute-and-Flip mechanism is identical to Report-Noisy-Max with exponential noise,
+        2021.
     """
 
     takes = ("offsets",)
@@ -86,7 +87,7 @@ class NoisyMax(Mechanism):
             fixed_work=check.flag("fixed_work", self.fixed_work),
         )
         if self.fixed_work and (self.noise, True) not in SAMPLERS:
-            raise ValueError(f"fixed_work must be False for noise={self.noise!r}: its sampler's work varies")
+            raise ValueError(f"fixed_work must be False for noise={self.noise!r}; use 'exponential' or 'laplace'")
 
     @property
     def guarantee(self) -> Guarantee:
@@ -102,12 +103,12 @@ class NoisyMax(Mechanism):
 
     @property
     def label(self) -> str:
-        """Noisy max, by the name that goes with its noise."""
+        """Noisy max, by the customary name for its noise."""
         names = {"exponential": "noisy max", "gumbel": "exponential mechanism", "laplace": "Laplace noisy max"}
         return names.get(self.noise, f"noisy max with {self.noise} noise") + tilt_label(self.tilt)
 
     def law(self, sizes: IndexArray) -> Composition:
-        """Global normalisation: all noise is for the largest sensitivity."""
+        """Global normalisation: the noise is scaled to the largest sensitivity."""
         return Composition(
             kind="global",
             noise=self.noise,

@@ -26,7 +26,7 @@ __all__ = ["Contender", "PartitionedSelection", "Summary"]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the first pass keeps of a part: enough to know every candidate's gap. As private as the scores."""
+    """The first pass's state for a part: enough to compute every candidate's gap. As private as the scores."""
 
     count: int
     widest: float
@@ -36,7 +36,7 @@ class Summary:
 
 
 class Contender(NamedTuple):
-    """What the second pass keeps of a part: the passer of the largest priority (several, if 64 bits tie)."""
+    """The second pass's state for a part: the largest priority among candidates that pass, with any ties."""
 
     priority: int
     address: tuple[int, int, int]
@@ -44,7 +44,7 @@ class Contender(NamedTuple):
 
 
 class Standard(NamedTuple):
-    """What a candidate is measured against: derived from the summary of all, in exact arithmetic."""
+    """The reference for all gaps, computed from the summary of all parts in exact arithmetic."""
 
     composition: Composition
     hull: list[tuple[Fraction, Fraction]]
@@ -62,24 +62,25 @@ class Standard(NamedTuple):
 class PartitionedSelection:
     r"""One pick out of candidates in many parts, by noisy max or GEM with exponential noise.
 
-    Candidate a passes with probability exp(−x_a), x_a its gap in units of the noise, and one passer is chosen
-    uniformly: the law of the mechanism in memory, reached in two passes. The first pass keeps, of each part, the
-    points (Δ_b, q_b) that may be on the upper hull of all; hulls merge, and the hull of all gives every x_a. In the
-    second pass each candidate tosses its coin and draws a priority, both from its own stream, addressed by (key,
-    identifier); of each part the passer of the largest priority is kept, and of those the largest wins.
+    Candidate a passes with probability exp(−x_a), where x_a is its gap in units of the noise, and one of those
+    that pass is picked uniformly. This is the law of the mechanism in memory, in two passes. The first pass keeps,
+    for each part, the points (Δ_b, q_b) that may be on the upper hull of all candidates. Hulls merge, and the hull
+    of all gives every x_a. In the second pass each candidate draws a coin and a priority, both from its own
+    stream, addressed by (key, identifier). Each part keeps the candidate of the largest priority that passes, and
+    the largest priority of all parts wins.
 
     Privacy:
-        That of the mechanism, exactly: floats decide only what is certain, fractions the rest. Nothing but the
-        result of :meth:`decide` may be published: summaries hold scores, and contenders are passers.
+        Exactly the guarantee of the mechanism: floats decide only what is certain, fractions the rest. Publish
+        only the result of :meth:`decide`: summaries hold scores, and contenders reveal who passed.
 
     Cost:
-        Two passes over the data; the first sorts each part, the second takes some 100 ns a candidate. The state is
+        Two passes over the data. The first sorts each part; the second takes some 100 ns a candidate. The state is
         a hull, usually some dozens of points, and one candidate.
 
     Args:
         mechanism: ``NoisyMax`` or ``GEM``, of any tilt, with exponential noise.
-        key: 32 secret bytes. The same key, candidates and scores give the same pick, however they are spread; it is
-            another one than the mechanism's own ``select`` gives for that key.
+        key: 32 secret bytes. The same key, candidates and scores give the same pick, however the candidates are
+            divided into parts. The mechanism's own ``select`` may give a different pick for that key.
 
     Example:
         >>> import dpselect as dps
@@ -100,11 +101,11 @@ class PartitionedSelection:
 
     def __post_init__(self) -> None:
         check.require_attributes("mechanism", self.mechanism, "law")
-        self._composition(1)  # refuses other laws
-        Randomness.keyed(self.key, [0])  # refuses a bad key
+        self._composition(1)  # raises for other laws
+        Randomness.keyed(self.key, [0])  # raises for a bad key
 
     def summarize(self, scores: Numbers, sensitivities: Numbers) -> Summary:
-        """Return the summary of one part: flat scores, and a sensitivity for each or one for all."""
+        """Return the summary of one part: flat scores, and one sensitivity for each candidate or one for all."""
         values, widths = self._read(scores, sensitivities)
         return _summary(values, widths, values.size)
 
@@ -112,7 +113,7 @@ class PartitionedSelection:
         """Return the summary of several parts together."""
         parts = list(summaries)
         if not parts:
-            raise ValueError("summaries must be those of all parts: there are none")
+            raise ValueError("summaries must not be empty: pass the summary of every part")
         values = np.concatenate([part.scores for part in parts])
         widths = np.concatenate([part.sensitivities for part in parts])
         return _summary(values, widths, sum(part.count for part in parts))
@@ -120,16 +121,17 @@ class PartitionedSelection:
     def contend(
         self, summary: Summary, candidates: Sequence[Any] | NDArray[Any], scores: Numbers, sensitivities: Numbers
     ) -> list[Contender]:
-        """Return who of one part is still in the race, given the summary of all: nobody, one, or some who tie.
+        """Return the contenders of one part, given the summary of all parts: none, one, or several that tie.
 
-        Identifiers must be distinct over *all* parts: two candidates of one name would share their noise. Within a
-        part that is checked here; over all of them it is for the caller to check, as ``dpselect.engines`` does.
+        Identifiers must be distinct over *all* parts: two candidates with the same identifier would share their
+        noise. This method checks it within the part. Check it over all parts yourself, as ``dpselect.engines``
+        does.
         """
         values, widths = self._read(scores, sensitivities)
         if not values.size:
             return []
         if not hasattr(candidates, "__len__") or len(candidates) != values.size:
-            raise ValueError(f"candidates must name each of the {values.size} scores")
+            raise ValueError(f"candidates must have one identifier for each of the {values.size} scores")
         units = self._stream(candidates).units(values.size)
         standard = self._standard(summary)
         verdicts, priorities = np.empty(values.size, np.int8), np.empty(values.size, np.uint64)
@@ -155,16 +157,16 @@ class PartitionedSelection:
         kept = passers[priorities[passers] == best].tolist()
         return [Contender(int(best), _address(units.nonces, i), _plain(candidates[i])) for i in kept]
 
-    def decide(self, contenders: Iterable[Contender]) -> Any:  # noqa: ANN401 - an identifier
+    def decide(self, contenders: Iterable[Contender]) -> Any:
         """Return the pick, from the contenders of all parts."""
         kept = list(contenders)
         if not kept:
-            raise ValueError("contenders must be those of all parts: nobody has passed, and the leader always does")
+            raise ValueError("contenders must not be empty: pass those of every part; the leader always passes")
         best = max(contender.priority for contender in kept)
         tied = [contender for contender in kept if contender.priority == best]
         if len({contender.address for contender in tied}) < len(tied):
             raise ValueError(
-                "contenders must be distinct: two parts hold a candidate of the same name, or one came twice"
+                "contenders must be distinct: two parts hold the same candidate, or a part was passed twice"
             )
         key = self._stream([0]).units(1).key
         units = Units(key, np.array([contender.address for contender in tied], dtype=np.uint32))
@@ -180,31 +182,31 @@ class PartitionedSelection:
         law = self.mechanism.law(np.array([count]))
         if not isinstance(law, Composition) or law.kind == "individual" or law.noise != "exponential":
             raise ValueError(
-                "mechanism must be NoisyMax or GEM, of any tilt, with exponential noise; others need all candidates"
-                " in one place"
+                "mechanism must be NoisyMax or GEM, of any tilt, with exponential noise; for others, put all"
+                " candidates into one table and use select"
             )
         return law
 
     @property
     def _width(self) -> float:
-        """The relative error that floats are allowed for; tests widen it."""
+        """The relative error that the float comparisons allow for; tests widen it."""
         return FILTER_WIDTH
 
     def _read(self, scores: Numbers, sensitivities: Numbers) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(scores)
         if values.ndim != 1:
-            raise ValueError("scores must be flat: a part is a list of candidates")
+            raise ValueError("scores must be flat: a part has one number for each candidate")
         if not values.size:
             return np.empty(0), np.empty(0)
         batch = read_batch(scores, sensitivities)
         flat, widths, _ = batch.row(0)
         if batch.rows != 1:
-            raise ValueError("sensitivities must be one number for each candidate, or one for all")
+            raise ValueError("sensitivities must be one number for each candidate, or one number for all")
         return flat, widths
 
     def _standard(self, summary: Summary) -> Standard:
         if not summary.count:
-            raise ValueError("summary must be that of all parts: it holds no candidates")
+            raise ValueError("summary must be that of all parts (see merge): this one holds no candidates")
         if summary.count > MOST_CANDIDATES:
             raise ValueError("scores must hold at most 2^32 candidates in all parts together")
         rule = self._composition(summary.count)
@@ -218,7 +220,7 @@ class PartitionedSelection:
             hull=hull,
             vertex_scores=np.array(
                 [float(height + t * width) for width, height in hull]
-            ),  # exact: the scores again
+            ),  # exactly the scores again
             vertex_sensitivities=np.array([float(width) for width, _ in hull]),
             leader=heights_on_hull.index(max(heights_on_hull)),
             widest=summary.widest,
@@ -246,7 +248,7 @@ def _summary(values: FloatArray, widths: FloatArray, count: int) -> Summary:
     points = np.empty(values.size, dtype=np.int64)
     columns = (values.view(), widths.view())
     for column in columns:
-        column.flags.writeable = False  # all of one kind, so that the kernel is compiled once
+        column.flags.writeable = False  # the same type for all parts, so the kernel is compiled once
     size = kernels.partitioned.hull_points(*columns, np.argsort(widths), points)
     kept = points[:size]
     return Summary(count, float(widths.max()), values[kept], widths[kept])
@@ -257,5 +259,5 @@ def _address(nonces: WordArray, row: int) -> tuple[int, int, int]:
     return first, second, third
 
 
-def _plain(identifier: Any) -> Any:  # noqa: ANN401 - an identifier
+def _plain(identifier: Any) -> Any:
     return identifier.item() if isinstance(identifier, np.generic) else identifier

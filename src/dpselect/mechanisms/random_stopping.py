@@ -17,32 +17,32 @@ __all__ = ["RandomStopping"]
 @final
 @dataclass(frozen=True, kw_only=True)
 class RandomStopping(Mechanism):
-    r"""Draw K random candidates, add Laplace noise of each one's own scale, report the best seen.
+    r"""Draw K random candidates, add Laplace noise of each one's own scale, report the largest.
 
-    K is truncated negative binomial with parameters γ and η on {1, 2, …}; each draw is a uniform candidate
-    with noise of scale (2 + η) Δ_a/ε. ``eta=1`` makes K geometric with mean 1/γ (random stopping as first
-    published), ``eta=0`` logarithmic (the improved version). With F_a, f_a the distribution function and
-    density of a's noisy score and F̄ the mean of all F,
+    K is truncated negative binomial with parameters γ and η on {1, 2, …}. Each draw is a uniform candidate with
+    noise of scale (2 + η) Δ_a/ε. With ``eta=1``, K is geometric with mean 1/γ (random stopping as first
+    published); with ``eta=0`` it is logarithmic (the improved version). With F_a, f_a the distribution function
+    and density of a's noisy score and F̄ the mean of all F,
 
         Pr[a] = (1/k) ∫ f_a(x) φ'(F̄(x)) dx,
         φ(s) = ((1 − (1−γ)s)^−η − 1) / (γ^−η − 1).
 
-    Candidates of large sensitivity reach the top more easily, so it suits positive correlation.
+    Candidates of large sensitivity reach the top more easily, so random stopping suits positive correlation.
 
     Privacy:
-        ε-DP for every γ, assuming public sensitivities and candidates: each draw is ε/(2+η)-DP, and the best
-        of K such draws costs at most (2+η) times as much. A candidate of sensitivity zero gets no noise, and its
-        probability loses at most ε(1+η)/(2+η).
-        The *time* a pick takes depends on the data: draws that cannot be picked are not made.
+        ε-DP for every γ, assuming public sensitivities and candidates: each draw is ε/(2+η)-DP, and the best of K
+        such draws costs at most (2+η) times as much. A candidate of sensitivity zero gets no noise, and its
+        privacy loss is at most ε(1+η)/(2+η). The *time* of a pick depends on the data: draws that cannot be picked
+        are skipped.
 
     Cost:
         ``select`` draws 1/γ candidates on average for η = 1, (1/γ − 1)/log(1/γ) for η = 0, and about η/γ for large
-        η. Each costs three or four random bits, and only those with large noise cost more, unless noise is small
-        against the spread of scores. More than 2³³ of them are refused. ``pmf`` is a quadrature, a quarter of
-        a millisecond for k = 100, and up to a millisecond for large ε. It grows with k
-        while sensitivities lie within two decades or so, and with k² beyond: for k = 10,000 it takes seconds over
+        η. Each draw costs three or four random bits. Only draws with large noise cost more, unless the noise is
+        small compared with the spread of scores. More than 2³³ draws raise an error. ``pmf`` is a
+        quadrature: a quarter of a millisecond for k = 100, and up to a millisecond for large ε. It grows with k
+        while sensitivities lie within about two decades, and with k² beyond: for k = 10,000 it takes seconds over
         three decades, and half a minute over eight. Rows with probabilities below 1e-60/k, or 1e-12/k for η > 5,
-        also take k², 40 milliseconds for k = 500.
+        also take k²: 40 milliseconds for k = 500.
 
     Args:
         epsilon: The privacy budget of one pick.
@@ -74,7 +74,7 @@ class RandomStopping(Mechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """ε-DP: (2 + η) times the loss of one draw."""
+        """ε-DP: (2 + η) times the privacy loss of one draw."""
         return Guarantee(
             epsilon=self.epsilon,
             flat_epsilon=0.0,

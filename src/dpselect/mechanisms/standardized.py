@@ -1,4 +1,4 @@
-"""Standardized noisy max: noise in proportion to each candidate's own sensitivity, and private."""
+"""Standardized noisy max: private, with noise in proportion to each candidate's own sensitivity."""
 
 from dataclasses import dataclass
 from typing import final
@@ -18,21 +18,21 @@ __all__ = ["StandardizedNoisyMax"]
 class StandardizedNoisyMax(Mechanism):
     r"""Noisy max over scores measured from public anchors, in units of their own sensitivities.
 
-    Reports argmax_a {(ε/2)(q_a − c_a)/Δ_a + b_a + Z_a} with Z noise of scale one, public anchors c (given as
-    ``anchors=`` with the call, 0 if absent), and public offsets
+    Reports argmax_a {(ε/2)(q_a − c_a)/Δ_a + b_a + Z_a} with Z noise of scale one, public anchors c (passed as
+    ``anchors=``, default 0), and public offsets
 
         b_a = −tilt · log(k/β) · Δ_a / max Δ + anchor_weight · log(k/β) · c_a / max|c|.
 
-    Every candidate's noise is in proportion to its own sensitivity, as in the naive heterogeneous noisy max,
-    which is not private. What makes this one private is that whole comparisons are rescaled, not just the
-    noise. It answers "which candidate is furthest above its anchor, in units of its sensitivity?", so
-    anchors matter: midpoints of public clipping bounds are a natural choice.
+    Every candidate's noise is in proportion to its own sensitivity, as in the naive heterogeneous noisy max, which
+    is not private. Standardized noisy max is private because it rescales the whole score, not only the noise. It
+    answers "which candidate is furthest above its anchor, in units of its sensitivity?", so anchors matter.
+    Midpoints of public clipping bounds are a natural choice.
 
     Privacy:
-        ε-DP, assuming public sensitivities, anchors and candidates: (ε/2)(q_a − c_a)/Δ_a moves by at most
-        ε/2 between neighbours, whatever a, and the rest is public. With Gumbel noise also ε²/8-zCDP. A
-        sensitivity of zero is read as the limit of a small one: then q_a − c_a is public, and only
-        the largest of these levels (0 for all candidates of positive sensitivity) can be picked.
+        ε-DP, assuming public sensitivities, anchors and candidates: (ε/2)(q_a − c_a)/Δ_a moves by at most ε/2
+        between neighbours, for every a, and the rest is public. With Gumbel noise also ε²/8-zCDP. A sensitivity of
+        zero is the limit of a small one: then q_a − c_a is public, and only the largest of these levels (0 for all
+        candidates of positive sensitivity) can be picked.
 
     Cost:
         O(k). (Laplace noise: ``pmf`` is a quadrature of up to O(k²), and ``select`` has a larger constant.)
@@ -42,7 +42,7 @@ class StandardizedNoisyMax(Mechanism):
         noise: ``"exponential"``, ``"laplace"`` or ``"gumbel"``.
         tilt: The weight of the sensitivities in b.
         anchor_weight: The weight of the anchors in b; needs ``anchors=`` if it is not 0.
-        beta: The failure probability in the scale of both.
+        beta: The failure probability in the scale of both weights.
 
     Example:
         >>> import dpselect as dps
@@ -91,7 +91,7 @@ class StandardizedNoisyMax(Mechanism):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Anchors, if they have a weight."""
+        """Anchors, if their weight is not 0."""
         return ("anchors",) if self.anchor_weight != 0 else ()
 
     def law(self, sizes: IndexArray) -> Composition:

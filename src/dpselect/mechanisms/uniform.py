@@ -1,4 +1,4 @@
-"""A candidate at random."""
+"""Uniform random choice."""
 
 from dataclasses import dataclass
 from typing import final
@@ -14,7 +14,7 @@ __all__ = ["Uniform"]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Uniform(Mechanism):
-    """A candidate at random: Pr[a] = 1/k. What every mechanism should beat, and some do not.
+    """Uniform random choice: Pr[a] = 1/k. Every mechanism should beat it, and some do not.
 
     Privacy:
         Perfect: the scores are not used.
@@ -44,7 +44,7 @@ class Uniform(Mechanism):
 
     @property
     def label(self) -> str:
-        """A candidate at random."""
+        """Uniform random choice."""
         return "a candidate at random"
 
     def law(self, sizes: IndexArray) -> UniformLaw:  # noqa: ARG002 - the same for all sizes

@@ -20,7 +20,7 @@ from experiments.bandit.sums import (
 
 
 def binary_prefix(length, start=0):
-    """Return the blocks that a binary mechanism adds up for a prefix: the binary digits, largest first."""
+    """Return the blocks that a binary mechanism sums for a prefix: the binary digits, largest first."""
     blocks, end = [], start
     for j in reversed(range(length.bit_length())):
         if length >> j & 1:

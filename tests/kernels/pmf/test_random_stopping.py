@@ -33,7 +33,7 @@ def by_cells(scores, scales, gamma, eta):
     st.sampled_from([1.0, 0.0, -0.5, 4.0]),
 )
 def test_panels_agree_with_cells_whatever_the_scales(seed, size, decades, spread, gamma, eta):
-    """Scores lie between the smallest and the largest scale apart: many scales of some, a fraction of others."""
+    """Scores between the smallest and the largest scale apart: many scales of some, a fraction of others."""
     random = np.random.default_rng(seed)
     scores = random.normal(size=size) * 10 ** (-decades * spread)
     if seed % 3 == 0:
@@ -44,8 +44,8 @@ def test_panels_agree_with_cells_whatever_the_scales(seed, size, decades, spread
     assert found == pytest.approx(by_cells(scores, scales, gamma, eta), rel=1e-11, abs=1e-15)
 
 
-def test_panels_add_up_without_help_where_few_candidates_have_scales_that_are_decades_apart():
-    """One row in 500 of these is missed by 1e-13 and more where wide panels may hold scores."""
+def test_panels_sum_to_one_where_few_candidates_have_scales_decades_apart():
+    """Panels that are too wide and hold scores miss about one in 500 of these rows by 1e-13 or more."""
     random = np.random.default_rng(7)
     misses = []
     for _ in range(6000):

@@ -1,4 +1,4 @@
-"""Probabilities far in the tails: right to 1e-9 of themselves, and never the proof of anything below the floor."""
+"""Probabilities far in the tails: relative errors below 1e-9, and no conclusions from values below the floor."""
 
 from dataclasses import asdict
 from fractions import Fraction
@@ -103,7 +103,7 @@ def test_random_stopping_with_exponential_noise_is_right_in_the_tails(gamma):
     assert_right(mechanism.pmf(scores, sensitivities), exact)
 
 
-def test_where_single_draws_are_impossible_and_many_likely_the_tail_is_right():
+def test_the_tail_is_right_where_single_draws_are_impossible_and_many_are_likely():
     """Candidate 2 needs noise of 770 scales, which 1e80 draws make likelier than 1e-255."""
     scores = np.array([37.61426424, -39.59184351, -0.98083668, 11.88415013])
     sensitivities = np.array([0.32779721, 0.5603017, 0.12809859, 0.14349019])
@@ -172,7 +172,7 @@ def test_an_underflow_is_no_violation_at_a_large_budget():
     assert (privacy_profile(mechanism, [0.0, 1.0], [1.0, 0.0], 1.0, [4000.0, np.inf]) == 0).all()
 
 
-def test_an_impossible_candidate_is_still_one():
+def test_an_impossible_candidate_stays_impossible():
     mechanism = Stated(1.0, [[0.5, 0.5], [0.0, 1.0]])
     assert privacy_loss(mechanism, [0.0, 0.0], [1.0, 0.0], 1.0).epsilon == np.inf
     assert audit(mechanism, [1.0, 1.0], restarts=2, sweeps=1).verdict == "violated"

@@ -1,4 +1,4 @@
-"""Random bits made to land where floats cannot decide: every sampler must notice, and decide beside it."""
+"""Random bits placed where floats cannot decide: every sampler must detect that, and decide next to it."""
 
 from fractions import Fraction
 
@@ -157,7 +157,7 @@ def test_a_byte_that_decides_needs_no_word():
 
 
 def test_a_word_that_does_not_tell_its_index_leaves_the_row_undecided():
-    third = 2**64 // 3  # the bits that follow make it 0 or 1
+    third = 2**64 // 3  # the following bits make it 0 or 1
 
     def pick_all(word):
         workspace = workspace_of(state_of(word), size=3)
@@ -217,9 +217,7 @@ def test_laplace_noises_that_come_out_equal_leave_the_row_undecided(sign):
         return sampler_of("laplace").twin.pick([Fraction(0), Fraction(X)], 2, stream_of(*words(off)))
 
     assert {kernel(off) for off in (0.0, NEAR, -NEAR)} == {UNRESOLVED}
-    smaller, larger = (
-        (1, 0) if sign else (0, 1)
-    )  # a smaller U is a larger noise, and pushes in its sign's direction
+    smaller, larger = (1, 0) if sign else (0, 1)  # a smaller U is a larger noise, in the direction of its sign
     assert kernel(-CLEAR) == fractions(-CLEAR) == fractions(-NEAR) == smaller
     assert kernel(CLEAR) == fractions(CLEAR) == fractions(NEAR) == larger
 
@@ -240,9 +238,10 @@ def pair_state(units=UNITS):
 
 
 def stopping_state(state, packed, further):
-    """Make a state read these words for K, for octaves and for draws, and these as draws' further 64 bits.
+    """Make a state read these words for K, for octaves and for draws, and the others as the draws' further 64
+    bits.
 
-    The kernel reads them from a pair of streams, and its twin from half of a group of one.
+    The kernel reads them from a pair of streams, its twin from half of a group of one stream.
     """
     for start in (chacha.BYTES, chacha.PAIR):
         state[start : start + chacha.GROUP_WORDS] = 0
@@ -254,7 +253,7 @@ def stopping_state(state, packed, further):
 
 
 def stop_with(packed, further=(), noise=LAPLACE, scores=(0.0, -1.0), widths=(1.0, 2.0), gamma=0.3, eta=1.0):
-    """Return what the kernel and its twin pick if they read these words."""
+    """Return the picks of the kernel and its twin if they read these words."""
     scores, widths = frozen(*scores), frozen(*widths)
     state, stream = stopping_state(pair_state(), packed, further), ExactStream(UNITS, 0)
     stopping_state(stream._state, packed, further)
@@ -269,10 +268,12 @@ COUNTS = (2**64 * np.array([0, 0.1, 0.4, 0.6]) // 1).astype(np.uint64)
 
 
 def stop(*draws, noise=LAPLACE, **settings):
-    """Return what is picked from these draws, each an octave (or DOWN) and 96 bits, the largest noise first."""
+    """Return the pick from these draws, each an octave (or DOWN) and 96 bits, the largest noise first."""
     octaves = [octave for octave, _ in draws]
     assert octaves == sorted(octaves, reverse=True)
-    halvings = range(-1 if noise == LAPLACE else 0, max(octaves) + 1)  # of those that get so far, the first go on
+    halvings = range(
+        -1 if noise == LAPLACE else 0, max(octaves) + 1
+    )  # of those that get this far, the first ones continue
     goes_on = [2 ** sum(octave > j for octave in octaves) - 1 for j in halvings]
     goes_on += [0] * (-len(goes_on) % 3)
     leading = [bits >> 64 for _, bits in draws] + [0]
@@ -283,7 +284,7 @@ def stop(*draws, noise=LAPLACE, **settings):
 
 
 def drawn(a, w, off=0.0, size=2):
-    """Return a draw of candidate ``a`` whose noise goes up by −log(w (1 + off)): its octave and 96 bits."""
+    """Return a draw of candidate ``a`` with positive noise −log(w (1 + off)): its octave and 96 bits."""
     mp.dps = 60
     w *= 1 + mp.mpf(off)
     octave = int(mp.ceil(-mp.log(w, 2))) - 1
@@ -291,7 +292,7 @@ def drawn(a, w, off=0.0, size=2):
 
 
 def drawn_down(a, w, off=0.0, size=2):
-    """Return a draw of candidate ``a`` whose noise goes down by −log(w (1 + off))."""
+    """Return a draw of candidate ``a`` with negative noise of size −log(w (1 + off))."""
     return random_stopping.DOWN, joined(a, size, edge(w, 96, off), 96)
 
 
@@ -340,7 +341,7 @@ def test_a_draw_whose_first_bits_do_not_tell_its_candidate_is_looked_at_again(oc
     assert pick(edge_of_candidate + 1) == (1, 1)
 
 
-def test_of_draws_without_noise_that_tie_the_first_counts():
+def test_the_first_of_tied_draws_without_noise_counts():
     settings = {"scores": (1.0, 1.0), "widths": (0.0, 0.0)}
     for draw in (drawn, drawn_down):
         assert stop(draw(1, 0.7), draw(0, 0.7), **settings) == (1, 1)
@@ -359,17 +360,18 @@ def test_a_noisy_draw_level_with_a_draw_without_noise_leaves_the_row_undecided()
 
 
 def one_more(n):
-    """Return the words after K's for which all draws go up, by at most an octave, and only draw n is of 1.
+    """Return the words after K's for which all noise is positive, within an octave, and only draw n is candidate
+    1.
 
-    Its noise is the largest, and that of all others the smallest they can have; so 1 is picked if it is drawn.
+    Its noise is the largest possible, and that of all others the smallest, so 1 is picked if it is drawn.
     """
-    leading = [(1 << 30) + (i << 16) for i in range(16)]  # none of them level with another
+    leading = [(1 << 30) + (i << 16) for i in range(16)]  # no two are equal
     leading[n] = (1 << 31) + 2
     return [2**64 - 1, 0, 0, *(leading[i] + (leading[i + 1] << 32) for i in range(0, 16, 2))]
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_as_many_draws_are_made_as_the_first_word_says(n):
+def test_the_first_word_determines_the_number_of_draws(n):
     assert stop_with([COUNTS[n], *one_more(n)]) == (0, 0)
     assert stop_with([COUNTS[n + 1], *one_more(n)]) == (1, 1)
 
@@ -461,7 +463,7 @@ def test_noise_of_any_size_is_counted_by_the_twin_and_left_to_it_by_the_kernel()
 @pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 30.0])
 def test_the_draws_that_are_not_made_would_not_have_been_picked(noise, epsilon):
-    """With a largest sensitivity of infinity no octave is left out."""
+    """With an infinite largest sensitivity no octave is skipped."""
     random = np.random.default_rng(5)
     length = random_stopping.length_of(0.02, 1.0)
     made_less = 0

@@ -1,1 +1,1 @@
-"""Samplers in exact arithmetic, each with the random bits of its twin in :mod:`dpselect.kernels.samplers`."""
+"""Samplers in exact arithmetic. Each reads the random bits of its twin in :mod:`dpselect.kernels.samplers`."""

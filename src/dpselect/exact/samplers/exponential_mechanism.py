@@ -1,4 +1,4 @@
-"""The exponential mechanism: propose candidates until one passes."""
+"""The exponential mechanism (noisy max with Gumbel noise), by rejection sampling."""
 
 from dpselect.exact.gaps import Gaps
 from dpselect.exact.partial_uniform import passes
@@ -8,7 +8,7 @@ __all__ = ["pick"]
 
 
 def pick(gaps: Gaps, _visits: int, stream: ExactStream) -> int:
-    """Propose candidates uniformly until one passes with probability exp(−gap)."""
+    """Propose candidates uniformly and accept with probability exp(−gap)."""
     while True:
         coin = stream.uniform()
         a = coin.split(len(gaps))

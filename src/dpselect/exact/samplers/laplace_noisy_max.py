@@ -10,7 +10,7 @@ __all__ = ["pick"]
 
 
 def pick(gaps: Gaps, _visits: int, stream: ExactStream) -> int:
-    """Pick the largest of Laplace noise less gap."""
+    """Pick the largest of (Laplace noise − gap)."""
     noisy = []
     for a, gap in enumerate(gaps):
         sign, uniform = stream.signed_uniform()

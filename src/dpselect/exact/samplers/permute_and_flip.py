@@ -8,7 +8,7 @@ __all__ = ["pick"]
 
 
 def pick(gaps: Gaps, visits: int, stream: ExactStream) -> int:
-    """Visit candidates in random order; after that many visits, test all the others and pick uniformly."""
+    """Visit candidates in random order. After ``visits`` of them, test all others and pick uniformly."""
     seen: set[int] = set()
     while len(seen) < visits:
         coin = stream.uniform()
@@ -16,10 +16,10 @@ def pick(gaps: Gaps, visits: int, stream: ExactStream) -> int:
         if a not in seen and passes(coin, gaps[a]):
             return a
         seen.add(a)
-    picked, passers = -1, 0
+    picked, passed = -1, 0
     for a in range(len(gaps)):
         if a not in seen and passes(stream.candidate_uniform(a), gaps[a]):
-            passers += 1
-            if passers == 1 or stream.below(passers) == 0:
+            passed += 1
+            if passed == 1 or stream.below(passed) == 0:
                 picked = a
     return picked

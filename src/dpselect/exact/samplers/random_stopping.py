@@ -21,7 +21,7 @@ def pick(
     eta: float,
     stream: ExactStream,
 ) -> int:
-    """Draw K candidates, add noise of scale · Δ_a to each, and pick the largest."""
+    """Draw K candidates, add noise of scale ``scale`` · Δ_a to each, and pick the largest."""
     noisy = []
     atom, atom_pick = None, -1
     count = 1 if gamma == 1 else _count_draws(gamma, eta, stream.count_uniform())
@@ -46,10 +46,10 @@ def pick(
 def _octaves(count: int, stream: ExactStream, *, one_sided: bool) -> tuple[list[int | None], int]:
     """Return the octave of each draw's noise, the largest noise first, and the number of the next unused word.
 
-    ``None`` stands for noise that goes down.
+    ``None`` represents negative noise.
     """
     used, remaining = 1, count
-    counts = [count] if one_sided else []  # how many go up and have W < 2^−j
+    counts = [count] if one_sided else []  # the number of positive draws with W < 2^−j
     while remaining:
         found = [0, 0, 0]
         for first in range(0, remaining, 64):

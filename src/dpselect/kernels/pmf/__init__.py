@@ -1,11 +1,11 @@
-"""Exact probabilities, compiled: one file for each sampler, with its name."""
+"""Exact probabilities, compiled: one module for each sampler, with the same name."""
 
 import importlib
 from typing import Any
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module
-    """Import a module when it is used."""
+def __getattr__(name: str) -> Any:
+    """Import a module on first use."""
     try:
         return importlib.import_module(f"{__name__}.{name}")
     except ModuleNotFoundError:

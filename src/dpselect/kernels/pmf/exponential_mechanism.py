@@ -1,4 +1,4 @@
-"""The law of the exponential mechanism: softmax."""
+"""The pmf of the exponential mechanism: softmax."""
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.compilation import compiled
@@ -7,7 +7,7 @@ from dpselect.kernels.pmf.permute_and_flip import fill_passing
 
 @compiled
 def fill(gaps: FloatArray, pmf: FloatArray) -> None:
-    """Fill the probabilities of noisy max with Gumbel noise, the exponential mechanism: exp(−x_a) / Σ."""
+    """Fill the probabilities of the exponential mechanism (noisy max with Gumbel noise): exp(−x_a) / Σ."""
     total = fill_passing(gaps, pmf)
     for a in range(gaps.size):
         pmf[a] /= total

@@ -1,4 +1,4 @@
-"""What :mod:`dpselect.kernels.pmf.noisy_argmax` integrates, at one place: G, and r_a for every candidate."""
+"""The integrands of :mod:`dpselect.kernels.pmf.noisy_argmax` at one point: G, and r_a for every candidate."""
 
 import math
 from typing import NamedTuple
@@ -9,22 +9,24 @@ from dpselect.kernels.instructions import fused_multiply_add
 
 EXPONENTIAL, LAPLACE, GUMBEL = 0, 1, 2
 NO_ETA = 1e-30
-"""Where η makes no difference to float64, and formulas that divide by it lose their digits."""
+"""Below this, |η| log(1/γ) makes no difference in float64, and formulas that divide by η lose their digits."""
 
 TINY = 1e-290
-"""Below this exp(−z) is computed again together with √E[K]."""
+"""If exp(−z) is below this, it is computed again together with √E[K]."""
 
 
 class Law(NamedTuple):
-    """Whose law is computed: the noise, and how many candidates are drawn."""
+    """The law to compute: the noise, and how many candidates are drawn."""
 
     noise: int
     stopping: bool
-    """Whether K random candidates are drawn; if not, every candidate once, and the rest is unused."""
+    """Whether K random candidates are drawn. If not, every candidate is drawn once and the other fields are
+    unused.
+    """
     gamma: float
     eta: float
     root: float
-    """√E[K]: G and r_a have one each, so that neither underflows before their product does."""
+    """√E[K]. It is a factor of both G and r_a, so that neither underflows before their product does."""
 
 
 class Row(NamedTuple):
@@ -32,16 +34,16 @@ class Row(NamedTuple):
 
     scores: FloatArray
     rates: FloatArray
-    """1/b_a, and 0 for an atom."""
+    """1/b_a, or 0 for an atom."""
     ratios: FloatArray
-    """Room for r_a at one place."""
+    """Room for r_a at one point."""
     least: FloatArray
-    """The logarithm of each least probability, once known; infinite for candidates that are not waited for."""
+    """The logarithm of each least probability, once known; infinite for candidates that can be ignored."""
 
 
 @compiled
 def mean_draws(gamma: float, eta: float) -> float:
-    """Return E[K] = η(1−γ)/(γ(1−γ^η)), which is (1/γ − 1)/log(1/γ) for η = 0."""
+    """Return E[K] = η(1−γ)/(γ(1−γ^η)), or (1/γ − 1)/log(1/γ) for η = 0."""
     if gamma == 1.0:
         return 1.0
     decay = -math.log(gamma)
@@ -52,13 +54,13 @@ def mean_draws(gamma: float, eta: float) -> float:
 
 @compiled
 def stopping_slope(gamma: float, eta: float, survival: float, root: float) -> float:
-    """Return φ'(1 − survival)/√E[K]; φ' = E[K] · (γ/w)^(1+η), w/γ = 1 + (1−γ)/γ · survival: nothing cancels."""
+    """Return φ'(1 − survival)/√E[K]; φ' = E[K] · (γ/w)^(1+η), w/γ = 1 + (1−γ)/γ · survival, so nothing cancels."""
     return math.exp(math.log(root) - (1.0 + eta) * math.log1p((1.0 - gamma) / gamma * survival))
 
 
 @compiled
 def stopping_increment(gamma: float, eta: float, survival: float, jump: float) -> float:
-    """Return φ(1 − survival) − φ(1 − survival − jump): the mass of an atom that a share ``jump`` of draws hits."""
+    """Return φ(1 − survival) − φ(1 − survival − jump): the mass of an atom hit by a fraction ``jump`` of draws."""
     if gamma == 1.0:
         return jump
     ratio = 1.0 + (1.0 - gamma) / gamma * survival
@@ -73,7 +75,7 @@ def stopping_increment(gamma: float, eta: float, survival: float, jump: float) -
 def weigh_point(law: Law, row: Row, base: float, delta: float) -> tuple[float, float]:
     """Fill r_a at x = base + delta; return G and the slope of its logarithm.
 
-    The product carries its own rounding error along, so that a million factors do not add theirs up.
+    The product carries its own rounding error along, so the errors of a million factors do not add up.
     """
     k = row.scores.size
     survival, slope = 0.0, 0.0

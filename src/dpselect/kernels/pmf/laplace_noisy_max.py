@@ -1,4 +1,4 @@
-"""The law of noisy max with Laplace noise: the largest noisy score, all scales being one."""
+"""The pmf of noisy max with Laplace noise: the largest noisy score, with all scales equal to one."""
 
 import numpy as np
 
@@ -9,8 +9,8 @@ from dpselect.kernels.pmf.noisy_argmax import LAPLACE, ONCE, fill_largest_noisy_
 
 @compiled
 def fill(gaps: FloatArray, pmf: FloatArray) -> None:
-    """Fill the probabilities of noisy max with Laplace noise; ``pmf`` may be the array of gaps."""
-    scores = -np.minimum(gaps, 1e6)  # beyond 1e6 scales Laplace noise is exactly nothing
+    """Fill the probabilities of noisy max with Laplace noise; ``pmf`` and ``gaps`` may be the same array."""
+    scores = -np.minimum(gaps, 1e6)  # beyond 1e6 scales the tail of Laplace noise underflows to 0
     fill_largest_noisy_pmf(LAPLACE, scores, np.ones(scores.size), ONCE, 1.0, 1.0, pmf)
 
 

@@ -1,32 +1,32 @@
-"""The law of the largest of noisy scores whose noise differs between candidates.
+"""The distribution of the largest noisy score, with noise that differs between candidates.
 
-Candidate a's noisy score is q_a + b_a Z with Z exponential, Laplace or Gumbel; F_a and f_a are its
-distribution function and density. Two mechanisms report the candidate of the largest noisy score:
+Candidate a's noisy score is q_a + b_a Z with Z exponential, Laplace or Gumbel; F_a and f_a are its distribution
+function and density. Two mechanisms report the candidate of the largest noisy score:
 
 - *every* candidate is drawn once (noisy max):     Pr[a] = ∫ f_a(x) ∏_{b≠a} F_b(x) dx
 - K random candidates are drawn (random stopping): Pr[a] = (1/k) ∫ f_a(x) φ'(F̄(x)) dx, where F̄ is the mean
   of all F_b and φ the generating function of K, truncated negative binomial with parameters γ and η:
   φ(s) = (w^−η − 1) / (γ^−η − 1) with w = 1 − (1 − γ)s, and log(w)/log(γ) for η = 0.
 
-A scale b_a = 0 puts an atom at q_a; candidates that tie there share its probability equally.
+A scale b_a = 0 puts an atom at q_a. Candidates that tie there share its probability equally.
 
-Both integrands are G(x) r_a(x)/b_a: a factor G that all candidates share and that never falls (∏ F, or
-φ'(F̄)/k), and r_a = b_a f_a/F_a, or b_a f_a. Probabilities are right to 1e-12 of themselves down to 1e-290
-(random stopping with more than 1e10 draws: 1e-250), so what may be left out depends on the candidate. Two
-bounds decide that, for every y and every panel from l to r:
+Both integrands are G(x) r_a(x)/b_a. The factor G is the same for all candidates and never decreases (∏ F, or
+φ'(F̄)/k); r_a is b_a f_a/F_a, or b_a f_a. Probabilities have a relative error of at most 1e-12 down to 1e-290
+(random stopping with more than 1e10 draws: 1e-250), so the part of the line that can be skipped depends on the
+candidate. Two bounds decide it, for every y and every panel from l to r:
 
     Pr[a] ≥ G(y) r_a(y)        and        the panel adds at most G(r) Pr[noisy score a > l] to Pr[a]
 
-A panel also adds at most G(r). A first pass takes the largest G(y) r_a(y) over all scores and some places right
-of them, the candidate's *least* probability. A candidate matters in a panel unless that adds less than
-e^−MARGIN of it.
+A panel also adds at most G(r). A first pass takes the largest G(y) r_a(y) over all scores and some points right of
+them, the candidate's *least* probability. A panel can be skipped for a candidate if it adds less than e^−MARGIN of
+that.
 
 Panels. The integrand is analytic between scores, so the line is cut at every score and half-way between
-neighbours, and x is kept as (nearest score) + δ: differences x − q_a stay accurate whatever the scores'
+neighbours. The position x is kept as (nearest score) + δ: differences x − q_a stay accurate whatever the scores'
 magnitude. With z = (x − q)/b, the nearest complex singularities (zeros of w) and the region where a product of
-many F_b grows are at least π/2 scales from the real line, so 16 Gauss–Legendre nodes on FINE = 2 scales err by
+many F_b grows are at least π/2 scales from the real line. So 16 Gauss–Legendre nodes on FINE = 2 scales err by
 less than (π/2 + √(π²/4 + 1))^−32 < 1e-17; shorter panels take 8 or 4 nodes for the same bound. The largest of n
-noises is typically log n scales up; from there on a noise is soon a plain exponential, and panels widen to
+noises is typically log n scales up. Beyond that point a noise is soon a plain exponential, and panels widen to
 COARSE scales. Where G is steep, errors are measured against G itself: its logarithm may rise by STEEP over a
 panel, since 16 nodes integrate exp(x) over 12 to 1e-17 of its largest value.
 """
@@ -64,39 +64,41 @@ __all__ = [
 ]
 
 ONCE, STOPPING = False, True
-"""Whether every candidate is drawn once, or a random number of random candidates."""
+"""Whether every candidate is drawn once, or a random number of random candidates is drawn."""
 
 FINE, COARSE = 2.0, 8.0
 FAR = 40.0
-"""Scales beyond the typical largest noise from which on F is 1."""
+"""F is 1 this many scales beyond the typical largest noise."""
 MARGIN = 40.0
 STEEP = 12.0
 FLAT = 5.0
-"""Up to this η panels are never steep: the logarithm of φ' rises by at most 1 + η in a scale."""
+"""Up to this η, panels are never steep: the logarithm of φ' rises by at most 1 + η in one scale."""
 FLOOR = 1e-305
-"""No candidate's least probability is taken to be below this."""
+"""The smallest value of a candidate's least probability."""
 HOPELESS = 712.0
-"""So many scales behind the leader a candidate's probability is below 1e-300."""
+"""A candidate this many scales behind the leader has a probability below 1e-300."""
 NODES_16, WEIGHTS_16 = np.polynomial.legendre.leggauss(16)
 NODES_8, WEIGHTS_8 = np.polynomial.legendre.leggauss(8)
 NODES_4, WEIGHTS_4 = np.polynomial.legendre.leggauss(4)
 
 
 SURE = 1e-13
-"""Panels of random stopping that hold many scores are trusted if they add up to 1 so well; else the line is cut at
-every score. No row is known that needs it.
+"""Random stopping's panels with many scores are accepted if the probabilities sum to 1 within this. Otherwise the
+line is cut at every score. No row is known that needs it.
 """
 RARE, RARE_IF_STEEP = 1e-60, 1e-12
-"""Nor with probabilities below this share of 1/k, of which they lose digits: sooner if η is above FLAT."""
+"""Such panels are also rejected if a probability is below this fraction of 1/k, where they lose digits. The second
+value is for η above FLAT.
+"""
 
 
 @compiled_without_refcounts
 def widest_panel(
     law: Law, row: Row, height: float, margin: float, base: float, delta: float, direction: float
 ) -> tuple[float, float]:
-    """Return how wide a panel from base + delta may be, and the smallest scale that matters there.
+    """Return the largest width of a panel from base + delta, and the largest 1/b_a that matters there.
 
-    ``margin`` is MARGIN + log G at the right of the panel, ``height`` the typical largest noise.
+    ``margin`` is MARGIN + log G at the right end of the panel, ``height`` the typical largest noise.
     """
     widest = math.inf
     fastest = 0.0
@@ -104,13 +106,13 @@ def widest_panel(
         rate = row.rates[a]
         z = ((base - row.scores[a]) + delta) * rate
         if rate == 0.0 or (z < 0.0 and not law.stopping and law.noise == LAPLACE):
-            continue  # F_a is a plain exponential there, and so are all f_b F_a: only G is steep
+            continue  # F_a is a plain exponential here, and so are all f_b F_a: only G is steep
         leaving = direction * z >= 0.0
         z = abs(z)
         reach = max(margin - row.least[a], height + FAR)
         if z >= reach + (0.0 if leaving else COARSE):
             if not leaving:
-                widest = min(widest, (z - reach) / rate)  # stop where this candidate begins to matter
+                widest = min(widest, (z - reach) / rate)  # stop where this candidate starts to matter
             continue
         room = (2.0 if leaving else 0.7) * (z - height)
         widest = min(widest, max(FINE, min(room, COARSE)) / rate)
@@ -130,14 +132,14 @@ def add_panel(
     weights: FloatArray,
     pmf: FloatArray,
 ) -> float:
-    """Add the integral from ``done`` over ``step``; return the largest G seen."""
+    """Add the integral from ``done`` over ``step``; return the largest value of G."""
     largest = 0.0
     for j in range(nodes.size):
         shared, _ = weigh_point(law, row, base, direction * (done + 0.5 * step * (nodes[j] + 1.0)))
         largest = max(largest, shared * law.root)
         if shared > 0.0:
             for a in range(pmf.size):
-                # In this order nothing underflows that matters; where a panel holds too many scales, r_a is zero.
+                # In this order nothing that matters underflows. Where a panel spans too many scales, r_a is zero.
                 pmf[a] += shared * row.ratios[a] * (weights[j] * min(0.5 * step * row.rates[a], 1e300))
     return largest
 
@@ -154,10 +156,10 @@ def integrate_cell(
     cut: float,
     pmf: FloatArray,
 ) -> bool:
-    """Add the integral over ``length`` from ``base`` in ``direction``; tell whether anything lies beyond.
+    """Add the integral over ``length`` from ``base`` in ``direction``; return whether the next cell can matter.
 
-    ``ceiling`` bounds G in the cell, ``steepest`` the slope of log G right of ``base``, or at it; a G below ``cut``
-    does not matter.
+    ``ceiling`` bounds G in the cell. ``steepest`` bounds the slope of log G right of ``base``, and is its slope at
+    ``base``. A G below ``cut`` does not matter.
     """
     done = 0.0
     odds = (1.0 - law.gamma) / law.gamma * (1.0 + law.eta)
@@ -196,14 +198,14 @@ def integrate_cell(
         else:
             largest = add_panel(law, row, base, direction, done, step, NODES_16, WEIGHTS_16, pmf)
         if direction < 0.0 and largest < cut:
-            return False  # ∏ F only falls further to the left
+            return False  # ∏ F only decreases further to the left
         done += step
     return True
 
 
 @compiled_without_refcounts
 def scout(law: Law, row: Row, base: float, delta: float) -> tuple[float, float, float]:
-    """Raise least probabilities to what base + delta shows; return G, its slope, and the smallest of them."""
+    """Raise least probabilities to the bound from base + delta; return G, its slope, and the smallest of them."""
     shared, slope = weigh_point(law, row, base, delta)
     smallest = 1.0
     for a in range(row.least.size):
@@ -215,7 +217,7 @@ def scout(law: Law, row: Row, base: float, delta: float) -> tuple[float, float, 
 
 @compiled_without_refcounts
 def start_least(law: Law, row: Row, leader: int) -> None:
-    """Fill FLOOR, or infinity for atoms and candidates whose probability is below 1e-300."""
+    """Fill in FLOOR, or infinity for atoms and for candidates whose probability is below 1e-300."""
     for a in range(row.least.size):
         gap = row.scores[leader] - row.scores[a]
         slowest = min(row.rates[a], row.rates[leader]) if row.rates[leader] > 0.0 else row.rates[a]
@@ -225,7 +227,7 @@ def start_least(law: Law, row: Row, leader: int) -> None:
 
 @compiled_without_refcounts
 def rarest_atom(law: Law, row: Row, falling: IndexArray) -> float:
-    """Return the probability of an atom of which every possible atom has at least as much; 1 if there is none."""
+    """Return the smallest probability of any atom that can be picked; 1 if there is none."""
     rarest = 1.0
     for i in range(falling.size):
         if row.rates[falling[i]] > 0.0:
@@ -235,7 +237,7 @@ def rarest_atom(law: Law, row: Row, falling: IndexArray) -> float:
             atoms += row.rates[j] == 0.0 and row.scores[j] == base
         share = atom_mass(law, row, base, atoms) / atoms
         if not law.stopping:
-            return share if share >= FLOOR else 1.0  # there is nothing below the highest atom
+            return share if share >= FLOOR else 1.0  # nothing below the highest atom can be picked
         rarest = min(rarest, max(share, FLOOR))
     return rarest
 
@@ -244,7 +246,7 @@ def rarest_atom(law: Law, row: Row, falling: IndexArray) -> float:
 def scout_row(
     law: Law, row: Row, falling: IndexArray, firsts: IndexArray, shares: FloatArray, slopes: FloatArray
 ) -> tuple[int, float]:
-    """Fill least probabilities, and G and its slope at each distinct score; return how many matter, and the cut."""
+    """Fill in least probabilities, and G and its slope at each distinct score; return (cells to visit, cut)."""
     start_least(law, row, falling[0])
     top = row.scores[falling[0]]
     fastest, slowest = row.rates.max(), math.inf
@@ -278,7 +280,7 @@ def fill_by_cells(law: Law, scores: FloatArray, scales: FloatArray, pmf: FloatAr
     row = Row(scores, rates, np.empty(k), np.empty(k))
     pmf[:] = 0.0
     falling = np.argsort(-scores)
-    firsts = np.empty(k + 1, np.int64)  # where in ``falling`` the candidates of each distinct score begin
+    firsts = np.empty(k + 1, np.int64)  # where the candidates of each distinct score start in ``falling``
     cells = 0
     for i in range(k):
         if i == 0 or scores[falling[i]] != scores[falling[i - 1]]:
@@ -302,7 +304,7 @@ def fill_by_cells(law: Law, scores: FloatArray, scales: FloatArray, pmf: FloatAr
                 if rates[falling[j]] == 0.0:
                     pmf[falling[j]] = share
         if not law.stopping and (atoms > 0 or law.noise == EXPONENTIAL):
-            return  # ∏ F is zero below an atom, and below any score if noise is positive
+            return  # ∏ F is zero below an atom, and below any score if the noise is positive
         more = integrate_cell(law, row, base, -1.0, left, shares[cell], slopes[cell], cut, pmf)
         if not more and not law.stopping:
             return
@@ -318,7 +320,7 @@ def fill_largest_noisy_pmf(
     eta: float,
     pmf: FloatArray,
 ) -> None:
-    """Fill Pr[a] of the module's docstring: random stopping if ``stopping``, else noisy max."""
+    """Fill in Pr[a] as the module's docstring defines it: random stopping if ``stopping``, otherwise noisy max."""
     mean = mean_draws(gamma, eta) if stopping else 1.0
     if stopping and noise == LAPLACE and scales.min() > 0.0:
         fill_stopping_pmf(scores, scales, gamma, eta, mean, pmf)
@@ -340,7 +342,7 @@ def fill_rows(
     eta: float,
     pmf: FloatArray,
 ) -> None:
-    """Fill the probabilities of each row of a block, candidate a's noise being scale · Δ_a."""
+    """Fill in the probabilities for each row of a block; candidate a's noise has scale ``scale`` · Δ_a."""
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         scales = row_of(table.sensitivities, table.bounds, row) * scale

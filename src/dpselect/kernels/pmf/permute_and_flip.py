@@ -1,17 +1,17 @@
-"""The law of permute-and-flip: independent passers.
+"""The pmf of permute-and-flip: candidates pass independently.
 
-With gaps x_a and p_a = exp(−x_a), noisy max with exponential noise lets every candidate pass with
-probability p_a, independently, and picks one of the passers at random. Hence
+With gaps x_a and p_a = exp(−x_a), noisy max with exponential noise lets every candidate pass with probability p_a,
+independently, and picks one that passes uniformly. Hence
 
     Pr[a] = p_a ∫₀¹ ∏_{b≠a} (1 − u p_b) du.
 
-The integrand falls like exp(−uS), S = Σ p ≥ 1. Beyond u = DEPTH/S it is worth less than exp(−DEPTH), and
-up to there a panel over which uS grows by at most PANEL needs NODES Gauss–Legendre nodes: the quadrature
-error is below 1e-18 of the integral, for every k, since |1 − up| ≤ exp(|u|p) holds in the complex plane.
+The integrand falls like exp(−uS), S = Σ p ≥ 1. Beyond u = DEPTH/S it is below exp(−DEPTH). Up to there, a panel
+over which uS grows by at most PANEL needs NODES Gauss–Legendre nodes: the quadrature error is below 1e-18 of the
+integral, for every k, since |1 − up| ≤ exp(|u|p) holds in the complex plane.
 
-Candidates with u p ≤ SMALL on the whole range enter through their power sums, because
-log(1 − up) = −Σ uⁱpⁱ/i; there are at most DEPTH/SMALL = 320 others. So a row costs O(k), and the product
-has few enough factors that rounding stays below 1e-13.
+Candidates with u p ≤ SMALL on the whole range enter through their power sums, because log(1 − up) = −Σ uⁱpⁱ/i. At
+most DEPTH/SMALL = 320 candidates remain. So a row costs O(k), and the product has few enough factors that rounding
+stays below 1e-13.
 """
 
 import math
@@ -25,7 +25,7 @@ from dpselect.kernels.twofloat import add
 DEPTH = 40.0
 PANEL = DEPTH / 3.0
 SMALL = 1.0 / 8.0
-TERMS = 18  # SMALL**TERMS / TERMS < 4e-18, the part of log(1 − up) that is left out
+TERMS = 18  # the omitted part of log(1 − up) is below SMALL**TERMS / TERMS < 4e-18
 LANES = 8
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 
@@ -52,7 +52,7 @@ def fill_passing(gaps: FloatArray, passing: FloatArray) -> float:
 def fill_power_sums(passing: FloatArray, threshold: float, sums: FloatArray, large: FloatArray) -> int:
     """Fill sums[i] with Σ pⁱ over all p up to a threshold, put the others into ``large``, return their number.
 
-    LANES candidates at a time, each lane with sums of its own, so that the compiler can use vectors.
+    The loop takes LANES candidates at a time, and each lane has its own sums, so the compiler can vectorise it.
     """
     larges = 0
     lanes, low = np.zeros((TERMS + 1, LANES)), np.zeros(LANES)
@@ -85,7 +85,7 @@ def fill_power_sums(passing: FloatArray, threshold: float, sums: FloatArray, lar
 
 @compiled
 def fill(gaps: FloatArray, pmf: FloatArray) -> None:
-    """Fill the probabilities of noisy max with exponential noise; ``pmf`` may be the array of gaps."""
+    """Fill the probabilities of noisy max with exponential noise; ``pmf`` and ``gaps`` may be the same array."""
     total = fill_passing(gaps, pmf)
     limit = min(1.0, DEPTH / total)
     threshold = SMALL / limit
@@ -112,14 +112,14 @@ def fill(gaps: FloatArray, pmf: FloatArray) -> None:
             moments[i] += power
             power *= u
 
-    # ∏_{b≠a} is the full product over 1 − u p_a; for small p_a that quotient is a power series in u p_a.
+    # ∏_{b≠a} is the full product divided by 1 − u p_a. For small p_a that quotient is a power series in u p_a.
     for a in range(pmf.size):
         p = pmf[a]
         if p > threshold:
             integral = 0.0
             for j in range(points.size):
                 integral += masses[j] / (1.0 - points[j] * p)
-            pmf[a] = -p * integral  # a mark: done
+            pmf[a] = -p * integral  # negative: marks the candidate as done
     for a in range(pmf.size):
         p = pmf[a]
         series = 0.0

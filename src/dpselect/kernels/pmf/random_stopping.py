@@ -1,27 +1,29 @@
-"""The law of random stopping with Laplace noise, in a few hundred evaluations of each candidate's noise.
+"""The pmf of random stopping with Laplace noise, in a few hundred evaluations of each candidate's noise.
 
     Pr[a] = (1/k) ∫ f_a(x) h(S(x)) dx,   h(S) = φ'(1 − S) = E[K] · (1 + S(1−γ)/γ)^−(1+η),   S = (1/k) Σ (1 − F_b)
 
-as in :mod:`dpselect.kernels.quadrature`, which has the definitions, other noises and candidates without noise.
-There the line is cut at every score, because densities have kinks there; with k scores that is O(k²) work. Here a
-panel may hold any number of scores:
+:mod:`dpselect.kernels.pmf.noisy_argmax` has the definitions, and handles other noises and candidates without
+noise. There the line is cut at every score, because densities have kinks there; with k scores that is O(k²) work.
+Here a panel may hold any number of scores:
 
 - 1 − F_b is ½ exp(−z) right of its score and 1 − ½ exp(z) left of it, z = (x − q_b)/b_b. Either branch, continued
-  beyond the score, is smooth on the whole panel, and known to rounding from its values at 16 Gauss–Legendre nodes.
-- So is S on a cell between two neighbouring scores: a polynomial of degree 15, held by its Legendre coefficients.
-  Crossing a score exchanges one candidate's branch and updates 16 coefficients.
+  beyond the score, is smooth on the whole panel. Its values at 16 Gauss–Legendre nodes determine it up to
+  rounding.
+- S on a cell between two neighbouring scores is therefore a polynomial of degree 15, stored by its Legendre
+  coefficients. Crossing a score exchanges one candidate's branch and updates 16 coefficients.
 - ∫ f_a h over the panel is Σ_n (coefficient n of f_a) · ∫ P_n h, and the moments ∫ P_n h are the same for all
-  candidates. They are added up cell by cell, with few nodes where a cell is short.
+  candidates. They are summed cell by cell, with few nodes where a cell is short.
 
-A panel is chosen so that 16 nodes do: the Bernstein ellipse of parameter 3.2 holds no singularity, and 3.2^−32 is
-below 1e-16. At most FINE scales wide for a candidate whose score is near, since |Im z| < π/2 keeps the real part of
-its term in S positive. Wider where that term is too small to matter: left of the score as soon as ½ exp(z) stays
-below 1 on the ellipse (width −0.7 z), right of it from where (1+η) S(1−γ)/γ is below 1 (width 2(z − height)). But
-never so wide that 16 nodes do not integrate exp(z) itself: for a width w they err by about 2e-17 (w/14)^33,
-relative to the largest value on the panel, exp(−|z|): hence 14 + 0.4 z to the right, and 10 − 0.3 z to the left.
+The width of a panel is chosen so that 16 nodes suffice: the Bernstein ellipse of parameter 3.2 holds no
+singularity, and 3.2^−32 is below 1e-16. Near a candidate's score a panel is at most FINE scales wide, since |Im z|
+< π/2 keeps the real part of its term in S positive. A panel may be wider where that term is too small to matter:
+left of the score as soon as ½ exp(z) stays below 1 on the ellipse (width −0.7 z), and right of it from where (1+η)
+S(1−γ)/γ is below 1 (width 2(z − height)). But 16 nodes must still integrate exp(z) itself. For a width w they err
+by about 2e-17 (w/14)^33, relative to the largest value on the panel, exp(−|z|): hence 14 + 0.4 z to the right, and
+10 − 0.3 z to the left.
 
-A panel that holds scores is narrower: there branches are interpolated, by polynomials of degree 15, where elsewhere
-they are only integrated, for which 16 nodes are as good as degree 31.
+A panel that holds scores is narrower. Its branches are interpolated by polynomials of degree 15. Elsewhere they
+are only integrated, and for that 16 nodes are as good as degree 31.
 """
 
 import math
@@ -34,18 +36,18 @@ from dpselect.kernels.compilation import compiled
 
 FINE = 2.0
 REACH = 38.0
-"""Scales from a score at which ½ exp(−z) is below the rounding of its integral."""
+"""The distance from a score, in scales, at which ½ exp(−z) is below the rounding of its integral."""
 WIDEST = 32.0
-"""Scales of a panel at most: :func:`fill_exponentials` is made for half of it."""
+"""The largest width of a panel, in scales. :func:`fill_exponentials` needs half of it to be at most 16."""
 CANCELLING = 64.0
-"""Scales of distance that may be formed as a difference of two larger numbers: costs 6 of 53 bits."""
+"""The largest distance, in scales, that is formed as a difference of two larger numbers; costs 6 of 53 bits."""
 
 NODES = 16
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(NODES)
 TO_COEFFICIENTS = np.array(
     [0.5 * (2 * n + 1) * WEIGHTS * np.polynomial.Legendre.basis(n)(POINTS) for n in range(NODES)]
 )
-"""Takes values at the nodes to Legendre coefficients."""
+"""Maps values at the nodes to Legendre coefficients."""
 FROM_VALUES = np.ascontiguousarray(TO_COEFFICIENTS.T)
 UPWARDS = np.array([(2 * n + 1) / (n + 1) for n in range(NODES)])
 DOWNWARDS = np.array([n / (n + 1) for n in range(NODES)])
@@ -53,7 +55,7 @@ DOWNWARDS = np.array([n / (n + 1) for n in range(NODES)])
 
 INVERSE_FACTORIALS = np.array([1.0 / math.factorial(n) for n in range(15)])
 
-# Cells of half-width up to this many scales need so many nodes: n = 2, 3, 4, 6, 8, 12 with (π/r)^−2n below 1e-16.
+# A cell of half-width up to this many scales needs this many nodes: n = 2, 3, 4, 6, 8, 12 with (π/r)^−2n < 1e-16.
 CELL_NODES = np.array([2, 3, 4, 6, 8, 12, 16])
 CELL_WIDTHS = np.array([2e-4, 4e-3, 2.5e-2, 1e-1, 2.5e-1, 5e-1, np.inf])
 CELL_POINTS, CELL_WEIGHTS = np.zeros((2, CELL_NODES.size, NODES))
@@ -63,7 +65,7 @@ for _row, _count in enumerate(CELL_NODES):
 
 @compiled
 def exponential_series(y: float) -> float:
-    """Return exp(y) for |y| ≤ ½, to rounding: 14 terms, and no call or branch, so that it becomes vector code."""
+    """Return exp(y) for |y| ≤ ½, accurate to rounding: 14 terms, no call and no branch, so that it vectorises."""
     power: float = INVERSE_FACTORIALS[14]
     for n in range(13, -1, -1):
         power = power * y + INVERSE_FACTORIALS[n]
@@ -72,7 +74,10 @@ def exponential_series(y: float) -> float:
 
 @compiled
 def fill_exponentials(rate: float, factor: float, values: FloatArray) -> None:
-    """Fill factor · exp(rate · ξ) at all nodes ξ, |rate| ≤ 16: a series, squared as often as the rate is halved."""
+    """Fill factor · exp(rate · ξ) at all nodes ξ, |rate| ≤ 16, by a series that is squared repeatedly.
+
+    Each squaring undoes one halving of the rate.
+    """
     if abs(rate) <= 0.5:
         for j in range(NODES):
             values[j] = factor * exponential_series(rate * POINTS[j])
@@ -91,7 +96,7 @@ def fill_exponentials(rate: float, factor: float, values: FloatArray) -> None:
 
 
 class Stopping(NamedTuple):
-    """The law of the number of draws, and what it asks of panels."""
+    """The law of the number of draws, and what it requires of panels."""
 
     odds: float
     """(1 − γ)/γ."""
@@ -99,18 +104,18 @@ class Stopping(NamedTuple):
     mean: float
     """E[K]."""
     height: float
-    """Scales right of a score from which on its term in S no longer shapes h."""
+    """The distance right of a score, in scales, from which its term in S no longer shapes h."""
     growth: float
     """The logarithm of max h / min h."""
 
 
 class Scratch(NamedTuple):
-    """Arrays that a panel works with."""
+    """Work arrays for one panel."""
 
     falls: FloatArray
-    """½ exp(−z) at each node, for each candidate that is left of the panel or in it."""
+    """½ exp(−z) at each node, for each candidate left of the panel or in it."""
     rises: FloatArray
-    """½ exp(z), for each candidate that is right of the panel or in it."""
+    """½ exp(z) at each node, for each candidate right of the panel or in it."""
     survival: FloatArray
     shared: FloatArray
     moments: FloatArray
@@ -138,10 +143,10 @@ def slope(law: Stopping, survival: float) -> float:
 
 @compiled
 def is_over(law: Stopping, z: float, flat: float) -> bool:
-    """Tell whether a candidate's noise does not matter any more, z scales right of its score.
+    """Return whether a candidate's noise no longer matters, z scales right of its score.
 
-    Its density falls by exp(−REACH) while h no longer grows: h is flat from ``flat`` scales on, and grows by no
-    more than its whole range before.
+    Its density falls by exp(−REACH) while h no longer grows: h is flat from ``flat`` scales on, and before that it
+    grows by at most its whole range.
     """
     return z >= REACH + max(0.0, min(flat, law.growth))
 
@@ -150,9 +155,9 @@ def is_over(law: Stopping, z: float, flat: float) -> bool:
 def widest_panel(
     law: Stopping, scores: FloatArray, scales: FloatArray, base: float, delta: float, flat: float
 ) -> tuple[float, float, float]:
-    """Return how wide a panel from base + delta may be, the smallest scale alive, and where more noise begins.
+    """Return the largest width of a panel from base + delta, the smallest active scale, and the next landing.
 
-    The last is relative to ``base``, and infinite if no more noise begins.
+    The landing is where further noise starts, relative to ``base``. It is infinite if none starts.
     """
     width, finest, landing = math.inf, math.inf, math.inf
     for a in range(scores.size):
@@ -176,10 +181,11 @@ def widest_panel(
 def widest_polynomial(
     law: Stopping, scores: FloatArray, scales: FloatArray, base: float, delta: float, flat: float
 ) -> float:
-    """Return how wide a panel from base + delta may be for every branch to be a polynomial of degree 15 on it.
+    """Return the largest width of a panel from base + delta on which every branch is a polynomial of degree 15.
 
-    Through 16 Gauss–Legendre nodes on w scales, exp(z) is met to 2^−15 (w/2)^16/16! times its largest value on the
-    panel, exp(−|z|) at the end that is nearer to the score: to 1e-16 if w ≤ 2.6 exp(|z|/16).
+    Interpolation at 16 Gauss–Legendre nodes on w scales has an error of 2^−15 (w/2)^16/16! times the largest value
+    of exp(z) on the panel. That value is exp(−|z|) at the end nearer to the score, so the error is 1e-16 if w ≤
+    2.6 exp(|z|/16).
     """
     width = math.inf
     for a in range(scores.size):
@@ -188,14 +194,14 @@ def widest_polynomial(
             continue
         room = 2.6 * math.exp(abs(z) / 16.0)
         if z < 0.0:
-            room /= 1.0 + room / 16.0  # the nearer end is the right one, w closer: w ≤ 2.6 exp((|z| − w)/16)
+            room /= 1.0 + room / 16.0  # the nearer end is the right one, closer by w: w ≤ 2.6 exp((|z| − w)/16)
         width = min(width, max(room, FINE) * scales[a])
     return width
 
 
 @compiled
 def crowding(scores: FloatArray, scales: FloatArray, rising: IndexArray, upcoming: int, gap: float) -> float:
-    """Return the smallest scale of the next score and of those as close behind it as the last one is before it."""
+    """Return the smallest scale of the next score and of those that follow it within the distance ``gap``."""
     smallest = math.inf
     first = scores[rising[upcoming]]
     for j in range(upcoming, rising.size):
@@ -219,9 +225,9 @@ def fill_branches(
     flat: float,
     scratch: Scratch,
 ) -> None:
-    """Fill every candidate's branches at the nodes, and S as it is left of all scores in the panel.
+    """Fill in every candidate's branches at the nodes, and S as it is left of all scores in the panel.
 
-    What is beyond its reach has no branch: zeros.
+    A candidate beyond its reach has no branch; the first entry −1 marks that.
     """
     waiting = 0.0
     for j in range(NODES):
@@ -231,7 +237,7 @@ def fill_branches(
         z, rate = ((base - scores[a]) + middle) / scales[a], half / scales[a]
         if i < after:
             if is_over(law, z - rate, ((base - scores[a]) + flat) / scales[a]):
-                scratch.falls[i, 0] = -1.0  # a mark: nothing here
+                scratch.falls[i, 0] = -1.0  # marks: no branch
                 continue
             fill_exponentials(-rate, 0.5 * math.exp(-z), scratch.falls[i])
             if i < passed:
@@ -274,7 +280,7 @@ def add_cell(
 
 @compiled
 def fill_shared(scratch: Scratch) -> None:
-    """Fill the weight of each node that gives ∫ f h when multiplied with f at the nodes, from the moments."""
+    """Fill in, from the moments, the weights of the nodes that give ∫ f h from the values of f at the nodes."""
     for j in range(NODES):
         scratch.shared[j] = 0.0
     for n in range(NODES):
@@ -310,7 +316,7 @@ def integrate_panel(
     scratch: Scratch,
     pmf: FloatArray,
 ) -> None:
-    """Add a panel around base + middle, which holds the scores from ``passed`` up to ``after``."""
+    """Add the integral over the panel around base + middle, which holds the scores ``passed`` up to ``after``."""
     k = rising.size
     fill_branches(law, scores, scales, rising, passed, after, base, middle, half, flat, scratch)
     if passed == after:
@@ -332,7 +338,7 @@ def integrate_panel(
             elif i == passed:
                 scratch.shared[:] = 0.0
             left = here
-            # Up to here the candidate's density rises; from here on it falls, which the end of the panel adds.
+            # Up to here the candidate's density rises. From here on it falls; the end of the panel adds that part.
             share = weigh(scratch.rises[i], scratch.shared) - weigh(scratch.falls[i], scratch.shared)
             pmf[a] += share * half / (scales[a] * k)
             for j in range(NODES):
@@ -353,10 +359,10 @@ def integrate_panel(
 def fill_stopping_pmf(
     scores: FloatArray, scales: FloatArray, gamma: float, eta: float, mean: float, pmf: FloatArray
 ) -> None:
-    """Fill the probabilities of random stopping with Laplace noise; all scales are positive.
+    """Fill in the probabilities of random stopping with Laplace noise; all scales are positive.
 
-    The line is walked from left to right. The position is kept as ``base + delta`` with ``base`` the nearest score,
-    so that distances are accurate whatever the scores' magnitude.
+    The panels go from left to right. The position is kept as ``base + delta`` with ``base`` the nearest score, so
+    distances are accurate whatever the scores' magnitude.
     """
     k = scores.size
     pmf[:] = 0.0
@@ -391,7 +397,8 @@ def fill_stopping_pmf(
             continue
         end = min(end, delta + width)
         if passed < k:
-            # Polynomials of degree 15 must do here. If they do not reach the next score, end there.
+            # Polynomials of degree 15 must suffice here. If they do not reach the next score, the panel ends
+            # there.
             near = scores[rising[passed]] - base
             end = min(end, max(near, delta + widest_polynomial(law, scores, scales, base, delta, flat)))
         half, middle = 0.5 * (end - delta), 0.5 * (end + delta)
@@ -405,4 +412,4 @@ def fill_stopping_pmf(
             shift = scores[rising[passed - 1]] - base
             base, delta, flat = scores[rising[passed - 1]], delta - shift, flat - shift
     for a in range(k):
-        pmf[a] = max(pmf[a], 0.0)  # a difference of branches may leave rounding below zero
+        pmf[a] = max(pmf[a], 0.0)  # a difference of branches may round to below zero

@@ -1,4 +1,4 @@
-"""The law of k-ary randomised response."""
+"""The pmf of k-ary randomised response."""
 
 import math
 
@@ -9,7 +9,7 @@ from dpselect.kernels.compilation import compiled
 
 @compiled
 def fill_rows(first: int, last: int, table: Table, epsilon: float, pmf: FloatArray) -> None:
-    """Fill e^ε/(e^ε + k − 1) for the best candidate, 1/(e^ε + k − 1) for others; ties share the surplus."""
+    """Fill e^ε/(e^ε + k − 1) for the best candidate, 1/(e^ε + k − 1) for others; ties share the difference."""
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         top = scores.max()

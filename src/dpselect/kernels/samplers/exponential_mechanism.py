@@ -1,4 +1,4 @@
-"""The exponential mechanism: noisy max with Gumbel noise, by rejection."""
+"""The exponential mechanism (noisy max with Gumbel noise), by rejection sampling."""
 
 from dpselect.kernels.arrays import UNRESOLVED, FlagArray, FloatArray, IndexArray, Table, Units
 from dpselect.kernels.chacha import next_word
@@ -10,7 +10,7 @@ from dpselect.kernels.samplers.loops import Visits, Workspace, new_workspace, pi
 
 @compiled_without_refcounts
 def pick(gaps: LazyGaps, _visits: int, workspace: Workspace) -> int:
-    """Propose candidates uniformly until one passes: Pr[a] ∝ exp(−gap), the exponential mechanism."""
+    """Propose candidates uniformly and accept with probability exp(−gap): Pr[a] ∝ exp(−gap)."""
     values, top, rate = gaps.values, gaps.top, gaps.rate
     stream, width, _, _ = workspace
     while True:
@@ -31,7 +31,7 @@ def pick_rows_from_scores(
     workspace: Workspace,
     picks: IndexArray,
 ) -> None:
-    """The loop over scores, with this sampler."""
+    """Run the loop over scores with this sampler."""
     pick_from_scores(pick, first, last, table, budget, visits, units, workspace, picks)
 
 
@@ -46,7 +46,7 @@ def pick_rows_from_gaps(
     workspace: Workspace,
     picks: IndexArray,
 ) -> None:
-    """The loop over gaps, with this sampler."""
+    """Run the loop over gaps with this sampler."""
     pick_from_gaps(pick, rows, places, gaps, trusted, visits, units, workspace, picks)
 
 
@@ -61,7 +61,7 @@ def select_from_scores(
     width: float,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of each row of a block, by gaps over the largest sensitivity."""
+    """Pick one candidate for each row of a block, from gaps over the largest sensitivity."""
     workspace = new_workspace(units.key, width, 0, 0)
     pick_rows_from_scores(first, last, table, budget, visits, units, workspace, picks)
 
@@ -77,6 +77,6 @@ def select_from_gaps(
     width: float,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of each of some rows, whose gaps have been computed."""
+    """Pick one candidate for each of the given rows, from gaps computed before."""
     workspace = new_workspace(units.key, width, 0, 0)
     pick_rows_from_gaps(rows, places, gaps, trusted, visits, units, workspace, picks)

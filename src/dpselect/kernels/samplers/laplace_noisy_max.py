@@ -1,4 +1,4 @@
-"""Noisy max with Laplace noise: intervals around noisy values, and the largest of them."""
+"""Noisy max with Laplace noise: an interval around each noisy score, and the largest of them."""
 
 import math
 
@@ -14,7 +14,7 @@ from dpselect.kernels.samplers.loops import Visits, Workspace, new_workspace, pi
 
 @compiled_without_refcounts
 def pick(gaps: LazyGaps, _visits: int, workspace: Workspace) -> int:
-    """Pick the largest of Laplace noise less gap. A word for each candidate: a sign bit, 63 bits of size."""
+    """Pick the largest of (Laplace noise − gap). A candidate takes one word: a sign bit, 63 bits of magnitude."""
     values, top, rate = gaps.values, gaps.top, gaps.rate
     stream, width, _, _ = workspace
     best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
@@ -45,7 +45,7 @@ def pick_rows_from_scores(
     workspace: Workspace,
     picks: IndexArray,
 ) -> None:
-    """The loop over scores, with this sampler."""
+    """Run the loop over scores with this sampler."""
     pick_from_scores(pick, first, last, table, budget, visits, units, workspace, picks)
 
 
@@ -60,7 +60,7 @@ def pick_rows_from_gaps(
     workspace: Workspace,
     picks: IndexArray,
 ) -> None:
-    """The loop over gaps, with this sampler."""
+    """Run the loop over gaps with this sampler."""
     pick_from_gaps(pick, rows, places, gaps, trusted, visits, units, workspace, picks)
 
 
@@ -75,7 +75,7 @@ def select_from_scores(
     width: float,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of each row of a block, by gaps over the largest sensitivity."""
+    """Pick one candidate for each row of a block, from gaps over the largest sensitivity."""
     workspace = new_workspace(units.key, width, 0, 0)
     pick_rows_from_scores(first, last, table, budget, visits, units, workspace, picks)
 
@@ -91,6 +91,6 @@ def select_from_gaps(
     width: float,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of each of some rows, whose gaps have been computed."""
+    """Pick one candidate for each of the given rows, from gaps computed before."""
     workspace = new_workspace(units.key, width, 0, 0)
     pick_rows_from_gaps(rows, places, gaps, trusted, visits, units, workspace, picks)

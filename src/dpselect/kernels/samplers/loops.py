@@ -1,7 +1,7 @@
-"""Loops over rows, for samplers that look at nothing but gaps.
+"""Loops over rows, for samplers that use only gaps.
 
-Each loop is a template: the sampler is an argument, and the file of each sampler compiles the loops with its own.
-So a call compiles the sampler that it uses, and no other.
+Each loop is a template whose argument is the sampler. Each sampler's module compiles the loops with its own
+sampler, so a call compiles only the sampler that it uses.
 """
 
 from collections.abc import Callable
@@ -28,22 +28,22 @@ from dpselect.kernels.lazy_gaps import KNOWN, LazyGaps
 
 
 class Workspace(NamedTuple):
-    """Random bits, the precision of floats, and room for notes."""
+    """Random bits, the precision of floats, and work arrays."""
 
     stream: StreamState
     width: float
     """A bound on the relative error of a computed probability."""
     seen: FlagArray
-    """False for every candidate when a sampler starts, and again when it ends."""
+    """False for every candidate when a sampler starts and when it ends."""
     visited: IndexArray
-    """Room for the visits, and for one number more."""
+    """Room for the visited candidates and one counter."""
 
 
 Pick: TypeAlias = Callable[[LazyGaps, int, Workspace], int]
 
 
 class Visits(NamedTuple):
-    """How many candidates are visited in random order before the whole row is scanned: base + size // divisor."""
+    """The number of candidates visited in random order before the whole row is scanned: base + size // divisor."""
 
     base: int
     divisor: int
@@ -73,9 +73,9 @@ def pick_from_scores(
     workspace: Workspace,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of each row [first, last) by gaps over the largest sensitivity, formed when looked at.
+    """Pick one candidate for each row [first, last), from gaps over the largest sensitivity, computed when needed.
 
-    A row whose sensitivities are all zero is marked ALL_GAPS_NEEDED: its gaps are zero or infinite.
+    A row whose sensitivities are all zero is marked ALL_GAPS_NEEDED, because its gaps are zero or infinite.
     """
     widest = 0.0
     for row in range(first, last):
@@ -106,9 +106,9 @@ def pick_from_gaps(
     workspace: Workspace,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of each of some rows, whose gaps have been computed; those not trusted stay UNRESOLVED.
+    """Pick one candidate for each of the given rows, from gaps computed before. Untrusted rows stay UNRESOLVED.
 
-    The gaps of row ``rows[i]`` are ``gaps[places[i]:places[i + 1]]``. They are negated on the way.
+    The gaps of row ``rows[i]`` are ``gaps[places[i]:places[i + 1]]``. The loop negates them in place.
     """
     for i in range(rows.size):
         if not trusted[i]:

@@ -1,4 +1,7 @@
-"""The largest noisy score, where every candidate has noise of its own scale: in floats, for what is not private."""
+"""The largest noisy score, with noise of each candidate's own scale.
+
+The sampler works in floats only: nothing that uses it is private.
+"""
 
 import math
 
@@ -16,7 +19,7 @@ from dpselect.kernels.pmf.noisy_argmax import EXPONENTIAL, GUMBEL
 def pick(
     noise: int, scores: FloatArray, top: float, sensitivities: FloatArray, scale: float, stream: StreamState
 ) -> int:
-    """Pick the largest score after noise of scale · Δ_a, every candidate drawn once."""
+    """Draw noise of scale ``scale`` · Δ_a once for every candidate, and pick the largest noisy score."""
     best, picked, ties = -math.inf, UNRESOLVED, 0
     for a in range(scores.size):
         value = scores[a] - top
@@ -36,7 +39,7 @@ def pick(
 def select_rows(
     first: int, last: int, table: Table, noise: int, scale: float, units: Units, picks: IndexArray
 ) -> None:
-    """Pick the largest noisy score of each row of a block, candidate a's noise being scale · Δ_a."""
+    """Pick the largest noisy score of each row of a block; candidate a's noise has scale ``scale`` · Δ_a."""
     stream = new_stream(units.key)
     for row in range(first, last):
         seek(stream, units.nonces, row)

@@ -1,4 +1,4 @@
-"""Permute-and-flip: noisy max with exponential noise, by coins alone.
+"""Permute-and-flip (noisy max with exponential noise), with Bernoulli draws only.
 
 Every candidate passes with probability exp(−gap), independently, and one of those that pass is picked uniformly.
 """
@@ -52,30 +52,31 @@ from dpselect.kernels.samplers.loops import (
 )
 
 KEEP_LOOKING = -2
-"""In place of a pick: nobody has passed yet."""
+"""Used in place of a pick: no candidate has passed yet."""
 
 MOST_SINGLE_GAPS = 48
-"""How many lazy gaps are computed one by one: they cost about as much as sorting and a hull."""
+"""The number of lazy gaps that are computed one by one. They cost about as much as sorting and a hull."""
 
-EVERYBODY = np.uint64(2**64 - 1)
+ALL_BITS = np.uint64(2**64 - 1)
 LOG_256 = math.log(256.0)
 LONG_SHOT = 5.56
-"""A gap above log 256 = 5.545…: such a candidate passes only if its byte is 0."""
+"""A candidate with a gap above log 256 = 5.545… passes only if its byte is 0; the rest is a margin for rounding."""
 
 
 @compiled_without_refcounts
 def pick(gaps: LazyGaps, visits: int, workspace: Workspace) -> int:
-    """Let each candidate pass with probability exp(−gap), independently, and pick a passer uniformly.
+    """Let each candidate pass with probability exp(−gap), independently, and pick one that passes uniformly.
 
-    The sampler visits candidates in random order until one passes. After ``visits`` of them it scans the rest at
-    once: given that nobody has passed yet, the first to pass in random order is a uniform choice among all that
-    pass.
+    The sampler visits candidates in random order until one passes. After ``visits`` of them it scans all others in
+    one pass. Given that none has passed so far, the first to pass in random order is a uniform choice among all
+    that pass.
 
-    Lazy gaps are lower bounds. A coin that fails against one fails; any other is tossed against the gap itself.
+    Lazy gaps are lower bounds. A coin that fails against the bound fails; any other is compared with the gap
+    itself.
     """
     size = gaps.values.size
     stream, width, seen, visited = workspace
-    visited[-1] = 0  # gaps asked for one by one
+    visited[-1] = 0  # the number of gaps computed one by one
     picked = KEEP_LOOKING
     count = 0
     while count < visits and picked == KEEP_LOOKING:
@@ -102,10 +103,10 @@ def pick(gaps: LazyGaps, visits: int, workspace: Workspace) -> int:
 
 @compiled_without_refcounts
 def scan(gaps: LazyGaps, workspace: Workspace) -> int:
-    """Test all candidates not seen and pick one that passes, uniformly.
+    """Test all candidates not yet visited and pick one that passes, uniformly.
 
-    Candidate a's coin is U_a = 0.bbbbbbbb…, of which the sampler reads the first byte for everybody and 64 more
-    bits where that does not decide. The i-th passer replaces the one held with probability 1/i.
+    Candidate a's coin is U_a = 0.bbbbbbbb…. The sampler reads the first byte for every candidate, and 64 more bits
+    where the byte does not decide. The i-th candidate to pass replaces the current pick with probability 1/i.
     """
     stream, width, seen, visited = workspace
     picked, passers = UNRESOLVED, 0
@@ -139,13 +140,13 @@ def scan(gaps: LazyGaps, workspace: Workspace) -> int:
 
 @compiled_without_refcounts
 def suspects_in_block(gaps: LazyGaps, first: int, stream: StreamState) -> np.uint64:
-    """Return a bit for each candidate of a block that may pass: it is no long shot, or its byte is 0.
+    """Return a mask of the candidates in a block that may pass: gap below LONG_SHOT, or byte 0.
 
-    The last block of a row may be incomplete. Its values are then read together with some before them.
+    The last block of a row may be incomplete. It is then read together with values before it.
     """
     size = gaps.values.size
     count = min(BLOCK, size - first)
-    mask = zero_bytes(stream, BYTES + first % GROUP_BYTES // 8) & (EVERYBODY >> np.uint64(BLOCK - count))
+    mask = zero_bytes(stream, BYTES + first % GROUP_BYTES // 8) & (ALL_BITS >> np.uint64(BLOCK - count))
     if size >= BLOCK and not gaps.lazy:
         cut = gaps.top - LONG_SHOT / gaps.rate
         return mask | reaching(gaps.values, first + count - BLOCK, cut) >> np.uint64(BLOCK - count)
@@ -159,10 +160,11 @@ def suspects_in_block(gaps: LazyGaps, first: int, stream: StreamState) -> np.uin
 def bernoulli_exp_candidate(
     stream: StreamState, byte: np.uint64, after_zero: np.uint64, a: int, x: float, width: float
 ) -> int:
-    """Decide candidate a's coin, U_a < exp(−x): by its byte if possible, else with 64 bits more.
+    """Decide candidate a's coin, U_a < exp(−x), from its byte if possible, otherwise with 64 more bits.
 
-    Most bytes that do not decide are zeros, so these draw their further bits in sequence. Which others do not
-    decide depends on x, a rounded number, so the further bits of those are addressed by candidate.
+    Most bytes that do not decide are zero, and those candidates draw their further bits from the sequential
+    region. Which other bytes do not decide depends on x, a rounded number, so their further bits are addressed by
+    candidate.
     """
     if byte == 0:
         return bernoulli_exp(after_zero, 1, x - LOG_256, width)  # 256 U_a < 256 exp(−x)
@@ -184,7 +186,7 @@ def pick_rows_from_scores(
     workspace: Workspace,
     picks: IndexArray,
 ) -> None:
-    """The loop over scores, with this sampler."""
+    """Run the loop over scores with this sampler."""
     pick_from_scores(pick, first, last, table, budget, visits, units, workspace, picks)
 
 
@@ -199,7 +201,7 @@ def pick_rows_from_gaps(
     workspace: Workspace,
     picks: IndexArray,
 ) -> None:
-    """The loop over gaps, with this sampler."""
+    """Run the loop over gaps with this sampler."""
     pick_from_gaps(pick, rows, places, gaps, trusted, visits, units, workspace, picks)
 
 
@@ -214,7 +216,7 @@ def select_from_scores(
     width: float,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of each row of a block, by gaps over the largest sensitivity."""
+    """Pick one candidate for each row of a block, from gaps over the largest sensitivity."""
     size = widest_row(first, last, table.bounds)
     workspace = new_workspace(units.key, width, size, visits_of(visits, size))
     pick_rows_from_scores(first, last, table, budget, visits, units, workspace, picks)
@@ -231,7 +233,7 @@ def select_from_gaps(
     width: float,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of each of some rows, whose gaps have been computed."""
+    """Pick one candidate for each of the given rows, from gaps computed before."""
     size = widest_row(0, rows.size, places)
     workspace = new_workspace(units.key, width, size, visits_of(visits, size))
     pick_rows_from_gaps(rows, places, gaps, trusted, visits, units, workspace, picks)
@@ -250,7 +252,7 @@ def pick_pairwise(
     room: FloatArray,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of each row by GEM gaps, computed only for candidates that the sampler looks at."""
+    """Pick one candidate for each row from GEM gaps, computed only for candidates that the sampler looks at."""
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
@@ -278,6 +280,6 @@ def select_pairwise(
     room: FloatArray,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of each row of a block by lazy GEM gaps; ``room`` holds numbers for one row."""
+    """Pick one candidate for each row of a block from lazy GEM gaps; ``room`` has space for one row."""
     workspace = new_workspace(units.key, width, room.size, visits_of(visits, room.size))
     pick_pairwise(first, last, table, tilts, budget, visits, units, workspace, room, picks)

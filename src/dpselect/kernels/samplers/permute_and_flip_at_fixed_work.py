@@ -1,4 +1,4 @@
-"""Permute-and-flip by the same amount of work for all scores."""
+"""Permute-and-flip with the same amount of work for all scores."""
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from dpselect.kernels.samplers.loops import Visits, Workspace, new_workspace, pi
 
 @compiled_without_refcounts
 def pick(gaps: LazyGaps, _visits: int, workspace: Workspace) -> int:
-    """Pick a passer uniformly, with the same work for all gaps: no early exit, no draw that depends on them.
+    """Pick uniformly among those that pass, with the same work for all gaps: no early exit, no conditional draw.
 
-    Every candidate draws a coin and a priority; of those that pass, the one of the largest priority is picked.
+    Every candidate draws a coin and a priority. Of those that pass, the one with the largest priority is picked.
     """
     values, top, rate = gaps.values, gaps.top, gaps.rate
     stream, width, _, _ = workspace
@@ -45,7 +45,7 @@ def pick_rows_from_scores(
     workspace: Workspace,
     picks: IndexArray,
 ) -> None:
-    """The loop over scores, with this sampler."""
+    """Run the loop over scores with this sampler."""
     pick_from_scores(pick, first, last, table, budget, visits, units, workspace, picks)
 
 
@@ -60,7 +60,7 @@ def pick_rows_from_gaps(
     workspace: Workspace,
     picks: IndexArray,
 ) -> None:
-    """The loop over gaps, with this sampler."""
+    """Run the loop over gaps with this sampler."""
     pick_from_gaps(pick, rows, places, gaps, trusted, visits, units, workspace, picks)
 
 
@@ -75,7 +75,7 @@ def select_from_scores(
     width: float,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of each row of a block, by gaps over the largest sensitivity."""
+    """Pick one candidate for each row of a block, from gaps over the largest sensitivity."""
     workspace = new_workspace(units.key, width, 0, 0)
     pick_rows_from_scores(first, last, table, budget, visits, units, workspace, picks)
 
@@ -91,6 +91,6 @@ def select_from_gaps(
     width: float,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of each of some rows, whose gaps have been computed."""
+    """Pick one candidate for each of the given rows, from gaps computed before."""
     workspace = new_workspace(units.key, width, 0, 0)
     pick_rows_from_gaps(rows, places, gaps, trusted, visits, units, workspace, picks)

@@ -1,14 +1,17 @@
-"""Random stopping: the largest of K noisy draws, of which those with little noise are mostly not made at all.
+"""Random stopping: the largest of K noisy draws, most of which are never made because their noise is small.
 
-Draw i's noise is ±(−log W_i) times a scale. A fair coin tells whether it goes up; another whether W_i < 1/2, if so
-another whether W_i < 1/4, and so on. So how many of the K draws go up is the number of ones among K random bits,
-and how many of the N_j that go up with W < 2^−j have W < 2^−(j+1) is that of the ones among N_j bits. Draws of
-one *octave*, 2^−(j+1) ≤ W < 2^−j, are alike: draw i has a random real number U_i of its own, k · U_i = a + V draws
-the candidate a and leaves V, uniform again, and W = (1 + V)/2^(j+1). Octaves are visited from the largest noise to
-the smallest, and what goes down comes last (W = V), until nothing that an octave can still reach would be largest.
+Draw i's noise is ±(−log W_i) times a scale. A fair coin decides whether it is positive. Another decides whether
+W_i < 1/2, and if so another whether W_i < 1/4, and so on. The number of positive draws among K is therefore the
+number of ones among K random bits. Of the N_j positive draws with W < 2^−j, the number with W < 2^−(j+1) is the
+number of ones among N_j bits.
 
-The first 32 bits of every U_i are looked at. If they do not tell which draw is largest, all draws are looked at
-once more, with 64 bits more of each. Its twin in :mod:`dpselect.exact.samplers` does the same in exact arithmetic.
+Draws of one *octave*, 2^−(j+1) ≤ W < 2^−j, have the same law. Draw i has a random real number U_i of its own. k ·
+U_i = a + V gives the candidate a and leaves V, which is uniform again, and W = (1 + V)/2^(j+1). The sampler visits
+octaves from the largest noise to the smallest, and negative noise (W = V) last. It stops when no remaining octave
+can reach the largest noisy score so far.
+
+It reads the first 32 bits of every U_i. If they do not determine the largest draw, it visits all draws again with
+64 more bits of each. Its twin in :mod:`dpselect.exact.samplers` does the same in exact arithmetic.
 """
 
 import math
@@ -37,14 +40,14 @@ HALF = np.uint64(2**62)
 """1/2, for numbers in units of 2⁻⁶³."""
 
 DOWN = -1
-"""What comes after octave 0: the draws whose noise goes down."""
+"""Follows octave 0: the draws with negative noise."""
 
 OCTAVES = 64
-"""At most how many octaves there are."""
+"""The largest number of octaves."""
 
 
 class Length(NamedTuple):
-    """The law of the number of draws, and what of it costs a logarithm."""
+    """The law of the number of draws, and a logarithm that it needs."""
 
     gamma: float
     eta: float
@@ -86,11 +89,11 @@ def pick(
 
 
 class Draws(NamedTuple):
-    """The draws of a row: their bits, their number, how many octaves they fill, which word theirs start with."""
+    """The draws of a row: their bits, their number, the number of octaves, and their first word."""
 
     stream: StreamState
     counts: IndexArray
-    """How many draws go up and have W < 2^−j, for j = 0, 1, …"""
+    """The number of positive draws with W < 2^−j, for j = 0, 1, …"""
     total: int
     octaves: int
     words: int
@@ -103,11 +106,11 @@ def count_octaves(
     stream: StreamState,
     counts: IndexArray,
 ) -> tuple[int, int]:
-    """Count the draws that go up and have W < 2^−j, j = 0, 1, …, until there are none.
+    """Count the positive draws with W < 2^−j, j = 0, 1, …, until there are none.
 
-    With one-sided noise all draws go up. Returns how many counts, or UNSURE if there would be too many, and the
-    number of the first word that is still unused. Draws are halved three times in one go: 64 of them take three
-    words, of which bit i is for the i-th.
+    With one-sided noise all draws are positive. Returns the number of counts (UNSURE if there would be too many)
+    and the first unused word. Draws are halved three times in one pass: 64 of them take three words, and bit i
+    belongs to the i-th.
     """
     used, remaining, filled = 1, count, 0
     if one_sided:
@@ -144,13 +147,13 @@ def pick_largest_draw(
     scale: float,
     width: float,
 ) -> int:
-    """Pick the largest draw. Of draws without noise (Δ_a = 0) that tie, the first counts."""
+    """Pick the largest draw. If draws without noise (Δ_a = 0) tie, the first one counts."""
     best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
     atom, atom_pick = -math.inf, UNRESOLVED
     made = 0
     for octave in range(draws.octaves - 1, DOWN - 1, -1):
         if best_low > scale * widest * (LOG_2 * (1.0 + 2.0**-30)) * (octave + 1):
-            break  # what is left is at most that much above the top
+            break  # the rest is at most this much above the top score
         wanted = draws.total if octave == DOWN else draws.counts[octave]
         for i in range(made, wanted):
             a, rest, span = draw(draws, i, scores.size, fine)
@@ -163,7 +166,7 @@ def pick_largest_draw(
             spread = scale * sensitivities[a]
             shortfall = scores[a] - top
             reach = spread * largest_noise(octave, rest)
-            if not shortfall + reach + 2.0**-30 * (reach - shortfall) <= best_low:  # else it cannot be largest
+            if not shortfall + reach + 2.0**-30 * (reach - shortfall) <= best_low:  # otherwise: not the largest
                 least, most = noise_bounds(octave, rest, span, fine)
                 doubt = width * (spread * (1.0 + abs(least)) - shortfall)
                 low, high = shortfall + spread * least - doubt, shortfall + spread * most + doubt
@@ -191,7 +194,7 @@ def largest_noise(octave: int, rest: np.uint64) -> float:
 
 @compiled
 def noise_bounds(octave: int, rest: np.uint64, span: np.uint64, fine: bool) -> tuple[float, float]:  # noqa: FBT001
-    """Return bounds on a draw's noise ±(−log W), V being in [rest, rest + span)/2⁶⁴."""
+    """Return bounds on a draw's noise ±(−log W), given that V lies in [rest, rest + span)/2⁶⁴."""
     if octave == DOWN:
         least, most = exponential_bounds(rest >> np.uint64(1), (span >> np.uint64(1)) + np.uint64(1), fine)
         return -most, -least
@@ -204,15 +207,15 @@ def noise_bounds(octave: int, rest: np.uint64, span: np.uint64, fine: bool) -> t
 def draw(draws: Draws, i: int, size: int, fine: bool) -> tuple[int, np.uint64, np.uint64]:  # noqa: FBT001
     """Return the candidate of draw i, or UNSURE, and (rest, span) such that V lies in [rest, rest + span)/2⁶⁴.
 
-    With U_i in [u, u + 1)/2³², k · U_i · 2⁶⁴ lies within k · 2³² above k · u · 2³². With 64 bits f more, it lies
-    within k/2³² ≤ 1 above k · u · 2³² + k · f/2³², and rounding the last term down takes another 1.
+    With U_i in [u, u + 1)/2³², k · U_i · 2⁶⁴ lies within k · 2³² above k · u · 2³². With 64 more bits f, it lies
+    within k/2³² ≤ 1 above k · u · 2³² + k · f/2³², and rounding the last term down adds another 1.
     """
     number = np.uint64(size)
     leading = (paired_word(draws.stream, draws.words + i // 2) >> np.uint64(32 * (i & 1))) & LOW
     product = leading * number
-    a: int = np.int64(product >> np.uint64(32))  # type: ignore[assignment] # an unsigned one would spread
+    a: int = np.int64(product >> np.uint64(32))  # type: ignore[assignment] # unsigned, it would make later results unsigned
     rest, span = product << np.uint64(32), number << np.uint64(32)
-    if fine or size >= 2**31 or rest > np.uint64(0) - span:  # the last: the candidate may not be sure
+    if fine or size >= 2**31 or rest > np.uint64(0) - span:  # in the last case the candidate may not be certain
         further = candidate_word(draws.stream, i)
         added = (further >> np.uint64(32)) * number + (((further & LOW) * number) >> np.uint64(32))
         a += 1 if rest > ~added else 0  # the carry
@@ -226,9 +229,9 @@ def draw(draws: Draws, i: int, size: int, fine: bool) -> tuple[int, np.uint64, n
 def count_draws(word: np.uint64, length: Length, width: float) -> int:
     """Return K, the smallest n such that U < Pr[K ≤ n], given that U lies in [word, word + 1)/2⁶⁴; or UNSURE.
 
-    Pr[K = 1] is η(1−γ)/(γ^−η − 1), and Pr[K = n+1]/Pr[K = n] is (1−γ)(n+η)/(n+1). Terms are added up in units of
-    γ^η · 2^(300 · shifts), because for large η the first ones are too small for a float. Each term loses at
-    most 2⁻⁴⁹ to rounding, and all of them 2⁻⁴² of the exponent η log(1/γ), which is a logarithm's error, amplified.
+    Pr[K = 1] is η(1−γ)/(γ^−η − 1), and Pr[K = n+1]/Pr[K = n] is (1−γ)(n+η)/(n+1). Terms are summed in units of γ^η
+    · 2^(300 · shifts), because for large η the first ones underflow. Each term loses at most 2⁻⁴⁹ to rounding, and
+    all of them lose 2⁻⁴² of the exponent η log(1/γ), the amplified error of a logarithm.
     """
     gamma, eta = length.gamma, length.eta
     if gamma == 1.0:
@@ -258,16 +261,16 @@ def count_draws(word: np.uint64, length: Length, width: float) -> int:
             return n
         if not uniform - doubt > reached:
             return UNSURE
-    raise OverflowError("a random stream is exhausted")
+    raise OverflowError("random stream exhausted: a pick may take at most 2^33 draws")
 
 
 @compiled
 def count_geometric_draws(word: np.uint64, rate: float, width: float) -> int:
-    """Return K for η = 1: Pr[K > n] = (1−γ)^n, so that K is −log(1 − U)/rate, rounded down, and one more."""
+    """Return K for η = 1: Pr[K > n] = (1−γ)^n, so K is ⌊−log(1 − U)/rate⌋ + 1."""
     size, error = draw_exponential(~word >> np.uint64(1), np.uint64(1))
     level = size / rate
     if level > MOST_DRAWS:
-        raise OverflowError("a random stream is exhausted")
+        raise OverflowError("random stream exhausted: a pick may take at most 2^33 draws")
     doubt = error / rate + level * width
     least, most = np.floor(level - doubt), np.floor(level + doubt)
     return int(least) + 1 if least == most else UNSURE
@@ -288,7 +291,7 @@ def pick_rows(
     width: float,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of each row; the first words of two rows' streams are computed at once."""
+    """Pick one candidate for each row. The first words of two rows' streams are computed together."""
     length = length_of(gamma, eta)
     widest = 0.0
     for row in range(first, last):
@@ -320,6 +323,6 @@ def select_rows(
     width: float,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate of each row of a block, candidate a's noise being scale · Δ_a."""
+    """Pick one candidate for each row of a block; candidate a's noise has scale ``scale`` · Δ_a."""
     stream, counts = new_stream(units.key), np.empty(OCTAVES + 1, np.int64)
     pick_rows(first, last, table, one_sided, scale, gamma, eta, units, stream, counts, width, picks)

@@ -11,9 +11,9 @@ from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 
 @compiled_without_refcounts
 def keep_proposal(size: int, truth: int, epsilon: float, stream: StreamState, width: float) -> int:
-    """Propose uniform answers until one is kept: the truth surely, any other with probability e^−ε.
+    """Propose uniform answers until one is accepted: the truth with certainty, any other with probability e^−ε.
 
-    The answer kept has the odds e^ε : 1 : … : 1 of randomised response.
+    The accepted answer has the odds e^ε : 1 : … : 1 of randomised response.
     """
     while True:
         answer, coin = split(next_word(stream), size)
@@ -28,7 +28,7 @@ def keep_proposal(size: int, truth: int, epsilon: float, stream: StreamState, wi
 def select_rows(
     first: int, last: int, table: Table, epsilon: float, units: Units, width: float, picks: IndexArray
 ) -> None:
-    """Report the best candidate of every row by randomised response; ties for it are broken uniformly."""
+    """Report the best candidate of every row by randomised response; ties for the best are broken uniformly."""
     stream = new_stream(units.key)
     for row in range(first, last):
         seek(stream, units.nonces, row)
@@ -49,7 +49,7 @@ def select_bits(
     width: float,
     reported: IndexArray,
 ) -> None:
-    """Report each row's sign by randomised response: the true one has the odds e^ε : 1."""
+    """Report each row's sign by randomised response; the true sign has odds e^ε : 1."""
     stream = new_stream(units.key)
     for row in range(first, last):
         seek(stream, units.nonces, row)

@@ -1,4 +1,4 @@
-"""A candidate at random."""
+"""Uniform random choice."""
 
 from dpselect.kernels.arrays import IndexArray, Table, Units
 from dpselect.kernels.chacha import new_stream, seek
@@ -8,7 +8,7 @@ from dpselect.kernels.compilation import compiled
 
 @compiled
 def select_rows(first: int, last: int, table: Table, units: Units, picks: IndexArray) -> None:
-    """Pick a candidate of every row at random."""
+    """Pick a candidate of every row uniformly."""
     stream = new_stream(units.key)
     for row in range(first, last):
         seek(stream, units.nonces, row)
