@@ -92,24 +92,24 @@ class Composition(RowLaw):
         self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows, without computing all gaps where possible."""
-        sampler, table = self.sampler.kernel, batch.table
-        visits = kernels.samplers.loops.Visits(*VISITS[self.kind])
+        sampler, loops = self.sampler.kernel, kernels.samplers.loops
+        setup = loops.Setup(loops.Visits(*VISITS[self.kind]), units, width)
         plain = self._is_plain(batch)
+        block = loops.ScoreRows(first, last, batch.table, self.budget)
         if plain and self.kind == "global":
-            sampler.select_from_scores(first, last, table, self.budget, visits, units, width, picks)
+            sampler.select_from_scores(block, setup, picks)
         elif plain and self.kind == "pairwise" and self.noise == "exponential":
-            room = np.empty(
-                kernels.blocks.widest_row(first, last, table.bounds)
-            )  # NumPy allocates it in large pages
-            sampler.select_pairwise(first, last, table, self.tilts, self.budget, visits, units, width, room, picks)
+            # NumPy allocates it in large pages; the compiler's memory would cost more than the pick of a long row.
+            room = np.empty(kernels.blocks.widest_row(first, last, batch.table.bounds))
+            sampler.select_pairwise(block, self.tilts, setup, room, picks)
         else:
-            kernels.blocks.mark_rows(first, last, table, picks)
+            kernels.blocks.mark_rows(first, last, batch.table, picks)
         if last - first == 1 and picks[first] != ALL_GAPS_NEEDED:
             return  # a shortcut for single rows: the loop below would do nothing
         for rows, places in _blocks(batch, first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)):
             gaps = np.empty(int(places[-1]))
             trusted = self._float_gaps(batch, rows, places, gaps)
-            sampler.select_from_gaps(rows, places, gaps, trusted, visits, units, width, picks)
+            sampler.select_from_gaps(loops.GapRows(rows, places, gaps, trusted), setup, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""

@@ -19,7 +19,6 @@ from dpselect.kernels.arrays import (
     IndexArray,
     Table,
     Units,
-    WordArray,
 )
 from dpselect.kernels.blocks import row_extent, row_of
 from dpselect.kernels.chacha import StreamState, new_stream, seek
@@ -49,6 +48,34 @@ class Visits(NamedTuple):
     divisor: int
 
 
+class Setup(NamedTuple):
+    """What a sampler needs besides the rows."""
+
+    visits: Visits
+    units: Units
+    width: float
+    """A bound on the relative error of a computed probability."""
+
+
+class ScoreRows(NamedTuple):
+    """The rows [first, last) of a table; a gap is (largest score − score) · budget / (largest sensitivity)."""
+
+    first: int
+    last: int
+    table: Table
+    budget: float
+
+
+class GapRows(NamedTuple):
+    """Some rows and their gaps: those of row ``rows[i]`` are ``gaps[places[i]:places[i + 1]]``."""
+
+    rows: IndexArray
+    places: IndexArray
+    gaps: FloatArray
+    trusted: FlagArray
+    """Whether the gaps of a row are as precise as samplers need them."""
+
+
 @compiled
 def visits_of(visits: Visits, size: int) -> int:
     """Return the number of visits in a row of this size."""
@@ -56,27 +83,19 @@ def visits_of(visits: Visits, size: int) -> int:
 
 
 @compiled
-def new_workspace(key: WordArray, width: float, size: int, visits: int) -> Workspace:
+def new_workspace(setup: Setup, size: int) -> Workspace:
     """Return a workspace for rows of up to ``size`` candidates."""
-    return Workspace(new_stream(key), width, np.zeros(size, np.bool_), np.empty(visits + 1, np.int64))
+    visited = np.empty(visits_of(setup.visits, size) + 1, np.int64)
+    return Workspace(new_stream(setup.units.key), setup.width, np.zeros(size, np.bool_), visited)
 
 
 @inlined
-def pick_from_scores(
-    pick: Pick,
-    first: int,
-    last: int,
-    table: Table,
-    budget: float,
-    visits: Visits,
-    units: Units,
-    workspace: Workspace,
-    picks: IndexArray,
-) -> None:
-    """Pick one candidate for each row [first, last), from gaps over the largest sensitivity, computed when needed.
+def pick_from_scores(pick: Pick, rows: ScoreRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
+    """Pick one candidate for each row, from gaps that are computed when needed.
 
     A row whose sensitivities are all zero is marked ALL_GAPS_NEEDED, because its gaps are zero or infinite.
     """
+    first, last, table, budget = rows
     widest = 0.0
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
@@ -87,36 +106,27 @@ def pick_from_scores(
         if row == first or table.sensitivities.starts[row] != table.sensitivities.starts[row - 1]:
             widest = row_extent(row_of(table.sensitivities, table.bounds, row))[0]
         if widest > 0.0:
-            seek(workspace.stream, units.nonces, row)
+            seek(space.stream, setup.units.nonces, row)
             gaps = LazyGaps(scores, top, budget / widest, KNOWN, scores, 0.0, 0.0, 0.0)
-            picks[row] = pick(gaps, visits_of(visits, scores.size), workspace)
+            picks[row] = pick(gaps, visits_of(setup.visits, scores.size), space)
         else:
             picks[row] = ALL_GAPS_NEEDED
 
 
 @inlined
-def pick_from_gaps(
-    pick: Pick,
-    rows: IndexArray,
-    places: IndexArray,
-    gaps: FloatArray,
-    trusted: FlagArray,
-    visits: Visits,
-    units: Units,
-    workspace: Workspace,
-    picks: IndexArray,
-) -> None:
-    """Pick one candidate for each of the given rows, from gaps computed before. Untrusted rows stay UNRESOLVED.
+def pick_from_gaps(pick: Pick, rows: GapRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
+    """Pick one candidate for each row, from gaps computed before. The loop negates them in place.
 
-    The gaps of row ``rows[i]`` are ``gaps[places[i]:places[i + 1]]``. The loop negates them in place.
+    Untrusted rows stay UNRESOLVED.
     """
-    for i in range(rows.size):
+    numbers, places, gaps, trusted = rows
+    for i in range(numbers.size):
         if not trusted[i]:
-            picks[rows[i]] = UNRESOLVED
+            picks[numbers[i]] = UNRESOLVED
             continue
         values = gaps[places[i] : places[i + 1]]
         for a in range(values.size):
             values[a] = -values[a]
-        seek(workspace.stream, units.nonces, rows[i])
+        seek(space.stream, setup.units.nonces, numbers[i])
         known = LazyGaps(values, 0.0, 1.0, KNOWN, values, 0.0, 0.0, 0.0)
-        picks[rows[i]] = pick(known, visits_of(visits, values.size), workspace)
+        picks[numbers[i]] = pick(known, visits_of(setup.visits, values.size), space)

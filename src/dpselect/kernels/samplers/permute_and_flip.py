@@ -12,11 +12,8 @@ from dpselect.kernels.arrays import (
     INVALID,
     LARGEST,
     UNRESOLVED,
-    FlagArray,
     FloatArray,
     IndexArray,
-    Table,
-    Units,
 )
 from dpselect.kernels.blocks import row_extent, row_of, widest_row
 from dpselect.kernels.chacha import (
@@ -43,7 +40,9 @@ from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.instructions import BLOCK, lowest_bit, reaching, zero_bytes
 from dpselect.kernels.lazy_gaps import LAZY, LazyGaps, block_of, exact_gap, fill_heights, gap_bound
 from dpselect.kernels.samplers.loops import (
-    Visits,
+    GapRows,
+    ScoreRows,
+    Setup,
     Workspace,
     new_workspace,
     pick_from_gaps,
@@ -176,83 +175,35 @@ def bernoulli_exp_candidate(
 
 
 @compiled_without_refcounts
-def pick_rows_from_scores(
-    first: int,
-    last: int,
-    table: Table,
-    budget: float,
-    visits: Visits,
-    units: Units,
-    workspace: Workspace,
-    picks: IndexArray,
-) -> None:
+def pick_scores(rows: ScoreRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
     """Run the loop over scores with this sampler."""
-    pick_from_scores(pick, first, last, table, budget, visits, units, workspace, picks)
+    pick_from_scores(pick, rows, setup, space, picks)
 
 
 @compiled_without_refcounts
-def pick_rows_from_gaps(
-    rows: IndexArray,
-    places: IndexArray,
-    gaps: FloatArray,
-    trusted: FlagArray,
-    visits: Visits,
-    units: Units,
-    workspace: Workspace,
-    picks: IndexArray,
-) -> None:
+def pick_gaps(rows: GapRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
     """Run the loop over gaps with this sampler."""
-    pick_from_gaps(pick, rows, places, gaps, trusted, visits, units, workspace, picks)
+    pick_from_gaps(pick, rows, setup, space, picks)
 
 
 @compiled
-def select_from_scores(
-    first: int,
-    last: int,
-    table: Table,
-    budget: float,
-    visits: Visits,
-    units: Units,
-    width: float,
-    picks: IndexArray,
-) -> None:
+def select_from_scores(rows: ScoreRows, setup: Setup, picks: IndexArray) -> None:
     """Pick one candidate for each row of a block, from gaps over the largest sensitivity."""
-    size = widest_row(first, last, table.bounds)
-    workspace = new_workspace(units.key, width, size, visits_of(visits, size))
-    pick_rows_from_scores(first, last, table, budget, visits, units, workspace, picks)
+    pick_scores(rows, setup, new_workspace(setup, widest_row(rows.first, rows.last, rows.table.bounds)), picks)
 
 
 @compiled
-def select_from_gaps(
-    rows: IndexArray,
-    places: IndexArray,
-    gaps: FloatArray,
-    trusted: FlagArray,
-    visits: Visits,
-    units: Units,
-    width: float,
-    picks: IndexArray,
-) -> None:
+def select_from_gaps(rows: GapRows, setup: Setup, picks: IndexArray) -> None:
     """Pick one candidate for each of the given rows, from gaps computed before."""
-    size = widest_row(0, rows.size, places)
-    workspace = new_workspace(units.key, width, size, visits_of(visits, size))
-    pick_rows_from_gaps(rows, places, gaps, trusted, visits, units, workspace, picks)
+    pick_gaps(rows, setup, new_workspace(setup, widest_row(0, rows.rows.size, rows.places)), picks)
 
 
 @compiled_without_refcounts
 def pick_pairwise(
-    first: int,
-    last: int,
-    table: Table,
-    tilts: FloatArray,
-    budget: float,
-    visits: Visits,
-    units: Units,
-    workspace: Workspace,
-    room: FloatArray,
-    picks: IndexArray,
+    rows: ScoreRows, tilts: FloatArray, setup: Setup, room: FloatArray, space: Workspace, picks: IndexArray
 ) -> None:
     """Pick one candidate for each row from GEM gaps, computed only for candidates that the sampler looks at."""
+    first, last, table, budget = rows
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
@@ -262,24 +213,12 @@ def pick_pairwise(
         heights = room[: scores.size]
         top, width, narrowest, error = fill_heights(scores, sensitivities, tilts[row], heights)
         if narrowest > 0.0:
-            seek(workspace.stream, units.nonces, row)
+            seek(space.stream, setup.units.nonces, row)
             gaps = LazyGaps(heights, top, budget, LAZY, sensitivities, width, narrowest, error)
-            picks[row] = pick(gaps, visits_of(visits, scores.size), workspace)
+            picks[row] = pick(gaps, visits_of(setup.visits, scores.size), space)
 
 
 @compiled
-def select_pairwise(
-    first: int,
-    last: int,
-    table: Table,
-    tilts: FloatArray,
-    budget: float,
-    visits: Visits,
-    units: Units,
-    width: float,
-    room: FloatArray,
-    picks: IndexArray,
-) -> None:
+def select_pairwise(rows: ScoreRows, tilts: FloatArray, setup: Setup, room: FloatArray, picks: IndexArray) -> None:
     """Pick one candidate for each row of a block from lazy GEM gaps; ``room`` has space for one row."""
-    workspace = new_workspace(units.key, width, room.size, visits_of(visits, room.size))
-    pick_pairwise(first, last, table, tilts, budget, visits, units, workspace, room, picks)
+    pick_pairwise(rows, tilts, setup, room, new_workspace(setup, room.size), picks)

@@ -2,12 +2,21 @@
 
 import numpy as np
 
-from dpselect.kernels.arrays import UNRESOLVED, FlagArray, FloatArray, IndexArray, Table, Units
+from dpselect.kernels.arrays import UNRESOLVED, IndexArray
+from dpselect.kernels.blocks import widest_row
 from dpselect.kernels.chacha import next_word
 from dpselect.kernels.coins import PASS, UNSURE, bernoulli_exp_interval
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.lazy_gaps import LazyGaps
-from dpselect.kernels.samplers.loops import Visits, Workspace, new_workspace, pick_from_gaps, pick_from_scores
+from dpselect.kernels.samplers.loops import (
+    GapRows,
+    ScoreRows,
+    Setup,
+    Workspace,
+    new_workspace,
+    pick_from_gaps,
+    pick_from_scores,
+)
 
 
 @compiled_without_refcounts
@@ -35,62 +44,24 @@ def pick(gaps: LazyGaps, _visits: int, workspace: Workspace) -> int:
 
 
 @compiled_without_refcounts
-def pick_rows_from_scores(
-    first: int,
-    last: int,
-    table: Table,
-    budget: float,
-    visits: Visits,
-    units: Units,
-    workspace: Workspace,
-    picks: IndexArray,
-) -> None:
+def pick_scores(rows: ScoreRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
     """Run the loop over scores with this sampler."""
-    pick_from_scores(pick, first, last, table, budget, visits, units, workspace, picks)
+    pick_from_scores(pick, rows, setup, space, picks)
 
 
 @compiled_without_refcounts
-def pick_rows_from_gaps(
-    rows: IndexArray,
-    places: IndexArray,
-    gaps: FloatArray,
-    trusted: FlagArray,
-    visits: Visits,
-    units: Units,
-    workspace: Workspace,
-    picks: IndexArray,
-) -> None:
+def pick_gaps(rows: GapRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
     """Run the loop over gaps with this sampler."""
-    pick_from_gaps(pick, rows, places, gaps, trusted, visits, units, workspace, picks)
+    pick_from_gaps(pick, rows, setup, space, picks)
 
 
 @compiled
-def select_from_scores(
-    first: int,
-    last: int,
-    table: Table,
-    budget: float,
-    visits: Visits,
-    units: Units,
-    width: float,
-    picks: IndexArray,
-) -> None:
+def select_from_scores(rows: ScoreRows, setup: Setup, picks: IndexArray) -> None:
     """Pick one candidate for each row of a block, from gaps over the largest sensitivity."""
-    workspace = new_workspace(units.key, width, 0, 0)
-    pick_rows_from_scores(first, last, table, budget, visits, units, workspace, picks)
+    pick_scores(rows, setup, new_workspace(setup, widest_row(rows.first, rows.last, rows.table.bounds)), picks)
 
 
 @compiled
-def select_from_gaps(
-    rows: IndexArray,
-    places: IndexArray,
-    gaps: FloatArray,
-    trusted: FlagArray,
-    visits: Visits,
-    units: Units,
-    width: float,
-    picks: IndexArray,
-) -> None:
+def select_from_gaps(rows: GapRows, setup: Setup, picks: IndexArray) -> None:
     """Pick one candidate for each of the given rows, from gaps computed before."""
-    workspace = new_workspace(units.key, width, 0, 0)
-    pick_rows_from_gaps(rows, places, gaps, trusted, visits, units, workspace, picks)
+    pick_gaps(rows, setup, new_workspace(setup, widest_row(0, rows.rows.size, rows.places)), picks)
