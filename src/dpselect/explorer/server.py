@@ -1,6 +1,6 @@
 """The page's web server: Python's own, for one person on one machine.
 
-It answers on the loopback address only, unless told otherwise, keeps nothing that it is sent, and writes no log.
+It answers on the loopback address unless you name another. It keeps nothing that it is sent, and writes no log.
 Requests whose ``Host`` or ``Origin`` is another site's are refused, so that no web page that happens to be open
 elsewhere can talk to it. Whatever else is wrong with a request is answered by a 4xx status and a sentence. Messages
 quote nothing of the request, which may hold scores.
