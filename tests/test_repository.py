@@ -55,6 +55,6 @@ def test_the_workflow_covers_every_version_of_python_that_the_package_claims_to_
 
 
 def test_make_help_shows_every_target_once():
-    done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607
+    done = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607
     shown = [line.split()[1] for line in done.stdout.splitlines()]
     assert sorted(shown) == sorted(TARGETS)
