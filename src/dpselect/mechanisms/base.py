@@ -87,7 +87,8 @@ class Mechanism(ABC):
             batch.check_scores()
         if law.refusal is not None:
             raise ValueError(law.refusal)
-        stream = Randomness.given(randomness).serving(self._law_name)
+        # A fresh key serves this call alone, so only a key that was passed is bound to the law.
+        stream = Randomness.fresh() if randomness is None else Randomness.given(randomness).serving(self._law_name)
         stream.check_rows(batch.rows)
         return batch.restore_rows(law.select(batch, stream))
 
