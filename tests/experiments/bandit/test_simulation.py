@@ -38,7 +38,7 @@ def test_the_same_seed_gives_the_same_story_and_another_one_another():
 
 
 def test_settings_change_only_their_own_runs():
-    """A run's rewards come from its world, whoever else plays."""
+    """A run's rewards come from its world, regardless of the other policies."""
     wide = Setting(clip=(-1.0, 2.0))
     runs = [Run(setting=Setting(), world=0), Run(setting=wide, world=0)]
     both = simulate(team_of("ucb"), SHORT, runs, times=ENDS, seed=4)["ucb"]
