@@ -59,7 +59,7 @@ def assert_refused(call, *arguments, names, picking=False, **keywords):
         call(*arguments, **keywords)
     message = str(caught.value)
     assert names in message
-    assert len(message) > len(names) + 6
+    assert len(message) > len(names) + 8
     shown = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + repr(caught.value.args)
     assert DIGITS not in shown
     return message

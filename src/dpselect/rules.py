@@ -28,7 +28,7 @@ FINITE = Rule(
     "must be finite (no NaN, no infinity) and at most 2^300 in magnitude",
     lambda values: ~(np.abs(values) <= LARGEST),
 )
-NOT_NEGATIVE = Rule("must be ≥ 0", lambda values: values < 0)
+NOT_NEGATIVE = Rule("must be ≥ 0 for every candidate", lambda values: values < 0)
 NOT_TINY = Rule(
     "must be zero or at least 2^-300 in magnitude",
     lambda values: (values != 0) & (np.abs(values) < 1 / LARGEST),
