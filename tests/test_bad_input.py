@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 
 import dpselect as dps
-from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
+from dpselect.unsafe import ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
 
 SECRET = 73.21943
 DIGITS = "73.2"
 
 MECHANISMS = {name: make(epsilon=1.0) for name, make in dps.MECHANISMS.items()} | {
-    "rnmh": HeterogeneousNoisyMax(epsilon=1.0),
+    "rnmh": NaiveHeterogeneousNoisyMax(epsilon=1.0),
     "rs-exponential": ExponentialRandomStopping(epsilon=1.0, gamma=0.5),
 }
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
@@ -297,7 +297,7 @@ def test_epsilon_must_be_a_positive_number(family, value):
                 "noise",
                 ["normal", "Laplace", "", None, 0, ["laplace"]],
             )
-            for family in (dps.NoisyMax, dps.GEM, dps.StandardizedNoisyMax, HeterogeneousNoisyMax)
+            for family in (dps.NoisyMax, dps.GEM, dps.StandardizedNoisyMax, NaiveHeterogeneousNoisyMax)
         ),
     ],
 )

@@ -19,7 +19,7 @@ from dpselect.tables.units import read_units
 
 KEY = bytes(range(1, 33))
 MECHANISMS = {name: make(epsilon=1.3) for name, make in dps.MECHANISMS.items()} | {
-    "rnmh": dps.unsafe.HeterogeneousNoisyMax(epsilon=1.3, noise="laplace"),
+    "rnmh": dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=1.3, noise="laplace"),
 }
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
 NOISY_MAX, GEM = MECHANISMS["rnm"], MECHANISMS["gem"]

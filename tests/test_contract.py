@@ -22,7 +22,7 @@ from variants import (
 )
 
 import dpselect as dps
-from dpselect.unsafe import SCALES, ExponentialRandomStopping, HeterogeneousNoisyMax
+from dpselect.unsafe import SCALES, ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
 
 # --- Probabilities ----------------------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ def test_exponential_random_stopping_loses_at_most_half_its_epsilon(drawn):
 @pytest.mark.parametrize("noise", SCALES)
 def test_naive_noisy_max_loses_more_than_its_epsilon(noise):
     size = 6
-    mechanism = HeterogeneousNoisyMax(epsilon=0.5, noise=noise)
+    mechanism = NaiveHeterogeneousNoisyMax(epsilon=0.5, noise=noise)
     pair = np.zeros((2, size))
     pair[1, 1:] = 1.0
     assert loss(mechanism, pair, np.r_[0.01, np.ones(size - 1)]) > mechanism.epsilon
@@ -216,7 +216,7 @@ FIELDS = {
     dps.CombinedGEM: "epsilon, beta=0.05, correlation_share=0.6",
     dps.RandomizedResponse: "epsilon",
     dps.Uniform: "",
-    HeterogeneousNoisyMax: "epsilon, noise='exponential'",
+    NaiveHeterogeneousNoisyMax: "epsilon, noise='exponential'",
     ExponentialRandomStopping: "epsilon, gamma",
 }
 

@@ -36,7 +36,7 @@ MECHANISMS = [
     *(dps.CombinedGEM(epsilon=e) for e in (0.5, 8.0)),
     dps.RandomizedResponse(epsilon=3.0),
     dps.Uniform(),
-    *(unsafe.HeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in NOISES),
+    *(unsafe.NaiveHeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in NOISES),
 ]
 SIZES = (1, 2, 7, 64, 65, 130, 700)
 

@@ -61,7 +61,7 @@ def _laplace() -> pa.Table:
     """Return RNMH's loss with Laplace noise if all scores but the first change from 0 to 1."""
     losses = []
     for k in SIZES:
-        mechanism = dps.unsafe.HeterogeneousNoisyMax(epsilon=EPSILON, noise="laplace")
+        mechanism = dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=EPSILON, noise="laplace")
         sensitivities = np.r_[0.0, np.ones(k - 1)]
         before = mechanism.pmf(np.zeros(k), sensitivities)[0]
         after = mechanism.pmf(np.r_[0.0, np.ones(k - 1)], sensitivities)[0]

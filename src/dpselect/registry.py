@@ -18,7 +18,7 @@ from dpselect.mechanisms import (
     StandardizedNoisyMax,
     Uniform,
 )
-from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
+from dpselect.unsafe import ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
 
 __all__ = ["MECHANISMS", "UNSAFE", "Grid", "Record"]
 
@@ -241,7 +241,7 @@ UNSAFE: Mapping[str, Record] = _by_name(
         label="naive heterogeneous noisy max",
         symbol="RNMH",
         description="noisy max with each candidate's own noise; not private",
-        constructor=HeterogeneousNoisyMax,
+        constructor=NaiveHeterogeneousNoisyMax,
         family="naive heterogeneous noisy max",
         in_paper=True,
         is_private=False,

@@ -16,7 +16,7 @@ from dpselect.laws.random_stopping import RandomStoppingLaw
 from dpselect.mechanisms.base import Mechanism
 from dpselect.parameters import Noise, store
 
-__all__ = ["ExponentialRandomStopping", "HeterogeneousNoisyMax"]
+__all__ = ["ExponentialRandomStopping", "NaiveHeterogeneousNoisyMax"]
 
 
 SCALES: dict[Noise, int] = {"exponential": 2, "gumbel": 2, "laplace": 1}
@@ -25,7 +25,7 @@ SCALES: dict[Noise, int] = {"exponential": 2, "gumbel": 2, "laplace": 1}
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class HeterogeneousNoisyMax(Mechanism):
+class NaiveHeterogeneousNoisyMax(Mechanism):
     r"""**Not private.** Noisy max with noise in proportion to each candidate's own sensitivity (RNMH).
 
     Reports argmax_a {q_a + b_a Z_a}, Pr[a] = ∫ f_a(x) ∏_{b≠a} F_b(x) dx, with b_a = 2Δ_a/ε for exponential and
@@ -41,7 +41,7 @@ class HeterogeneousNoisyMax(Mechanism):
 
     Example:
         >>> import dpselect as dps
-        >>> naive = dps.unsafe.HeterogeneousNoisyMax(epsilon=1.0)
+        >>> naive = dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=1.0)
         >>> naive.pmf([0.0, 0.5], [0.0, 1.0]), naive.pmf([0.0, -0.5], [0.0, 1.0]).round(4)
         (array([0., 1.]), array([0.2212, 0.7788]))
         >>> naive.guarantee.epsilon

@@ -138,7 +138,10 @@ def test_a_private_sample_does_not_show_its_scores():
         ({"pool": []}, "^pool must hold at least one"),
         ({"pool": ["gem"]}, "^pool must hold mechanisms, got str"),
         ({"pool": [dps.NoisyMax(epsilon=50.0)]}, "^pool must hold mechanisms that are ε-DP at epsilon = 1"),
-        ({"pool": [dps.unsafe.HeterogeneousNoisyMax(epsilon=1.0)]}, "^pool must hold mechanisms that are ε-DP"),
+        (
+            {"pool": [dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=1.0)]},
+            "^pool must hold mechanisms that are ε-DP",
+        ),
         ({"pool": [MONOTONE]}, "^pool must hold mechanisms that are private for all scores within"),
         ({"pool": [MONOTONE], "prior": PAID}, "^pool must hold mechanisms that are private for all scores within"),
         ({"k": 14}, "^k must be the number of sensitivities, 15"),

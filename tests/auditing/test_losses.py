@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import dpselect as dps
 from dpselect.auditing import privacy_loss, privacy_profile
-from dpselect.unsafe import HeterogeneousNoisyMax
+from dpselect.unsafe import NaiveHeterogeneousNoisyMax
 
 dyadic = st.integers(-64, 64).map(lambda number: number / 16)
 shares = st.integers(-16, 16).map(lambda number: number / 16)
@@ -81,7 +81,7 @@ def test_losses_of_a_batch_are_those_of_its_rows():
 
 
 def test_an_impossible_candidate_is_an_infinite_loss_and_two_negligible_ones_are_none():
-    naive = HeterogeneousNoisyMax(epsilon=1.0)
+    naive = NaiveHeterogeneousNoisyMax(epsilon=1.0)
     assert privacy_loss(naive, [0.0, 0.5], [0.0, -0.5], [0.0, 1.0]).epsilon == np.inf
     far = privacy_loss(dps.NoisyMax(epsilon=1.0), [0.0, -1e6], [1.0, -1e6 - 1], 1.0)
     assert far.epsilon == 0

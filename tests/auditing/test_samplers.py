@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 import dpselect as dps
 from dpselect.auditing import audit, audit_sampler, privacy_loss, samplers
-from dpselect.unsafe import HeterogeneousNoisyMax
+from dpselect.unsafe import NaiveHeterogeneousNoisyMax
 
 QUICK = {"restarts": 12, "sweeps": 6}
 
@@ -51,7 +51,7 @@ def test_the_lower_bound_is_above_the_truth_no_more_often_than_it_says():
 
 
 def test_a_sampler_without_a_law_is_audited_and_its_violation_is_found():
-    sampler = Repeatable(HeterogeneousNoisyMax(epsilon=1.0), known=False)
+    sampler = Repeatable(NaiveHeterogeneousNoisyMax(epsilon=1.0), known=False)
     found = audit_sampler(sampler, [0.0, 0.5], [0.0, -0.5], [0.0, 1.0], confidence=1 - 1e-9)
     assert found.p_value is None
     assert found.refutes(5.0)

@@ -8,7 +8,7 @@ import pytest
 
 import dpselect as dps
 from dpselect.auditing import audit, privacy_loss
-from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
+from dpselect.unsafe import ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
 
 QUICK = {"restarts": 12, "sweeps": 6}
 
@@ -29,14 +29,14 @@ class Overclaiming:
 
 
 def test_the_violation_by_heterogeneous_noisy_max_is_found():
-    found = audit(HeterogeneousNoisyMax(epsilon=1.0), [0.0, 1.0], **QUICK)
+    found = audit(NaiveHeterogeneousNoisyMax(epsilon=1.0), [0.0, 1.0], **QUICK)
     assert found.verdict == "violated"
     assert found.loss == np.inf
     assert min(found.probabilities) == 0 < max(found.probabilities)
 
 
 def test_the_violation_by_heterogeneous_noisy_max_is_found_without_a_zero_sensitivity():
-    found = audit(HeterogeneousNoisyMax(epsilon=1.0), [0.25, 1.0], **QUICK)
+    found = audit(NaiveHeterogeneousNoisyMax(epsilon=1.0), [0.25, 1.0], **QUICK)
     assert found.verdict == "violated"
     # The first candidate is far behind and must gain a distance that both moves change: (Δ_1 + Δ_2) / (2Δ_1/ε).
     assert found.loss == pytest.approx(2.5, rel=1e-3)
@@ -44,7 +44,7 @@ def test_the_violation_by_heterogeneous_noisy_max_is_found_without_a_zero_sensit
 
 @pytest.mark.parametrize("k", [2, 3, 5, 8, 12])
 def test_heterogeneous_laplace_noise_loses_the_budget_once_for_each_rival(k):
-    found = audit(HeterogeneousNoisyMax(epsilon=0.7, noise="laplace"), np.r_[0.0, np.ones(k - 1)], **QUICK)
+    found = audit(NaiveHeterogeneousNoisyMax(epsilon=0.7, noise="laplace"), np.r_[0.0, np.ones(k - 1)], **QUICK)
     assert found.loss == pytest.approx((k - 1) * 0.7, rel=1e-9)
     assert found.verdict == ("violated" if k > 2 else "no violation found")
 
@@ -163,7 +163,7 @@ def test_public_numbers_are_passed_on_and_cost_nothing():
 
 
 def test_an_audit_reads_well():
-    text = str(audit(HeterogeneousNoisyMax(epsilon=1.0), [0.0, 1.0], **QUICK))
+    text = str(audit(NaiveHeterogeneousNoisyMax(epsilon=1.0), [0.0, 1.0], **QUICK))
     assert "violated" in text
     assert "largest loss inf, claimed 1" in text
 

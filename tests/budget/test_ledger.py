@@ -133,8 +133,8 @@ def test_the_cost_with_a_delta_depends_only_on_the_sum_of_rho(parts):
 
 
 def test_a_mechanism_without_a_guarantee_cannot_be_charged(ledger):
-    with pytest.raises(BudgetError, match="HeterogeneousNoisyMax has no guarantee"):
-        charge(ledger, "spring", dps.unsafe.HeterogeneousNoisyMax(epsilon=0.1))
+    with pytest.raises(BudgetError, match="NaiveHeterogeneousNoisyMax has no guarantee"):
+        charge(ledger, "spring", dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=0.1))
 
 
 def test_releases_with_a_weaker_neighbour_relation_than_the_cap_are_refused(ledger):

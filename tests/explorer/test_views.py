@@ -45,7 +45,7 @@ def mechanism(name, epsilon=2.0, tilt=-3.0):
         "rs-improved": dps.RandomStopping(epsilon=epsilon, gamma=0.2, eta=0.0),
         "krr": dps.RandomizedResponse(epsilon=epsilon),
         "uniform": dps.Uniform(),
-        "rnmh": dps.unsafe.HeterogeneousNoisyMax(epsilon=epsilon),
+        "rnmh": dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=epsilon),
         "rs-exponential": dps.unsafe.ExponentialRandomStopping(epsilon=epsilon, gamma=0.2),
     }[name]
 

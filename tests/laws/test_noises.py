@@ -35,7 +35,7 @@ def test_a_noise_without_a_bound_or_scale_of_its_own_is_refused(noise):
     known = {"exponential", "laplace", "gumbel"}
     for call in (
         lambda: dps.bounds.reach(9, noise=noise),
-        lambda: dps.unsafe.HeterogeneousNoisyMax(epsilon=1.0, noise=noise).pmf([0.0, 1.0], 1.0),
+        lambda: dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=1.0, noise=noise).pmf([0.0, 1.0], 1.0),
     ):
         if noise in known:
             call()

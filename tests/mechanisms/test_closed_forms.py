@@ -11,7 +11,7 @@ import reference
 from mpmath import mp
 
 import dpselect as dps
-from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
+from dpselect.unsafe import ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
 
 NOISES = ("exponential", "laplace", "gumbel")
 
@@ -25,7 +25,7 @@ FIRST_SCENARIO = np.repeat([1.0, -1.0], 50), np.repeat([1.8, 1.0], 50)
     ("mechanism", "published"),
     [
         (dps.NoisyMax(epsilon=1.0), 1.453),
-        (HeterogeneousNoisyMax(epsilon=1.0), 0.097),
+        (NaiveHeterogeneousNoisyMax(epsilon=1.0), 0.097),
         (dps.RandomStopping(epsilon=1.0), 0.881),
         (dps.RandomStopping(epsilon=1.0, eta=0.0), 1.365),
         (dps.GEM(epsilon=1.0), 3.447),
@@ -50,13 +50,13 @@ def test_two_candidates_are_confused_as_the_paper_says(epsilon, low, high, first
     scores, sensitivities = [float(low), float(high)], [float(first), float(second)]
     noisy_max = dps.NoisyMax(epsilon=epsilon).pmf(scores, sensitivities)[0]
     assert noisy_max == pytest.approx(np.exp(-epsilon * gap / (2 * max(first, second))) / 2, rel=1e-12)
-    naive = HeterogeneousNoisyMax(epsilon=epsilon).pmf(scores, sensitivities)[0]
+    naive = NaiveHeterogeneousNoisyMax(epsilon=epsilon).pmf(scores, sensitivities)[0]
     assert naive == pytest.approx(np.exp(-epsilon * gap / (2 * first)) / (1 + second / first), rel=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 10.0])
 def test_naive_noisy_max_makes_a_candidate_impossible_on_a_neighbour(epsilon):
-    naive = HeterogeneousNoisyMax(epsilon=epsilon)
+    naive = NaiveHeterogeneousNoisyMax(epsilon=epsilon)
     assert naive.pmf([0.0, 0.5], [0.0, 1.0])[0] == 0
     assert naive.pmf([0.0, -0.5], [0.0, 1.0])[0] == pytest.approx(-np.expm1(-epsilon / 4), rel=1e-12)
 
@@ -64,7 +64,7 @@ def test_naive_noisy_max_makes_a_candidate_impossible_on_a_neighbour(epsilon):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 @pytest.mark.parametrize("size", [2, 5, 30])
 def test_naive_noisy_max_with_laplace_noise_loses_a_budget_for_each_rival(epsilon, size):
-    naive = HeterogeneousNoisyMax(epsilon=epsilon, noise="laplace")
+    naive = NaiveHeterogeneousNoisyMax(epsilon=epsilon, noise="laplace")
     sensitivities = np.r_[0.0, np.ones(size - 1)]
     level = naive.pmf(np.zeros(size), sensitivities)[0]
     below = naive.pmf(np.r_[0.0, np.ones(size - 1)], sensitivities)[0]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twins import TWINS
 
 import dpselect as dps
-from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
+from dpselect.unsafe import ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
 
 NOISES = ("exponential", "laplace", "gumbel")
 
@@ -27,7 +27,7 @@ def members(epsilon):
         dps.CombinedGEM(epsilon=epsilon),
         dps.RandomizedResponse(epsilon=epsilon),
         dps.Uniform(),
-        *(HeterogeneousNoisyMax(epsilon=epsilon, noise=noise) for noise in NOISES),
+        *(NaiveHeterogeneousNoisyMax(epsilon=epsilon, noise=noise) for noise in NOISES),
         ExponentialRandomStopping(epsilon=epsilon, gamma=0.05),
     ]
 
@@ -66,12 +66,12 @@ def test_forty_random_candidates_have_their_exact_probabilities(mechanism):
 
 
 CHEAP = [m for m in members(1.0) if getattr(m, "noise", "") in {"exponential", "gumbel"}]
-CHEAP = [m for m in CHEAP if not isinstance(m, HeterogeneousNoisyMax)]
+CHEAP = [m for m in CHEAP if not isinstance(m, NaiveHeterogeneousNoisyMax)]
 QUADRATURES = [
     m
     for m in members(1.0)
     if getattr(m, "noise", "") == "laplace"
-    or isinstance(m, dps.RandomStopping | HeterogeneousNoisyMax | ExponentialRandomStopping)
+    or isinstance(m, dps.RandomStopping | NaiveHeterogeneousNoisyMax | ExponentialRandomStopping)
 ]
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from twins import TWINS
 
 import dpselect as dps
-from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
+from dpselect.unsafe import ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
 
 NOISES = ("exponential", "laplace", "gumbel")
 DIGITS = 1500
@@ -85,7 +85,7 @@ def test_noise_of_individual_scales_is_exact(noise, drawn, epsilon):
     scores, sensitivities = drawn
     scale = Fraction(1 if noise == "laplace" else 2) / Fraction(epsilon)
     exact = noisy_max_by_terms(noise, scores, [scale * Fraction(width) for width in sensitivities], DIGITS)
-    assert_right(HeterogeneousNoisyMax(epsilon=epsilon, noise=noise).pmf(scores, sensitivities), exact)
+    assert_right(NaiveHeterogeneousNoisyMax(epsilon=epsilon, noise=noise).pmf(scores, sensitivities), exact)
 
 
 @settings(max_examples=50)
@@ -94,7 +94,7 @@ def test_laws_of_eight_candidates_add_up_to_1(drawn, stopping):
     """``pmf`` raises an error if they do not sum to 1."""
     gamma, eta = stopping
     for mechanism in (
-        *(HeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in NOISES),
+        *(NaiveHeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in NOISES),
         dps.RandomStopping(epsilon=1.0, gamma=gamma, eta=eta),
         ExponentialRandomStopping(epsilon=1.0, gamma=gamma),
     ):

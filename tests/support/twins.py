@@ -3,7 +3,7 @@
 import reference
 
 import dpselect as dps
-from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
+from dpselect.unsafe import ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
 
 TWINS = {
     dps.NoisyMax: reference.noisy_max,
@@ -14,6 +14,6 @@ TWINS = {
     dps.CombinedGEM: reference.combined_gem,
     dps.RandomizedResponse: reference.randomized_response,
     dps.Uniform: reference.uniform,
-    HeterogeneousNoisyMax: reference.heterogeneous_noisy_max,
+    NaiveHeterogeneousNoisyMax: reference.heterogeneous_noisy_max,
     ExponentialRandomStopping: reference.exponential_random_stopping,
 }

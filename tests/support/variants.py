@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 import dpselect as dps
-from dpselect.unsafe import SCALES, ExponentialRandomStopping, HeterogeneousNoisyMax
+from dpselect.unsafe import SCALES, ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
 
 REGISTERED = {name: make(epsilon=1.5) for name, make in dps.MECHANISMS.items()}
 VARIANTS = {
@@ -32,7 +32,7 @@ VARIANTS = {
 }
 PRIVATE = REGISTERED | VARIANTS
 UNSAFE = {
-    **{f"rnmh-{noise}": HeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in SCALES},
+    **{f"rnmh-{noise}": NaiveHeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in SCALES},
     "rs-exponential": ExponentialRandomStopping(epsilon=1.0, gamma=0.05),
 }
 EVERY = PRIVATE | UNSAFE

@@ -326,7 +326,10 @@ def test_progress_is_shown_on_request_and_shows_no_score(capsys):
         ({"pool": []}, "^pool must hold at least one mechanism"),
         ({"pool": ["gem"]}, "^pool must hold mechanisms, got str"),
         ({"pool": [dps.GEM(epsilon=1.5)]}, "^pool must hold mechanisms that are ε-DP at epsilon = 1: GEM is not"),
-        ({"pool": [dps.unsafe.HeterogeneousNoisyMax(epsilon=0.1)]}, "^pool must hold mechanisms that are ε-DP"),
+        (
+            {"pool": [dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=0.1)]},
+            "^pool must hold mechanisms that are ε-DP",
+        ),
         ({"pool": [POOL[0], MONOTONE]}, "^pool must hold mechanisms that are private for all scores within"),
         ({"pool": [Anchored(mechanism=MONOTONE, weight=1.0)], "anchors": WIDTHS}, "^pool must .* same direction"),
         ({"pool": [Anchored(mechanism=POOL[0], weight=1.0)]}, "^anchors must be given: noisy max, anchor weight 1"),

@@ -75,7 +75,7 @@ def privacy_loss(
         >>> loss = privacy_loss(dps.NoisyMax(epsilon=1.0), [0.0, 2.0], [1.0, 1.0], 1.0)
         >>> round(float(loss.forward), 4), round(float(loss.backward), 4)
         (0.4899, 1.0)
-        >>> naive = dps.unsafe.HeterogeneousNoisyMax(epsilon=1.0)
+        >>> naive = dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=1.0)
         >>> float(privacy_loss(naive, [0.0, 0.5], [0.0, -0.5], [0.0, 1.0]).epsilon)
         inf
 

@@ -96,7 +96,7 @@ def audit_sampler(
 
     Example:
         >>> import dpselect as dps
-        >>> private, naive = dps.NoisyMax(epsilon=1.0), dps.unsafe.HeterogeneousNoisyMax(epsilon=1.0)
+        >>> private, naive = dps.NoisyMax(epsilon=1.0), dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=1.0)
         >>> scores, neighbour, sensitivities = [0.0, 0.5], [0.0, -0.5], [0.0, 1.0]
         >>> dps.auditing.audit_sampler(private, scores, neighbour, sensitivities, confidence=1 - 1e-9).refutes(1.0)
         False

@@ -122,7 +122,7 @@ def audit(
         >>> found = dps.auditing.audit(dps.NoisyMax(epsilon=1.0), [1.0, 1.0, 1.0], restarts=8, sweeps=4)
         >>> found.verdict, round(found.tightness, 2)
         ('no violation found', 1.0)
-        >>> naive = dps.unsafe.HeterogeneousNoisyMax(epsilon=1.0)
+        >>> naive = dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=1.0)
         >>> found = dps.auditing.audit(naive, [0.0, 1.0], restarts=8, sweeps=4)
         >>> found.verdict, found.loss
         ('violated', inf)

@@ -14,7 +14,7 @@ from twins import TWINS
 import dpselect as dps
 from dpselect.auditing import audit, privacy_loss, privacy_profile
 from dpselect.auditing.losses import FLOOR
-from dpselect.unsafe import ExponentialRandomStopping, HeterogeneousNoisyMax
+from dpselect.unsafe import ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
 
 # --- Noisy max --------------------------------------------------------------------------------------------
 
@@ -44,7 +44,7 @@ def test_noise_of_any_scales_is_right_in_the_tails(noise, seed, size, spread, de
     sensitivities[-1] *= not with_atom
     scale = 1 if noise == "laplace" else 2
     exact = noisy_max_by_terms(noise, scores, [scale * Fraction(width) for width in sensitivities])
-    assert_right(HeterogeneousNoisyMax(epsilon=1.0, noise=noise).pmf(scores, sensitivities), exact)
+    assert_right(NaiveHeterogeneousNoisyMax(epsilon=1.0, noise=noise).pmf(scores, sensitivities), exact)
 
 
 @pytest.mark.parametrize("ties", [30, 400, 2000])
@@ -65,7 +65,7 @@ def test_narrow_noise_below_a_wide_crowd_is_right():
     """With m tied at 0 of scale 1 and one of scale 1/n at 0: exponential noise makes it n B(n, m + 1)."""
     for ties, narrowness in ((50, 20), (200, 60), (500, 100)):
         sensitivities = np.r_[np.ones(ties), 1 / narrowness]
-        found = HeterogeneousNoisyMax(epsilon=2.0).pmf(np.zeros(ties + 1), sensitivities)[-1]
+        found = NaiveHeterogeneousNoisyMax(epsilon=2.0).pmf(np.zeros(ties + 1), sensitivities)[-1]
         mp.dps = 40
         rate = 1 / mp.mpf(sensitivities[-1])
         assert abs(found / (rate * mp.beta(rate, ties + 1)) - 1) <= 1e-10
