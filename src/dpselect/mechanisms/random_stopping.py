@@ -78,6 +78,7 @@ class RandomStopping(Mechanism):
         return Guarantee(
             epsilon=self.epsilon,
             flat_epsilon=0.0,
+            laplace_epsilon=self.epsilon,
             theorem="the best of a truncated negative binomial number of ε/(2+η)-DP draws is ε-DP",
             reference="docs/theory/random-stopping.md; also Liu and Talwar 2019 (η = 1); Papernot and Steinke 2022",
         )
