@@ -118,7 +118,7 @@ MANY_PICKS = Experiment(
     "which only ε is known.",
     description=(
         "One panel for each ε of a pick. The curve of exponential noise lies below 1, by more the larger ε is; the "
-        "curve of Gumbel noise falls to about a half; OpenDP's curves lie above."
+        "curve of Gumbel noise falls to a half or less; OpenDP's curves lie at 1 or above."
     ),
     notes={
         "OpenDP": "its composition of pure DP, and its conversion of pure DP to zCDP and back to ε at δ",
