@@ -9,7 +9,6 @@ from dpselect.kernels.pmf.integrands import EXPONENTIAL, LAPLACE, Law, mean_draw
 from dpselect.kernels.pmf.noisy_argmax import fill_by_cells
 from dpselect.kernels.pmf.random_stopping import ONE_SIDED, TWO_SIDED, fill_stopping_pmf
 
-
 PEAKS = {LAPLACE: TWO_SIDED, EXPONENTIAL: ONE_SIDED}
 either_noise = pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL], ids=["laplace", "exponential"])
 

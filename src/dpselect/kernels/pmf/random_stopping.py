@@ -1,4 +1,4 @@
-"""The pmf of random stopping with Laplace or exponential noise, in a few hundred evaluations of each candidate's noise.
+"""The pmf of random stopping, Laplace or exponential noise, in a few hundred evaluations of each candidate's noise.
 
     Pr[a] = (1/k) ∫ f_a(x) h(S(x)) dx,   h(S) = φ'(1 − S) = E[K] · (1 + S(1−γ)/γ)^−(1+η),   S = (1/k) Σ (1 − F_b)
 
@@ -22,9 +22,9 @@ S(1−γ)/γ is below 1 (width 2(z − height)). But 16 nodes must still integra
 by about 2e-17 (w/14)^33, relative to the largest value on the panel, exp(−|z|): hence 14 + 0.4 z to the right, and
 10 − 0.3 z to the left.
 
-Exponential noise is the simpler case: 1 − F_b is exp(−z) right of its score and 1 left of it, and there is no density
-on the left. Left of its score a candidate shapes nothing, so a panel may be wide, but it must end at the score unless
-the score is within FINE scales: continued further to the left, exp(−z) would be too large to be exchanged.
+Exponential noise is the simpler case: 1 − F_b is exp(−z) right of its score and 1 left of it, where the density is
+0. Left of its score a candidate shapes nothing, so a panel may be wide. But a panel must end at a score that is
+more than FINE scales away: continued that far to the left, exp(−z) would be too large to be exchanged.
 
 A panel that holds scores is narrower. Its branches are interpolated by polynomials of degree 15. Elsewhere they
 are only integrated, and for that 16 nodes are as good as degree 31.
@@ -166,8 +166,8 @@ def widest_panel(
 ) -> tuple[float, float, float]:
     """Return the largest width of a panel from base + delta, the smallest active scale, and the next landing.
 
-    The landing is where further noise starts, relative to ``base``. It is infinite if none starts. Panels must end at
-    a landing of one-sided noise.
+    The landing is where further noise starts, relative to ``base``. It is infinite if none starts. Panels end
+    at a landing of one-sided noise.
     """
     width, finest, landing = math.inf, math.inf, math.inf
     for a in range(scores.size):
