@@ -205,7 +205,7 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         family="random stopping",
         parameters=("gamma",),
         has_slow_pmf=True,
-        color="#b07aa1",
+        color="#882255",
         members=lambda grid: (
             RandomStopping(epsilon=grid.epsilon, gamma=gamma, noise="exponential") for gamma in grid.gammas
         ),
@@ -219,7 +219,7 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         family="random stopping",
         parameters=("gamma",),
         has_slow_pmf=True,
-        color="#7ea6e0",  # no members: where random stopping is best, so is η = 1
+        color="#117a8b",  # no members: where random stopping is best, so is η = 1
     ),
     Record(
         name="combined-gem",
