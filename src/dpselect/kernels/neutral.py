@@ -236,7 +236,7 @@ def solve(noise: int, k: int, atoms: int, room: Room) -> None:
 @compiled_without_refcounts
 def largest_value(atoms: int, room: Room) -> float:
     """Return the largest offset of an atom."""
-    largest = room.values[0]
+    largest: float = room.values[0]
     for j in range(1, atoms):
         largest = max(largest, room.values[j])
     return largest

@@ -41,7 +41,7 @@ class HeterogeneousLaw(RowLaw):
         trusted = np.empty(last - first, dtype=np.bool_)
         kernel = kernels.pmf.heterogeneous_noisy_max
         kernel.fill_rows(first, last, batch.table, self._rule(batch), pmf, trusted)
-        for row in first + np.flatnonzero(~trusted):
+        for row in (first + np.flatnonzero(~trusted)).tolist():
             heights, shares = self.exact_row(batch, row)
             top = max(height for height in heights if height is not None)
             numbers = np.array([-np.inf if height is None else float(height - top) for height in heights])
@@ -97,7 +97,7 @@ class HeterogeneousLaw(RowLaw):
         kernels.pmf.heterogeneous_noisy_max.fill_offsets(batch.table, self._rule(batch), row, offsets)
         return offsets
 
-    def _rule(self, batch: Batch) -> Any:
+    def _rule(self, batch: Batch) -> Any:  # noqa: ANN401 - a type of the kernels, which load the compiler
         plain = not batch.has_public and not np.count_nonzero(self.tilts)
         return kernels.heterogeneous.Rule(code_of(self.noise), self.epsilon, self.neutral, plain, self.tilts)
 
@@ -105,6 +105,8 @@ class HeterogeneousLaw(RowLaw):
 @dataclass(frozen=True, slots=True)
 class KeptLaw(Law):
     """The law ``inner``, for the candidates whose sensitivity lies between two quantiles of the row's."""
+
+    checks_scores = True
 
     inner: Law
     low: float
@@ -119,6 +121,7 @@ class KeptLaw(Law):
 
     def select(self, batch: Batch, randomness: Randomness) -> IndexArray:
         """Return one pick for each row."""
+        batch.check_scores()  # also those of candidates that are not kept
         kept, places = self._keep(batch)
         picks = self.inner.select(kept, randomness)
         chosen: IndexArray = places[kept.table.bounds[:-1] + picks] - batch.table.bounds[:-1]

@@ -52,8 +52,8 @@ class HeterogeneousNoisyMax(Mechanism):
         is reported; ties are broken uniformly.
 
     Cost:
-        ``select`` takes O(k), about twice as long as noisy max. Rows with sensitivities of their own solve for their
-        neutral offsets, some ten microseconds each. ``pmf`` takes O(k) with exponential noise; with other noises it
+        ``select`` takes O(k), about twice as long as noisy max. Rows with sensitivities of their own solve for
+        their neutral offsets, some ten microseconds each. ``pmf`` takes O(k) with exponential noise; with other noises it
         is a quadrature of up to O(k²).
 
     Args:

@@ -6,7 +6,7 @@ passes, so only those that pass can be picked. Exponential noise has no memory. 
 the highest height by share · E with a fresh exponential variable E. The largest share · E is picked.
 
 Most of these are never drawn. E = −log W is in *octave* j if 2^−(j+1) ≤ W < 2^−j. The number of candidates in
-octave j or higher is a number of ones among random bits, as in random stopping. Which candidates those are is random.
+octave j or higher is a number of ones among random bits, as in random stopping, and they are a random set.
 The sampler visits them from the highest octave down, flips the coin of each, and stops when no remaining octave can
 reach the largest share · E so far. After a number of visits it scans all others in one pass, as permute-and-flip
 does: one byte for each candidate decides most coins, and only those that pass draw E, given that it is in a lower
