@@ -4,8 +4,8 @@ A candidate's *height* is (q_a + o_a − tΔ_a) · ε/L + n_a, with L = max_a (�
 offset. Its *share* is c_a = (Δ_a + max_{b≠a} Δ_b)/L. The pick is the largest of height + share · Z.
 
 Only differences of heights matter, so scores are taken relative to one of them. That is the first score, as long as
-all scores are within NEAR units of it; otherwise it is the best score. Heights within 128 of the highest then err by
-at most 2⁻⁴² (docs/theory/exact-sampling.md), and gaps in units of a candidate's own noise by at most four times
+all scores are within NEAR units of it; otherwise it is the best score. Heights within 128 of the highest then err
+by at most 2⁻⁴² (docs/theory/exact-sampling.md), and gaps in units of a candidate's own noise by at most four times
 that. Samplers therefore use WIDER times the usual width.
 """
 
@@ -109,7 +109,7 @@ def highest_of(heights: Heights) -> tuple[float, float, float]:
 
 @compiled_without_refcounts
 def fill_levels(rule: Rule, table: Table, row: int, widths: Widths, public: PublicRow) -> bool:
-    """Fill scores with offsets and tilt in units of the largest noise, relative to the best; return whether trusted.
+    """Fill scores with offsets and tilt, in units of the largest noise. Return whether they can be trusted.
 
     If all sensitivities are zero, the scores are public: the best candidates get 0 and all others −∞.
     """
@@ -123,4 +123,3 @@ def fill_levels(rule: Rule, table: Table, row: int, widths: Widths, public: Publ
     for a in range(levels.size):
         levels[a] *= -2.0
     return trusted
-

@@ -41,7 +41,7 @@ MOST_STEPS = 60
 LEFT, RIGHT = -3.4, 1.4
 """The product of all F is below 1e-15 left of LEFT. Right of RIGHT, it is smooth in exp(−x/STRETCH)."""
 STRETCH = 4.0
-PANEL, FINE = 0.8, 0.25
+PANEL, FINE = 0.97, 0.25
 SMALL = 0.05
 NODES, WEIGHTS = legendre.leggauss(8)
 TAIL_POINTS = RIGHT - STRETCH * np.log(0.5 * (1 - NODES))  # rising, like all points
@@ -160,7 +160,7 @@ def fill_neutral(noise: int, sensitivities: FloatArray, widths: Widths, room: Ro
 
 @compiled_without_refcounts
 def fill_places(sensitivities: FloatArray, widths: Widths, places: FloatArray) -> None:
-    """Fill where each c_a lies between the points: x from −1 to 1, such that c = least + (1 − least)((x + 1)/2)²."""
+    """Fill where each c_a lies between the points: x in [−1, 1], with c = least + (1 − least)((x + 1)/2)²."""
     inverse, scale = 1.0 / widths.largest, 1.0 / (1.0 - widths.least)
     for a in range(sensitivities.size):
         rival = widths.widest if sensitivities[a] < widths.widest else widths.second
@@ -267,7 +267,7 @@ def solve(noise: int, k: int, atoms: int, room: Room) -> None:
             shift = left - largest_value(atoms, room)
             for j in range(atoms):
                 room.values[j] += shift
-        if error * max(1.5 / k, abs(ratio)) < ENOUGH and length > 0.0 or error < ENOUGH:
+        if error < ENOUGH or (length > 0.0 and error * max(1.5 / k, abs(ratio)) < ENOUGH):
             return
 
 

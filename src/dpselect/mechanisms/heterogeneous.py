@@ -52,9 +52,9 @@ class HeterogeneousNoisyMax(Mechanism):
         is reported; ties are broken uniformly.
 
     Cost:
-        ``select`` takes O(k), about twice as long as noisy max. Rows with sensitivities of their own solve for
-        their neutral offsets, some ten microseconds each. ``pmf`` takes O(k) with exponential noise; with other noises it
-        is a quadrature of up to O(k²).
+        ``select`` takes O(k), two to three times as long as noisy max. Rows with sensitivities of their own solve
+        for their neutral offsets, some microseconds each. ``pmf`` takes O(k) with exponential noise; with other
+        noises it is a quadrature of up to O(k²).
 
     Args:
         epsilon: The privacy budget of one pick.
@@ -134,7 +134,7 @@ class HeterogeneousNoisyMax(Mechanism):
         Example:
             >>> import dpselect as dps
             >>> dps.HeterogeneousNoisyMax(epsilon=1.0).neutral_offsets([0.1, 0.5, 1.0]).round(3)
-            array([ 0.   , -0.405, -0.403])
+            array([ 0.   , -0.323, -0.323])
         """
         widths = read_sensitivities(sensitivities).reshape(-1)
         keep = kept_candidates(widths, *self.keep)

@@ -8,9 +8,9 @@ the highest height by share · E with a fresh exponential variable E. The larges
 Most of these are never drawn. E = −log W is in *octave* j if 2^−(j+1) ≤ W < 2^−j. The number of candidates in
 octave j or higher is a number of ones among random bits, as in random stopping, and they are a random set.
 The sampler visits them from the highest octave down, flips the coin of each, and stops when no remaining octave can
-reach the largest share · E so far. After a number of visits it scans all others in one pass, as permute-and-flip
-does: one byte for each candidate decides most coins, and only those that pass draw E, given that it is in a lower
-octave.
+reach the largest share · E so far. After a number of visits, smaller as long as nobody has passed, it scans all
+others in one pass, as permute-and-flip does. One byte for each candidate decides most coins, and only those that
+pass draw E, given that it is in a lower octave.
 
 If all shares are equal, this is permute-and-flip, and that sampler is used.
 
@@ -96,19 +96,18 @@ def count_octaves(size: int, stream: StreamState, counts: IndexArray) -> int:
 
 
 @compiled_without_refcounts
-def pick(heights: Heights, top: float, visits: int, space: Workspace, counts: IndexArray, block: FloatArray) -> int:
+def pick(
+    heights: Heights, top: float, few: int, many: int, space: Workspace, counts: IndexArray, block: FloatArray
+) -> int:
     """Pick the largest share · E among the candidates that pass; ``block`` has room for BLOCK heights."""
     size = heights.values.size
     stream, width, seen, visited = space
     octaves = count_octaves(size, stream, counts)
     if octaves == UNSURE:
         return UNRESOLVED
-    lowest = 1
-    while counts[lowest] > visits:
-        lowest += 1
     best = (UNRESOLVED, -math.inf, -math.inf, -math.inf)
-    made, sure, octave = 0, True, octaves - 1
-    while octave >= lowest and sure and best[1] <= LOG_2 * MARGIN * (octave + 1):
+    made, sure, octave, visits = 0, True, octaves - 1, few
+    while octave > 0 and counts[octave] <= visits and sure and best[1] <= LOG_2 * MARGIN * (octave + 1):
         while made < counts[octave] and sure:
             a, coin = split(next_word(stream), size)
             if a == UNSURE:
@@ -124,10 +123,11 @@ def pick(heights: Heights, top: float, visits: int, space: Workspace, counts: In
                     bits = np.uint64(2**62) | (next_word(stream) >> np.uint64(2))
                     noise, error = draw_exponential(bits, np.uint64(2))
                     best = keep_largest(a, LOG_2 * octave + noise, error, share, best)
+                    visits = many
                 sure = verdict != UNSURE
         octave -= 1
     if sure and best[1] <= LOG_2 * MARGIN * (octave + 1):
-        sure, best = scan(heights, top, lowest, space, block, best)
+        sure, best = scan(heights, top, octave + 1, space, block, best)
     for i in range(made):
         seen[visited[i]] = False
     return best[0] if sure and best[1] > best[3] else UNRESOLVED
@@ -227,36 +227,41 @@ def pick_noisy(noise: int, heights: Heights, top: float, space: Workspace) -> in
 
 
 class Space(NamedTuple):
-    """Room to pick one row, and the numbers of visits: of permute-and-flip, and of this sampler."""
+    """Room to pick one row, and the numbers of visits."""
 
     work: Workspace
     public: PublicRow
     counts: IndexArray
     block: FloatArray
+    equal: Visits
+    """For equal sensitivities."""
     few: Visits
+    """As long as nobody has passed."""
     many: Visits
 
 
 @compiled
-def new_space(few: Setup, many: Setup, size: int) -> Space:
+def new_space(setup: Setup, equal: Visits, few: Visits, size: int) -> Space:
     """Return room for rows of up to ``size`` candidates."""
-    stream, width, seen, visited = new_workspace(many, size)
+    stream, width, seen, visited = new_workspace(setup, size)
     work = Workspace(stream, width * WIDER, seen, visited)
     counts, block = np.empty(OCTAVES, np.int64), np.empty(BLOCK)
-    return Space(work, new_public_row(size), counts, block, few.visits, many.visits)
+    return Space(work, new_public_row(size), counts, block, equal, few, setup.visits)
 
 
 @compiled_without_refcounts
 def pick_row(noise: int, heights: Heights, top: float, space: Space) -> int:
     """Pick one candidate of one row."""
     if noise == EXPONENTIAL:
-        visits = visits_of(space.many, heights.values.size)
-        return pick(heights, top, visits, space.work, space.counts, space.block)
+        few, many = visits_of(space.few, heights.values.size), visits_of(space.many, heights.values.size)
+        return pick(heights, top, few, many, space.work, space.counts, space.block)
     return pick_noisy(noise, heights, top, space.work)
 
 
 @compiled_without_refcounts
-def pick_scores(first: int, last: int, table: Table, rule: Rule, units: Units, space: Space, picks: IndexArray) -> None:
+def pick_scores(
+    first: int, last: int, table: Table, rule: Rule, units: Units, space: Space, picks: IndexArray
+) -> None:
     """Pick one candidate for each row, without offsets and tilts.
 
     A row whose sensitivities are all zero is marked ALL_GAPS_NEEDED, because its heights are zero or −∞.
@@ -278,7 +283,7 @@ def pick_scores(first: int, last: int, table: Table, rule: Rule, units: Units, s
             equal = LazyGaps(scores, top, rate, KNOWN, scores, 0.0, 0.0, 0.0)
             picks[row] = INVALID
             if magnitude <= LARGEST:
-                picks[row] = permute_and_flip.pick(equal, visits_of(space.few, scores.size), space.work)
+                picks[row] = permute_and_flip.pick(equal, visits_of(space.equal, scores.size), space.work)
             continue
         offsets = space.public.offsets[: scores.size]
         heights = Heights(scores, scores[0], rate, offsets, sensitivities, widths)
@@ -306,7 +311,7 @@ def pick_levels(rows: IndexArray, table: Table, rule: Rule, units: Units, space:
         levels = space.public.levels[: sensitivities.size]
         if widths.least == 1.0 and rule.noise == EXPONENTIAL:
             equal = LazyGaps(levels, 0.0, 1.0, KNOWN, levels, 0.0, 0.0, 0.0)
-            picks[row] = permute_and_flip.pick(equal, visits_of(space.few, levels.size), space.work)
+            picks[row] = permute_and_flip.pick(equal, visits_of(space.equal, levels.size), space.work)
         else:
             heights = Heights(levels, 0.0, 1.0, space.public.offsets[: levels.size], sensitivities, widths)
             picks[row] = pick_row(rule.noise, heights, highest_of(heights)[0], space)
@@ -314,19 +319,19 @@ def pick_levels(rows: IndexArray, table: Table, rule: Rule, units: Units, space:
 
 @compiled
 def select_from_scores(
-    first: int, last: int, table: Table, rule: Rule, few: Setup, many: Setup, picks: IndexArray
+    first: int, last: int, table: Table, rule: Rule, setup: Setup, equal: Visits, few: Visits, picks: IndexArray
 ) -> None:
     """Pick one candidate for each row of a block, without offsets and tilts."""
-    space = new_space(few, many, widest_row(first, last, table.bounds))
-    pick_scores(first, last, table, rule, few.units, space, picks)
+    space = new_space(setup, equal, few, widest_row(first, last, table.bounds))
+    pick_scores(first, last, table, rule, setup.units, space, picks)
 
 
 @compiled
 def select_from_levels(
-    rows: IndexArray, table: Table, rule: Rule, few: Setup, many: Setup, picks: IndexArray
+    rows: IndexArray, table: Table, rule: Rule, setup: Setup, equal: Visits, few: Visits, picks: IndexArray
 ) -> None:
     """Pick one candidate for each of the given rows, with offsets and tilts."""
     size = 0
     for row in rows:
         size = max(size, table.bounds[row + 1] - table.bounds[row])
-    pick_levels(rows, table, rule, few.units, new_space(few, many, size), picks)
+    pick_levels(rows, table, rule, setup.units, new_space(setup, equal, few, size), picks)
