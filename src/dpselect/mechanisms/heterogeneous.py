@@ -54,8 +54,8 @@ class HeterogeneousNoisyMax(Mechanism):
 
     Cost:
         ``select`` takes O(k), about as long as noisy max if rows share their sensitivities. Rows with sensitivities of
-        their own solve for their neutral offsets, which takes some 10 microseconds each. ``pmf`` is a quadrature of up
-        to O(k²), right to 1e-9 of probabilities down to 1e-250.
+        their own solve for their neutral offsets, which takes some 10 microseconds each. ``pmf`` takes O(k) with
+        exponential noise, and up to O(k²) with other noise. It is right to 1e-9 of probabilities down to 1e-250.
 
     Args:
         epsilon: The privacy budget of one pick.

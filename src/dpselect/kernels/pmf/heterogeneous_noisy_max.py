@@ -12,7 +12,7 @@ from dpselect.kernels.heterogeneous import (
     fill_public_row,
     new_public_row,
 )
-from dpselect.kernels.pmf import permute_and_flip
+from dpselect.kernels.pmf import permute_and_flip, similar_scales
 from dpselect.kernels.pmf.integrands import EXPONENTIAL
 from dpselect.kernels.pmf.noisy_argmax import ONCE, fill_largest_noisy_pmf
 
@@ -29,6 +29,8 @@ def fill(noise: int, heights: FloatArray, shares: FloatArray, pmf: FloatArray) -
         for a in range(heights.size):
             pmf[a] = top - heights[a]
         permute_and_flip.fill(pmf, pmf)
+    elif noise == EXPONENTIAL:
+        similar_scales.fill(heights, top, shares, pmf)
     else:
         fill_largest_noisy_pmf(noise, heights, shares, ONCE, 1.0, 1.0, pmf)
 
