@@ -7,7 +7,7 @@ from dpselect.kernels.blocks import row_extent, row_of, widest_row
 from dpselect.kernels.compilation import compiled
 from dpselect.kernels.heterogeneous import Rule, fill_levels, fill_offsets, new_public_row, share_of
 from dpselect.kernels.neutral import Widths
-from dpselect.kernels.pmf import permute_and_flip
+from dpselect.kernels.pmf import permute_and_flip, similar_scales
 from dpselect.kernels.pmf.integrands import EXPONENTIAL
 from dpselect.kernels.pmf.noisy_argmax import ONCE, fill_largest_noisy_pmf
 
@@ -24,6 +24,8 @@ def fill(noise: int, heights: FloatArray, shares: FloatArray, pmf: FloatArray) -
         for a in range(heights.size):
             pmf[a] = top - heights[a]
         permute_and_flip.fill(pmf, pmf)
+    elif noise == EXPONENTIAL:
+        similar_scales.fill(heights, top, shares, pmf)
     else:
         fill_largest_noisy_pmf(noise, heights, shares, ONCE, 1.0, 1.0, pmf)
 
