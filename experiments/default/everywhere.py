@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -205,8 +206,8 @@ def _listings(data: Tables) -> list[Listing]:
     return found
 
 
-def _worse(rows: Sequence[Mapping[str, float]]) -> Listing:
-    titles = list(dict.fromkeys(str(row["data"]) for row in rows))
+def _worse(rows: Sequence[Mapping[str, Any]]) -> Listing:
+    titles = list(dict.fromkeys(row["data"] for row in rows))
     entries = []
     for title in titles:
         own = [row for row in rows if row["data"] == title]

@@ -42,7 +42,7 @@ class Lattice:
     @property
     def scores(self) -> FloatArray:
         """A row for each state."""
-        return self.places * self.step
+        return np.asarray(self.places * self.step, dtype=np.float64)
 
     @property
     def losses(self) -> FloatArray:
@@ -99,14 +99,12 @@ def least_error(lattice: Lattice, epsilon: float, *, proportional: bool = False)
     bounded = _matrix(rows[:, :1], np.ones((len(rows), 1)), count)
     bounding = _matrix(rows[:, 1:], np.concatenate(factors)[places, np.newaxis], count)
     states = np.unique(np.sort(variables, axis=1), axis=0)
-    found: Any = linprog(
-        costs,
-        A_ub=bounded - bounding,
-        b_ub=np.zeros(len(rows)),
-        A_eq=_matrix(states, np.ones(states.shape), count),
-        b_eq=np.ones(len(states)),
-        method="highs-ds",
-    )
+    # The type stubs of linprog know only dense matrices.
+    sparse_parts: dict[str, Any] = {
+        "A_ub": bounded - bounding,
+        "A_eq": _matrix(states, np.ones(states.shape), count),
+    }
+    found = linprog(costs, **sparse_parts, b_ub=np.zeros(len(rows)), b_eq=np.ones(len(states)), method="highs-ds")
     if not found.success:
         raise RuntimeError(f"the linear program was not solved: {found.message}")
     return float(found.fun), np.asarray(found.x)[variables]
