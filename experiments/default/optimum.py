@@ -104,7 +104,9 @@ def least_error(lattice: Lattice, epsilon: float, *, proportional: bool = False)
         "A_ub": bounded - bounding,
         "A_eq": _matrix(states, np.ones(states.shape), count),
     }
-    found = linprog(costs, **sparse_parts, b_ub=np.zeros(len(rows)), b_eq=np.ones(len(states)), method="highs-ds")
+    found: Any = linprog(
+        costs, **sparse_parts, b_ub=np.zeros(len(rows)), b_eq=np.ones(len(states)), method="highs-ds"
+    )
     if not found.success:
         raise RuntimeError(f"the linear program was not solved: {found.message}")
     return float(found.fun), np.asarray(found.x)[variables]
