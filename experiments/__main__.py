@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.accounting import MANY_PICKS
 from experiments.audits import AUDITS
 from experiments.bandit import EXPERIMENTS as BANDIT
 from experiments.default import EXPERIMENTS as DEFAULT
@@ -19,7 +20,7 @@ from experiments.tuning import TUNING
 
 __all__ = ["EXPERIMENTS", "copy_pictures", "main"]
 
-EXPERIMENTS = (*SYNTHETIC, *DEFAULT, AUDITS, TUNING, *RECOMMENDER, *BANDIT)
+EXPERIMENTS = (*SYNTHETIC, *DEFAULT, AUDITS, MANY_PICKS, TUNING, *RECOMMENDER, *BANDIT)
 """In the order of the report."""
 
 PICTURES = {"scenarios.png": "default-scenarios.png"}
