@@ -158,8 +158,9 @@ OPTIMUM = Experiment(
         (
             "The optimum knows the grid, and no score leaves it: near its ends fewer neighbours need protection. A "
             "large sensitivity reaches the ends sooner, so unequal sensitivities flatter the optimum more. The "
-            "controls show how much of a distance is due to the grid, and the last table shows how it shrinks as "
-            "the grid grows."
+            "controls show how much is due to the grid alone: 7 % at ε = 1. For two candidates the last table "
+            "shows the distance shrink as the grid grows. For three, grids that can be solved are too small to "
+            "show where it ends."
         ),
         (
             "With two candidates and no bounds on scores, no mechanism without jumps is more accurate than the "

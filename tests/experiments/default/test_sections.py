@@ -90,7 +90,7 @@ def test_keeping_few_beats_keeping_all_under_heavy_tails_and_gem_does_too():
         kept = tables.where(table, mechanism=DEFAULT, setting="least")
         errors = dict(zip(kept["share"].to_pylist(), kept["mean_squared_error"].to_pylist(), strict=True))
         gem = tables.where(table, mechanism="gem")["mean_squared_error"][0].as_py()
-        assert errors[0.5] < gem < errors[1.0] / 10
+        assert min(errors.values()) < gem < errors[1.0] / 10
 
 
 def test_errors_under_keep_are_measured_against_the_best_of_all_candidates():
