@@ -57,9 +57,7 @@ class PublicRow(NamedTuple):
 def new_public_row(size: int) -> PublicRow:
     """Return room for rows of up to ``size`` candidates."""
     known = np.full(2, -1)
-    return PublicRow(
-        np.empty(size), np.empty(size), np.empty(size), np.empty(2), known, new_room(), np.empty(size)
-    )
+    return PublicRow(np.empty(size), np.empty(size), np.empty(size), np.empty(2), known, new_room(), np.empty(size))
 
 
 @compiled_without_refcounts

@@ -55,9 +55,7 @@ HALVES = np.array([0.5] + [1.0] * (ATOMS - 2) + [0.5])
 TRANSFORM = 2.0 / (ATOMS - 1) * HALVES[:, None] * CHEBYSHEV * HALVES
 """Turns values at the points into coefficients."""
 SQUARES = (0.5 * (CHEBYSHEV[1] + 1)) ** 2
-"""Where the points lie between the smallest c and the largest. Squares bring them closer to the smallest, where F is
-steepest.
-"""
+"""Where the points lie between the smallest c and the largest: closer to the smallest, where F is steepest."""
 POWERS_TO_COUNTS = np.array([chebyshev.cheb2poly(column) for column in TRANSFORM.T]).T.copy()
 """Turns sums of powers into the weights W_j: the coefficients of the interpolating polynomials."""
 
@@ -238,7 +236,7 @@ def solve(noise: int, k: int, atoms: int, room: Room) -> None:
 @compiled_without_refcounts
 def largest_value(atoms: int, room: Room) -> float:
     """Return the largest offset of an atom."""
-    largest = room.values[0]
+    largest: float = room.values[0]
     for j in range(1, atoms):
         largest = max(largest, room.values[j])
     return largest
@@ -277,7 +275,7 @@ def fill_points(noise: int, k: int, left: float, room: Room) -> int:
 @compiled_without_refcounts
 def add_panels(left: float, right: float, longest: float, filled: int, room: Room) -> int:
     """Add points between two ends; return the number of points so far."""
-    panels = int(math.ceil((right - left) / longest))
+    panels = math.ceil((right - left) / longest)
     length = (right - left) / panels
     for panel in range(panels):
         for i in range(NODES.size):
@@ -317,7 +315,9 @@ def fill_masses(noise: int, k: int, atoms: int, points: int, room: Room) -> None
     product, lanes = room.product, room.lanes
     product[:points] = 0.0
     for j in range(atoms):
-        fill_ratios(noise, room.values[j] / room.places[j], room.counts[j], room.decays[j, :points], room.ratios[j], product)
+        fill_ratios(
+            noise, room.values[j] / room.places[j], room.counts[j], room.decays[j, :points], room.ratios[j], product
+        )
     for i in range(points):
         product[i] = room.weights[i] * math.exp(product[i])
     for j in range(atoms):

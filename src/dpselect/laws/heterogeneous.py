@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class HeterogeneousLaw(RowLaw):
         trusted = np.empty(last - first, dtype=np.bool_)
         kernel = kernels.pmf.heterogeneous_noisy_max
         kernel.fill_rows(first, last, batch.table, self._rule(batch), pmf, trusted)
-        for row in first + np.flatnonzero(~trusted):
+        for row in (first + np.flatnonzero(~trusted)).tolist():
             heights, shares = self.exact_row(batch, row)
             top = max(height for height in heights if height is not None)
             numbers = np.array([-np.inf if height is None else float(height - top) for height in heights])
@@ -52,9 +53,7 @@ class HeterogeneousLaw(RowLaw):
     ) -> None:
         """Write the picks of a block of rows."""
         loops, kernel = kernels.samplers.loops, kernels.samplers.heterogeneous_noisy_max
-        few, many = (
-            loops.Setup(loops.Visits(*visits), units, width) for visits in (VISITS["global"], MANY_VISITS)
-        )
+        few, many = (loops.Setup(loops.Visits(*visits), units, width) for visits in (VISITS["global"], MANY_VISITS))
         kernel.select_rows(first, last, batch.table, self._rule(batch), few, many, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
@@ -98,15 +97,16 @@ class HeterogeneousLaw(RowLaw):
         kernels.pmf.heterogeneous_noisy_max.fill_offsets(batch.table, self._rule(batch), row, offsets)
         return offsets
 
-    def _rule(self, batch: Batch) -> tuple[int, float, bool, bool, FloatArray]:
+    def _rule(self, batch: Batch) -> Any:  # noqa: ANN401 - a type of the kernels, which load the compiler
         plain = not batch.has_public and not np.count_nonzero(self.tilts)
-        rule = kernels.heterogeneous.Rule(code_of(self.noise), self.epsilon, self.neutral, plain, self.tilts)
-        return rule  # type: ignore[no-any-return]
+        return kernels.heterogeneous.Rule(code_of(self.noise), self.epsilon, self.neutral, plain, self.tilts)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptLaw(Law):
     """The law ``inner``, for the candidates whose sensitivity lies between two quantiles of the row's."""
+
+    checks_scores = True
 
     inner: Law
     low: float
@@ -121,6 +121,7 @@ class KeptLaw(Law):
 
     def select(self, batch: Batch, randomness: Randomness) -> IndexArray:
         """Return one pick for each row."""
+        batch.check_scores()  # also those of candidates that are not kept
         kept, places = self._keep(batch)
         picks = self.inner.select(kept, randomness)
         chosen: IndexArray = places[kept.table.bounds[:-1] + picks] - batch.table.bounds[:-1]
@@ -155,15 +156,18 @@ class KeptLaw(Law):
         kept = np.flatnonzero(kept_candidates(widths, self.low, self.high))
         places = (table.bounds[:-1, None] + kept).reshape(-1)
         bounds = np.arange(rows + 1) * kept.size
-        columns = []
-        for column in (table.scores, table.public):
-            columns.append(Column(column.values[(column.starts[:, None] + kept).reshape(-1)], bounds[:-1]))
+        scores, public = (
+            Column(column.values[(column.starts[:, None] + kept).reshape(-1)], bounds[:-1])
+            for column in (table.scores, table.public)
+        )
         shared = Column(widths[kept], np.zeros(rows, dtype=np.int64))
-        reduced = table._replace(scores=columns[0], sensitivities=shared, public=columns[1], bounds=bounds)
+        reduced = table._replace(scores=scores, sensitivities=shared, public=public, bounds=bounds)
         return replace(batch, table=reduced, shape=(rows,), width=kept.size), places
 
 
-def kept_candidates(sensitivities: FloatArray, low: float, high: float) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def kept_candidates(
+    sensitivities: FloatArray, low: float, high: float
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return which sensitivities lie between the quantiles ``low`` and ``high`` of all of them, ends included.
 
     Sorted sensitivities number i is the quantile i/(k − 1). If none lies between, the one nearest to the middle is

@@ -6,7 +6,6 @@ from typing import final
 import numpy as np
 
 import dpselect.parameters as check
-from dpselect import kernels
 from dpselect.candidates import Numbers, read_batch, read_sensitivities
 from dpselect.guarantees import WITHIN_SENSITIVITIES, Guarantee
 from dpselect.kernels.arrays import FloatArray, IndexArray
@@ -22,7 +21,7 @@ __all__ = ["HeterogeneousNoisyMax"]
 @final
 @dataclass(frozen=True, kw_only=True)
 class HeterogeneousNoisyMax(Mechanism):
-    r"""Noisy max with noise that fits each candidate. **The mechanism to use if you know nothing.**
+    r"""The mechanism to use if you know nothing: noisy max with noise that fits each candidate.
 
     Returns argmax_a {q_a + o_a − tΔ_a + n_a + m_a Z_a} with
 
@@ -32,30 +31,30 @@ class HeterogeneousNoisyMax(Mechanism):
     - o_a public offsets that you may pass, and t = tilt · 2 log(k/β)/ε.
 
     With exponential noise, Pr[a] = ∫₀^∞ p_a e^(−s/m_a)/m_a ∏_{b≠a} (1 − p_b e^(−s/m_b)) ds, p_a = exp(−(max y −
-    y_a)/m_a), y the public and private parts together.
+    y_a)/m_a), where y_a is everything but the noise.
 
-    If all sensitivities are equal, it is :class:`NoisyMax`. Otherwise its noise is smaller. In every scenario of the
-    paper it has a smaller mean squared error than noisy max, at every ε. It can lose: by 2.5 % on some rows of three
-    candidates, and far more to ``keep`` or :class:`GEM` if few candidates are much more sensitive than all others
-    (docs/theory/heterogeneous-noisy-max.md).
+    If all sensitivities are equal, it is :class:`NoisyMax`. Otherwise it has less noise. In every scenario of the
+    paper its mean squared error is below that of noisy max, at every ε. It can lose: by a few percent to noisy max
+    on some rows of three candidates, and far more to ``keep`` or :class:`GEM` if a few candidates are much more
+    sensitive than all others (docs/theory/heterogeneous-noisy-max.md).
 
-    ``keep=(low, high)`` lets only those candidates compete whose sensitivity lies between these two quantiles of the
-    row's sensitivities, ends included. The others are never picked, and do not count for the noise. ``keep=(0, 0.25)``
-    keeps the least sensitive quarter, which has less noise; ``keep=(0.75, 1)`` the most sensitive quarter, which helps
-    if good candidates are sensitive.
+    ``keep=(low, high)`` lets only those candidates compete whose sensitivity lies between these two quantiles of
+    the row's sensitivities, ends included. The others are never picked and do not count for the noise.
+    ``keep=(0, 0.25)`` keeps the least sensitive quarter, which needs less noise. ``keep=(0.75, 1)`` keeps the most
+    sensitive quarter, which helps if good candidates are sensitive.
 
     Privacy:
-        ε-DP, assuming that sensitivities, offsets and the list of candidates are public. Fix the noise of all others.
-        Candidate a wins if m_a Z_a exceeds a threshold. Between neighbours the threshold moves by at most Δ_a +
-        max_{b≠a} Δ_b = m_a ε, and the survival function of Z_a changes by at most a factor e^ε. The neutral offsets,
-        the tilt and ``keep`` are computed from sensitivities alone, so they cost nothing, however well they are
-        computed. If all sensitivities are zero, the scores are public and the best candidate is reported; ties are
-        broken uniformly.
+        ε-DP, assuming that sensitivities, offsets and the list of candidates are public. Fix the noise of all
+        others. Candidate a wins if m_a Z_a exceeds a threshold. Between neighbours the threshold moves by at most
+        Δ_a + max_{b≠a} Δ_b = ε m_a, and the survival function of m_a Z_a changes by at most a factor e^ε. Neutral
+        offsets, tilt and ``keep`` depend on sensitivities alone, so they cost nothing, and privacy does not depend
+        on how well they are computed. If all sensitivities are zero, the scores are public and the best candidate
+        is reported; ties are broken uniformly.
 
     Cost:
-        ``select`` takes O(k), about as long as noisy max if rows share their sensitivities. Rows with sensitivities of
-        their own solve for their neutral offsets, which takes some 10 microseconds each. ``pmf`` is a quadrature of up
-        to O(k²), right to 1e-9 of probabilities down to 1e-250.
+        ``select`` takes O(k), about twice as long as noisy max. Rows with sensitivities of their own solve for
+        their neutral offsets, some ten microseconds each. ``pmf`` takes O(k) with exponential noise; with other noises it
+        is a quadrature of up to O(k²).
 
     Args:
         epsilon: The privacy budget of one pick.
@@ -71,8 +70,10 @@ class HeterogeneousNoisyMax(Mechanism):
         >>> mechanism.pmf([0.0, 0.0, 0.0], [0.1, 0.5, 1.0]).round(6)  # neutral
         array([0.333333, 0.333333, 0.333333])
         >>> scores, sensitivities = [8.0, 5.0, 2.0], [0.1, 0.5, 1.0]
-        >>> mechanism.pmf(scores, sensitivities)[0].round(3), dps.NoisyMax(epsilon=1.0).pmf(scores, sensitivities)[0].round(3)
-        (np.float64(0.949), np.float64(0.854))
+        >>> mechanism.pmf(scores, sensitivities).round(3)
+        array([0.929, 0.063, 0.008])
+        >>> dps.NoisyMax(epsilon=1.0).pmf(scores, sensitivities).round(3)
+        array([0.867, 0.11 , 0.023])
 
     References:
         docs/theory/heterogeneous-noisy-max.md.

@@ -36,9 +36,7 @@ def pick(heights: list[Fraction], shares: list[Fraction], visits: int, stream: E
     return largest(passed)
 
 
-def pick_noisy(
-    noise: Noise, heights: list[Fraction | None], shares: list[Fraction], stream: ExactStream
-) -> int:
+def pick_noisy(noise: Noise, heights: list[Fraction | None], shares: list[Fraction], stream: ExactStream) -> int:
     """Pick the largest height + share · Z (Laplace or Gumbel noise). ``None`` is a height of −∞."""
     noisy: list[NoisyScore | GumbelScore] = []
     for a, (height, share) in enumerate(zip(heights, shares, strict=True)):

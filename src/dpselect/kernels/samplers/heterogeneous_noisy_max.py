@@ -3,10 +3,10 @@
 Exponential noise. Let the *gap* of a candidate be (highest height − height)/share. Its noisy score exceeds the
 highest height with probability exp(−gap), independently of all others: it *passes*. The highest candidate always
 passes, so only those that pass can be picked. Exponential noise has no memory. So a candidate that passes exceeds
-the highest height by share · E with a fresh exponential variable E, and the largest share · E is picked.
+the highest height by share · E with a fresh exponential variable E. The largest share · E is picked.
 
-Most of these are never drawn. E = −log W is in *octave* j if 2^−(j+1) ≤ W < 2^−j. The number of candidates in octave
-j or higher is a number of ones among random bits, as in random stopping, and which candidates those are is random.
+Most of these are never drawn. E = −log W is in *octave* j if 2^−(j+1) ≤ W < 2^−j. The number of candidates in
+octave j or higher is a number of ones among random bits, as in random stopping, and they are a random set.
 The sampler visits them from the highest octave down, flips the coin of each, and stops when no remaining octave can
 reach the largest share · E so far. After a number of visits it scans all others in one pass, as permute-and-flip
 does: one byte for each candidate decides most coins, and only those that pass draw E, given that it is in a lower
@@ -123,7 +123,7 @@ def pick(
 def keep_largest(
     a: int, noise: float, error: float, share: float, best: tuple[int, float, float, float]
 ) -> tuple[int, float, float, float]:
-    """Return (candidate, lower bound, upper bound) of the largest value so far, and an upper bound on the others."""
+    """Return (candidate, lower bound, upper bound) of the largest value so far, and a bound on all others."""
     picked, best_low, best_high, rival = best
     low, high = (noise - error) * share / MARGIN, (noise + error) * share * MARGIN
     if low > best_low:
@@ -219,7 +219,7 @@ def pick_rows(
     counts: IndexArray,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate for each row; ``few`` are the visits of permute-and-flip, ``many`` those of this sampler."""
+    """Pick one candidate for each row; ``few`` has the visits of permute-and-flip, ``many`` those of this one."""
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         best, magnitude = row_extent(scores)
@@ -257,6 +257,4 @@ def select_rows(
     size = widest_row(first, last, table.bounds)
     stream, width, seen, visited = new_workspace(many, size)
     space = Workspace(stream, width * WIDER, seen, visited)
-    pick_rows(
-        first, last, table, rule, few, many, space, new_public_row(size), np.empty(OCTAVES, np.int64), picks
-    )
+    pick_rows(first, last, table, rule, few, many, space, new_public_row(size), np.empty(OCTAVES, np.int64), picks)
