@@ -15,7 +15,7 @@ import dpselect as dps
 from experiments import drawing
 from experiments.arrays import FloatArray
 from experiments.curves import number
-from experiments.default.styles import DEFAULT, RIVALS, beside, style
+from experiments.default.styles import DEFAULT, KEPT, RIVALS, beside, style
 from experiments.experiment import Effort, Experiment, Listing, Task
 from experiments.mechanisms import TILTED
 from experiments.scenarios import CANDIDATES, SCENARIOS, SEED, TITLES, Scenario
@@ -121,20 +121,15 @@ def _draw(data: Tables) -> Figure:
         panel.set_xlabel("candidates kept, in %")
     for panel in panels[:, 0]:
         panel.set_ylabel("mean squared error")
-    ends = [
-        Line2D(
-            [],
-            [],
-            color=style(DEFAULT).color,
-            linestyle=DASHES[end],
-            marker=MARKS[end],
-            label=f"{end} sensitive kept",
-        )
-        for end in (LEAST, MOST)
-    ]
-    lines = [drawing.handle(style(name), marker="") for name in RIVALS]
-    drawing.bottom_legend(figure, [*ends, *lines], columns=5)
+    ends = [Line2D([], [], **_look(end), label=f"heterogeneous RNM, {end} sensitive kept") for end in (LEAST, MOST)]
+    rivals = [drawing.handle(style(name), marker="") for name in RIVALS]
+    whole = drawing.handle(style(DEFAULT), linestyle="", label=f"{style(DEFAULT).label}, all kept")
+    drawing.bottom_legend(figure, [*ends, whole, *rivals], columns=3)
     return figure
+
+
+def _look(end: str) -> dict[str, Any]:
+    return {"color": style(KEPT).color, "linestyle": DASHES[end], "marker": MARKS[end]}
 
 
 def _panel(panel: Axes, table: pa.Table) -> None:
@@ -142,14 +137,9 @@ def _panel(panel: Axes, table: pa.Table) -> None:
         error = where(table, mechanism=name)["mean_squared_error"][0].as_py()
         panel.axhline(error, **(drawing.line(style(name)) | {"marker": "", "linewidth": 1.2, "zorder": 2}))
     for end in (LEAST, MOST):
-        panel.plot(
-            range(len(SHARES)),
-            np.maximum(_curve(table, end), 1e-12),
-            color=style(DEFAULT).color,
-            linestyle=DASHES[end],
-            marker=MARKS[end],
-            zorder=3,
-        )
+        panel.plot(range(len(SHARES)), np.maximum(_curve(table, end), 1e-12), **_look(end), zorder=3)
+    whole = drawing.line(style(DEFAULT)) | {"zorder": 4, "markersize": 8}
+    panel.plot(len(SHARES) - 1, _curve(table, LEAST)[-1], **whole)
     panel.set(yscale="log")
     lowest = max(float(np.min(table["mean_squared_error"].to_numpy())), 1e-5)
     panel.set_ylim(bottom=lowest / 1.3)

@@ -8,9 +8,9 @@ import dpselect as dps
 from experiments import drawing
 from experiments.mechanisms import BETA, STYLES, Style
 
-__all__ = ["BESIDE", "DEFAULT", "RIVALS", "beside", "legend", "style"]
+__all__ = ["BESIDE", "DEFAULT", "KEPT", "RIVALS", "beside", "legend", "style"]
 
-DEFAULT = "heterogeneous-rnm"
+DEFAULT, KEPT = "heterogeneous-rnm", "kept-rnm"
 RIVALS = ("rnm", "gem", "mgem")
 BESIDE = (DEFAULT, *RIVALS)
 

@@ -1,5 +1,7 @@
 """The sections on the default, from their tables alone."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import dpselect as dps
 from experiments import tables
 from experiments.default.distance import OPTIMUM
 from experiments.default.everywhere import EVERYWHERE
-from experiments.default.keep import KEEP, heavy, keep_of
+from experiments.default.keep import KEEP, cells, heavy, keep_of
 from experiments.default.scenarios import CORRELATIONS
 from experiments.default.styles import BESIDE, DEFAULT, style
 from experiments.drawing import look
@@ -138,3 +140,12 @@ def test_the_readmes_picture_shows_the_default_below_noisy_max():
         assert (ours < theirs).all()
     figure = drawn(CORRELATIONS, data)
     assert len(figure.axes) == 3
+
+
+def test_the_table_in_the_theory_is_what_the_section_computes():
+    page = (Path(__file__).resolve().parents[3] / "docs/theory/heterogeneous-noisy-max.md").read_text("utf-8")
+    # Scenario 3 has one trial, so a fast run computes its numbers in full.
+    for task in KEEP.plan(FAST):
+        if task.label.startswith("Scenario 3"):
+            title = f"Scenario 3, {task.label.rpartition(', ')[2]}"
+            assert f"| {' | '.join([title, *cells(task.compute())])} |" in page
