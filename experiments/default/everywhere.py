@@ -155,7 +155,7 @@ def _cells(
             column, row, text(value), ha="center", va="center", fontsize=8.5, color="white" if dark else "black"
         )
     panel.set_xticks(range(len(EPSILONS)), [f"{epsilon:g}" for epsilon in EPSILONS])
-    panel.set_yticks(range(len(rows)), list(rows))
+    panel.set_yticks(range(len(rows)), [name.replace(", ", ",\n") for name in rows])
     panel.set(title=title, xlabel="privacy budget ε")
     panel.grid(visible=False)
     panel.tick_params(length=0)
