@@ -10,7 +10,7 @@ from dpselect import kernels
 from dpselect.candidates import Batch
 from dpselect.exact import ExactStream
 from dpselect.exact.samplers import heterogeneous_noisy_max, permute_and_flip
-from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Units
+from dpselect.kernels.arrays import ALL_GAPS_NEEDED, Column, FloatArray, IndexArray, Units
 from dpselect.laws.base import Law, RowLaw
 from dpselect.laws.composition import VISITS
 from dpselect.laws.noises import code_of
@@ -54,7 +54,14 @@ class HeterogeneousLaw(RowLaw):
         """Write the picks of a block of rows."""
         loops, kernel = kernels.samplers.loops, kernels.samplers.heterogeneous_noisy_max
         few, many = (loops.Setup(loops.Visits(*visits), units, width) for visits in (VISITS["global"], MANY_VISITS))
-        kernel.select_rows(first, last, batch.table, self._rule(batch), few, many, picks)
+        rule = self._rule(batch)
+        if rule.plain:
+            kernel.select_from_scores(first, last, batch.table, rule, few, many, picks)
+        else:
+            kernels.blocks.mark_rows(first, last, batch.table, picks)
+        rows = first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)
+        if rows.size:
+            kernel.select_from_levels(rows, batch.table, rule, few, many, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""
@@ -94,7 +101,7 @@ class HeterogeneousLaw(RowLaw):
     def neutral_offsets(self, batch: Batch, row: int) -> FloatArray:
         """Return n_a of one row, in units of the largest noise."""
         offsets = np.empty(int(batch.table.bounds[row + 1] - batch.table.bounds[row]))
-        kernels.pmf.heterogeneous_noisy_max.fill_offsets(batch.table, self._rule(batch), row, offsets)
+        kernels.pmf.heterogeneous_noisy_max.fill_public_offsets(batch.table, self._rule(batch), row, offsets)
         return offsets
 
     def _rule(self, batch: Batch) -> Any:  # noqa: ANN401 - a type of the kernels, which load the compiler
