@@ -158,7 +158,7 @@ OPTIMUM = Experiment(
         (
             "The optimum knows the grid, and no score leaves it: near its ends fewer neighbours need protection. A "
             "large sensitivity reaches the ends sooner, so unequal sensitivities flatter the optimum more. The "
-            "controls show how much is due to the grid alone: 7 % at ε = 1. For two candidates the last table "
+            "controls show how much is due to the grid alone: 6 to 8 % at ε = 1. For two candidates the last table "
             "shows the distance shrink as the grid grows. For three, grids that can be solved are too small to "
             "show where it ends."
         ),

@@ -246,8 +246,9 @@ EVERYWHERE = Experiment(
         "mechanism": "exponential noise, all candidates kept, no tilt, neutral offsets",
         "scenarios": "the first tenth of the trials; exact errors",
         "users": (
-            "every test user of each run of the recommender section, with scores clipped to their items’ ranges; a "
-            "user is worse off if the exact error is above RNM’s by more than a millionth"
+            "test users of each run of the recommender section, with scores clipped to their items’ ranges: all of "
+            "MovieLens and Gowalla, 5,000 drawn at random of the others (make recommender takes all); a user is "
+            "worse off if the exact error is above RNM’s by more than a millionth"
         ),
         "search": "2000 rows in each of 40 rounds (fast run: 12), k ≤ 5; ε need not vary, since only ε·q/Δ matters",
         "family": (
@@ -268,8 +269,9 @@ EVERYWHERE = Experiment(
             "(docs/theory/heterogeneous-noisy-max.md)."
         ),
         (
-            "This project contains no data. The numbers on users come from tables kept with the code; make "
-            "recommender DATA=… computes them again."
+            "No user is worse off up to ε = 16. At ε = 32, where errors are tiny, up to 1.1 % of a data set’s "
+            "users are, by 15 % at most. This project contains no data. The numbers on users come from tables kept "
+            "with the code; make recommender DATA=… computes them again."
         ),
     ),
 )
