@@ -265,7 +265,7 @@ EVERYWHERE = Experiment(
             "a theorem that it never loses. Its offsets make equal scores fair, and so favour insensitive "
             "candidates by up to (Δ log k)/ε. An adversary who knows this can put one insensitive candidate just "
             "below a sensitive one, and all others so far below that they do not matter: the loss on that row then "
-            "grows like √k. The bound on its error with probability 1 − β remains RNM’s "
+            "grows like √k. With probability 1 − β its error stays within RNM’s bound on all rows tried "
             "(docs/theory/heterogeneous-noisy-max.md)."
         ),
         (
