@@ -32,7 +32,7 @@ from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits
 from dpselect.kernels.pmf.integrands import EXPONENTIAL, GUMBEL, LAPLACE
 
 ATOMS = 11
-FEW = 8
+FEW = 16
 POINTS = 512
 ENOUGH = 5e-7
 """The iteration ends when the next step would be smaller."""
@@ -96,31 +96,36 @@ class Room(NamedTuple):
 def new_room() -> Room:
     """Return work arrays for any row."""
     return Room(
-        np.zeros(ATOMS),
-        np.zeros(ATOMS),
-        np.zeros(ATOMS),
-        np.zeros(ATOMS),
-        np.zeros(ATOMS),
+        np.zeros(FEW),
+        np.zeros(FEW),
+        np.zeros(FEW),
+        np.zeros(FEW),
+        np.zeros(FEW),
         np.zeros(POINTS),
         np.zeros(POINTS),
         np.zeros(POINTS),
-        np.zeros((ATOMS, POINTS)),
-        np.zeros((ATOMS, POINTS)),
+        np.zeros((FEW, POINTS)),
+        np.zeros((FEW, POINTS)),
     )
 
 
 class Widths(NamedTuple):
-    """The largest sensitivity and the second largest, their sum L, and the smallest share c."""
+    """The extremes of a row of sensitivities."""
 
     widest: float
     second: float
+    """The second largest; zero for a single candidate."""
     largest: float
+    """L, the sum of both."""
     least: float
+    """The smallest share c."""
+    equal: bool
+    """Whether all shares are equal: exactly, not just after rounding."""
 
 
 @compiled_without_refcounts
 def widths_of(sensitivities: FloatArray) -> Widths:
-    """Return the extremes of a row of sensitivities. If all are zero, every share is 1."""
+    """Return the extremes of a row of sensitivities."""
     first, second, last = np.int64(0), np.int64(0), MAGNITUDE
     for a in range(sensitivities.size):
         bits = float_bits(sensitivities[a])  # not negative, so they have the order of the floats
@@ -129,9 +134,8 @@ def widths_of(sensitivities: FloatArray) -> Widths:
         last = min(last, bits)
     widest, next_widest = float_of_bits(first), float_of_bits(second)
     largest = widest + next_widest
-    if largest == 0.0 or first == last or sensitivities.size < 3:
-        return Widths(widest, next_widest, largest, 1.0)
-    return Widths(widest, next_widest, largest, (float_of_bits(last) + widest) / largest)
+    equal = last == second or sensitivities.size == 1
+    return Widths(widest, next_widest, largest, 1.0 if equal else (float_of_bits(last) + widest) / largest, equal)
 
 
 @compiled_without_refcounts
