@@ -211,7 +211,7 @@ def test_picks_are_kept_candidates_in_batches_of_any_form(form):
 
 def test_a_bad_score_is_refused_also_if_its_candidate_is_not_kept():
     mechanism = dps.HeterogeneousNoisyMax(epsilon=1.0, keep=(0.0, 0.5))
-    with pytest.raises(ValueError, match="^scores must be finite"):
+    with pytest.raises(ValueError, match=r"^scores must be finite"):
         mechanism.select([0.0, 1.0, math.nan], [0.1, 0.2, 0.3])
 
 
