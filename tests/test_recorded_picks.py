@@ -103,7 +103,6 @@ def with_public_numbers():
 def over_parts():
     scores, sensitivities = rows_of(700)
     for mechanism in (
-        dps.HeterogeneousNoisyMax(epsilon=1.0),
         dps.NoisyMax(epsilon=1.0),
         dps.GEM(epsilon=1.0),
         dps.GEM(epsilon=1.0, tilt=-1.0),
