@@ -4,7 +4,7 @@ They are in no registry, and their ``guarantee`` has ε = ∞. Never use them on
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import final
 
@@ -24,7 +24,7 @@ SCALES: dict[Noise, int] = {"exponential": 2, "gumbel": 2, "laplace": 1}
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class NaiveHeterogeneousNoisyMax(Mechanism):
     r"""**Not private.** Noisy max with noise in proportion to each candidate's own sensitivity (RNMH).
 
@@ -52,6 +52,7 @@ class NaiveHeterogeneousNoisyMax(Mechanism):
     """
 
     epsilon: float
+    _: KW_ONLY
     noise: Noise = "exponential"
 
     def __post_init__(self) -> None:
@@ -77,7 +78,7 @@ class NaiveHeterogeneousNoisyMax(Mechanism):
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ExponentialRandomStopping(Mechanism):
     r"""Random stopping (η = 1) with exponential instead of Laplace noise, of scale 6Δ_a/ε.
 
@@ -108,6 +109,7 @@ class ExponentialRandomStopping(Mechanism):
     """
 
     epsilon: float
+    _: KW_ONLY
     gamma: float
 
     def __post_init__(self) -> None:

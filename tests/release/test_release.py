@@ -152,7 +152,7 @@ def test_an_unfit_argument_is_named_with_the_argument_to_pass(tmp_path):
         release_picks(LISTS, MECHANISM, output, layout=Layout(unit="who"))
     with pytest.raises(LayoutError, match="candidates by position need lists of scores"):
         release_picks(LONG_TABLE, MECHANISM, output, layout=Layout(candidate=None))
-    with pytest.raises(ValueError, match="table must be a path or an Arrow table, not int"):
+    with pytest.raises(ValueError, match=r"table must be a path, an Arrow table, or a data frame .*, not int"):
         release_picks(7, MECHANISM, output)
     with pytest.raises(ValueError, match="output must end in one of"):
         release_picks(LISTS, MECHANISM, tmp_path / "p.xlsx")

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpselect.budget import Ledger
 from dpselect.mechanisms import Mechanism, Uniform
-from dpselect.registry import MECHANISMS
+from dpselect.registry import MECHANISMS, unknown_name
 from dpselect.release import Charge, KeyFile, Payment
 from dpselect.tables.layout import Layout, UnknownColumnError
 from dpselect.tables.writing import output_format
@@ -58,7 +58,9 @@ def check_output(options: argparse.Namespace) -> None:
 def make_mechanism(options: argparse.Namespace) -> Mechanism:
     """Return the mechanism that the options describe."""
     if options.mechanism not in MECHANISMS:
-        raise UsageError(f"--mechanism must be one of {', '.join(MECHANISMS)}, not {options.mechanism!r}")
+        raise UsageError(
+            f"--mechanism must be one of {', '.join(MECHANISMS)}: {unknown_name(options.mechanism, MECHANISMS)}"
+        )
     make = MECHANISMS[options.mechanism].constructor
     fields = dict(options.parameter)
     # "em" stands for Gumbel noise, whatever else you give.

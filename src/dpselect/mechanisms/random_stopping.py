@@ -1,6 +1,6 @@
 """Random stopping: the best of a random number of private draws."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import final
 
@@ -15,7 +15,7 @@ __all__ = ["RandomStopping"]
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RandomStopping(Mechanism):
     r"""Draw K random candidates, add Laplace noise of each one's own scale, report the largest.
 
@@ -61,6 +61,7 @@ class RandomStopping(Mechanism):
     """
 
     epsilon: float
+    _: KW_ONLY
     gamma: float = 0.05
     eta: float = 1.0
 

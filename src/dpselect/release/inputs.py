@@ -27,9 +27,9 @@ class Inputs(NamedTuple):
     ) -> Self:
         """Open the tables. The second one may be part of the layout, or come by itself."""
         columns = layout or Layout()
-        opened = open_table(table, format)
+        opened = open_table(table, format, columns.names)
         if candidates is not None:
-            second = open_table(candidates)
+            second = open_table(candidates, columns=columns.names)
             return cls(opened, second, columns.with_candidates(second))
         return cls(opened, None if columns.candidates is None else MemoryTable(columns.candidates), columns)
 

@@ -79,8 +79,8 @@ def release_picks(
         fingerprint. Memory is that of some batches.
 
     Args:
-        table: A path (CSV, Parquet, a folder of Parquet files, Arrow IPC) or an Arrow table; with list columns, or
-            with a row for each candidate.
+        table: A path (CSV, Parquet, a folder of Parquet files, Arrow IPC), an Arrow table or a data frame (pandas,
+            polars, DuckDB); with list columns, or with a row for each candidate.
         mechanism: Any mechanism.
         output: Where picks go: .parquet, .csv, .json, .jsonl or .arrow.
         layout: Where the columns are.

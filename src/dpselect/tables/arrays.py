@@ -32,7 +32,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 def is_number(kind: pa.DataType) -> bool:
     """Tell whether a type holds numbers."""
-    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind))
 
 
 def is_identifier(kind: pa.DataType) -> bool:
@@ -67,6 +67,8 @@ def split_lists(array: pa.Array) -> tuple[pa.Array, IndexArray]:
 def as_floats(name: str, flat: pa.Array) -> FloatArray:
     """Return a column as float64, with NaN for null and for text that is not a number; copy only what must be."""
     flat = parse_numbers(flat)
+    if pa.types.is_decimal(flat.type):
+        flat = flat.cast(pa.float64())
     if pa.types.is_integer(flat.type) and not pa.types.is_int32(flat.type) and len(flat):
         ends = pc.min_max(flat)
         if any(abs(ends[end].as_py() or 0) > 2**53 for end in ("min", "max")):

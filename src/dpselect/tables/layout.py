@@ -120,6 +120,12 @@ class Layout:
         return self.candidate or "candidate"
 
     @property
+    def names(self) -> set[str]:
+        """All names of columns, of this table or of the second one."""
+        public = (name for name in self.public_columns.values() if isinstance(name, str))
+        return {self.unit, self.pick_name, self.score, *public}
+
+    @property
     def columns(self) -> list[str]:
         """The columns that are read from a table of units, the unit first."""
         return list(dict.fromkeys([self.unit, *self.columns_without_units]))

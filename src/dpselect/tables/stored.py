@@ -7,24 +7,25 @@ every batch knows its place, so an error can name the file, the row group and th
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
 from dpselect.tables.arrays import is_list
+from dpselect.tables.frames import as_arrow
 
 __all__ = ["AnyTable", "Format", "Located", "StoredTable", "open_table"]
 
 Format: TypeAlias = Literal["csv", "parquet", "arrow"]
 
-AnyTable: TypeAlias = str | os.PathLike[str] | pa.Table
-"""A path, or an Arrow table; anything with the Arrow C stream interface counts as one."""
+AnyTable: TypeAlias = str | os.PathLike[str] | pa.Table | Any
+"""A path, an Arrow table, or a data frame: pandas, polars, DuckDB, anything with the Arrow C stream interface."""
 
 BATCH_CANDIDATES = 1 << 23
 """Entries in a batch, of all its list columns together: 64 MB of numbers."""
@@ -45,15 +46,18 @@ COMPRESSED = {".gz", ".zst", ".bz2", ".lz4"}
 """Endings of names that Arrow takes for compressed text."""
 
 
-def open_table(table: AnyTable, format: Format | None = None) -> "StoredTable":
+def open_table(
+    table: AnyTable, format: Format | None = None, columns: Collection[str] | None = None
+) -> "StoredTable":
     """Return a table, ready to be read.
 
     Args:
-        table: A path to a file or to a folder of Parquet files, or an Arrow table.
+        table: A path to a file or to a folder of Parquet files, an Arrow table, or a data frame.
         format: The format of the file; by default what its name says.
+        columns: The columns that will be read, if the table is a data frame; by default all.
     """
     if not isinstance(table, str | os.PathLike):
-        return MemoryTable(table)
+        return MemoryTable(table, columns)
     path = Path(table)
     kind = format or _format_of(path)
     if kind not in OPENERS:
@@ -320,11 +324,8 @@ class ArrowTable(FileTable):
 class MemoryTable(StoredTable):
     """An Arrow table in memory, which nothing can change."""
 
-    def __init__(self, table: pa.Table) -> None:
-        try:
-            self._table = table if isinstance(table, pa.Table) else pa.table(table)
-        except (TypeError, ValueError, pa.ArrowException):
-            raise ValueError(f"table must be a path or an Arrow table, not {type(table).__name__}") from None
+    def __init__(self, table: AnyTable, columns: Collection[str] | None = None) -> None:
+        self._table = as_arrow(table, columns)
         self.name, self.label, self.files = "the table", "the table", []
         self.schema, self.rows = self._table.schema, self._table.num_rows
 
