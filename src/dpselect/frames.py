@@ -70,9 +70,11 @@ def select_table(
     key = Randomness.key_for_units(randomness)
     layout = Layout(unit=unit, candidate=candidate, score=score, sensitivity=sensitivity)
     if candidates is not None:
-        layout = layout.with_candidates(open_table(candidates, columns=layout.names))
+        layout = layout.with_candidates(open_table(candidates, None, layout.names, layout.number_names))
     if is_spark(table):
         from dpselect.engines import spark  # noqa: PLC0415
 
         return spark.select(table, mechanism, key=key, layout=layout)
-    return like(table, pick_units(open_table(table, columns=layout.names), layout, mechanism, key))
+    return like(
+        table, pick_units(open_table(table, None, layout.names, layout.number_names), layout, mechanism, key)
+    )

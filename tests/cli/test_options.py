@@ -126,7 +126,7 @@ def test_a_library_that_is_missing_is_named_with_its_extra(tmp_path, capsys, mon
 def test_the_first_run_says_that_it_compiles(tmp_path, capsys, monkeypatch):
     def reported(kept, *options):
         monkeypatch.setattr("dpselect.kernels.compilation.cache_directory", lambda: kept)
-        assert run_csv(tmp_path, GOOD_CSV, *options)[0] == 0
+        assert run_csv(tmp_path, GOOD_CSV, "--overwrite", *options)[0] == 0
         return [line for line in capsys.readouterr().err.splitlines() if line.startswith("compiling")]
 
     (kept := tmp_path / "kernels").mkdir()

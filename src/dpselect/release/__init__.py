@@ -28,15 +28,18 @@ from dpselect.release.frames import ReleasedTable, release_table
 from dpselect.release.jobs import JobConflictError
 from dpselect.release.key_files import KeyReuseError
 from dpselect.release.one import ReleasedPick, release_one
-from dpselect.release.payment import Charge, FreshKey, KeyFile, Payment, Receipt
+from dpselect.release.payment import Charge, FreshKey, KeyFile, OutputExistsError, Payment, Receipt
 from dpselect.release.picks import Released, release_picks, write_pmf
+from dpselect.tables.csv_files import Csv
 
 __all__ = [
     "Charge",
+    "Csv",
     "FreshKey",
     "JobConflictError",
     "KeyFile",
     "KeyReuseError",
+    "OutputExistsError",
     "Payment",
     "Receipt",
     "Released",

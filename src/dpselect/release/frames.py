@@ -92,7 +92,7 @@ def release_table(
         if not isinstance(payment, Charge):
             raise ValueError(f"payment must be a Charge for a Spark frame, got {type(payment).__name__}")
         if candidates is not None:
-            layout = layout.with_candidates(open_table(candidates, columns=layout.names))
+            layout = layout.with_candidates(open_table(candidates, None, layout.names, layout.number_names))
         frame = release_frame(table, mechanism, payment, layout=layout)
         return ReleasedTable(picks=frame.picks, mechanism=mechanism, receipt=frame.receipt)
     inputs = Inputs.open(table, layout, candidates, None)
