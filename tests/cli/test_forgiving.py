@@ -455,3 +455,16 @@ def test_advice_in_json_has_the_options_of_every_mechanism(capsys):
 def test_a_name_of_a_mechanism_in_other_letters_is_refused_with_the_name_to_give(tmp_path, capsys):
     assert run_csv(tmp_path, GOOD_CSV, "--mechanism", "GEM")[0] == 2
     assert "write 'gem'" in capsys.readouterr().err
+
+
+# --- Speed --------------------------------------------------------------------------------------------------
+
+
+def test_a_long_table_of_numbers_is_picked_from_without_duckdb_and_pandas(tmp_path):
+    """Loading them takes longer than a million picks."""
+    path = write(tmp_path / "t.parquet", "long parquet")
+    script = "import sys, dpselect.cli as c; c.main(sys.argv[1:]); print({'duckdb', 'pandas'} & {*sys.modules})"
+    command = [sys.executable, "-c", script, "select", path, *SETTINGS, "-o", str(tmp_path / "p.parquet"), "-q"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout == "set()\n"
+    assert len(read(tmp_path / "p.parquet")) == 40

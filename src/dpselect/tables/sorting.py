@@ -116,7 +116,7 @@ class SortedUnits:
                 if used > self._limit:
                     break
             else:
-                whole = sort_rows(pa.Table.from_batches(held, schema)) if self.rows else None
+                whole = sort_rows(held) if self.rows else None
                 if whole is not None:
                     for first in range(0, whole.num_rows, self._size):
                         yield self._plain(whole.slice(first, self._size))
