@@ -1,35 +1,20 @@
 """The command line forgives: nothing is left behind or released twice by accident, and files from Excel work."""
 
 import io
-import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from unittest.mock import patch
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from score_tables import GOOD_CSV, LONG, SECRET, SETTINGS, expected, read, run_csv, write
+from score_tables import GOOD_CSV, SECRET, SETTINGS, expected, read, run_csv, write
 
 import dpselect as dps
-from dpselect.advice import advise
 from dpselect.cli import main
-from dpselect.cli.arguments import build_parser
-from dpselect.cli.options import as_options, make_mechanism
-from dpselect.pools import default_pool
 from dpselect.progress import Meter, Step
 from dpselect.release import release_picks
 from dpselect.release.jobs import Job
 from dpselect.tables.layout import Layout
-from dpselect.tables.memory_sort import memory_bytes
-from dpselect.tables.sorting import SortedUnits
-from dpselect.tables.sources import prefetched
-from dpselect.tables.stored import MemoryTable
 
 # --- A refused job leaves nothing behind --------------------------------------------------------------------
 
@@ -64,11 +49,6 @@ def test_a_memory_limit_that_is_no_size_is_refused_before_any_work(memory, tmp_p
     assert run_csv(tmp_path, GOOD_CSV, f"--memory={memory}")[0] == 2
     assert "--memory must be a size such as 500MB or 2GB" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["scores.csv"]
-
-
-def test_sizes_have_decimal_and_binary_units():
-    sizes = {"1B": 1, "2 kb": 2000, "1.5MB": 1_500_000, "1GiB": 2**30, "3TB": 3 * 10**12}
-    assert {text: memory_bytes(text) for text in sizes} == sizes
 
 
 # --- Two columns of sensitivities ---------------------------------------------------------------------------
@@ -164,40 +144,6 @@ def test_sorting_has_a_progress_of_its_own_and_nothing_is_estimated_too_early(ca
     ]
 
 
-class Slow(MemoryTable):
-    """A table that takes ten minutes to read."""
-
-    def batches(self, columns, *, entries=0, skip=0):
-        for _ in range(6000):
-            yield from super().batches(columns, entries=entries, skip=skip)
-            time.sleep(0.1)
-
-
-@pytest.mark.parametrize("fits", [True, False], ids=["in memory", "by DuckDB"])
-def test_a_sort_ends_within_a_second_when_nothing_more_is_wanted(fits, monkeypatch):
-    monkeypatch.setattr("dpselect.tables.sorting.can_sort", lambda _: fits)
-    source = SortedUnits(Slow(pa.Table.from_pylist(LONG)), Layout())
-    seen = []
-
-    def look():
-        seen.append(source.waiting)
-        if len(seen) == 3:
-            raise KeyboardInterrupt
-
-    started = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        next(prefetched(source.batches(Layout().columns), interrupt=source.interrupt, waiting=look))
-    assert time.monotonic() - started < 10  # three looks, and a second; far from ten minutes on any machine
-    assert {step.phase for step in seen} == {"reading"}
-    assert seen[-1].done > 0
-
-
-def test_a_source_is_read_whole_after_it_was_interrupted():
-    source = SortedUnits(MemoryTable(pa.Table.from_pylist(LONG)), Layout())
-    source.interrupt()
-    assert sum(located.batch.num_rows for located in source.batches(["user"])) == 40
-
-
 SLOWLY = """
 import sys, time, dpselect.tables.stored as stored, dpselect.progress as progress
 from dpselect.cli import main
@@ -223,54 +169,6 @@ def test_ctrl_c_ends_the_command_while_duckdb_sorts(tmp_path):
     assert process.returncode == 130
     assert rest.endswith("interrupted; run the same command again to go on\n")
     assert time.monotonic() - started < 10
-
-
-# --- Sorting in memory and by DuckDB ------------------------------------------------------------------------
-
-texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
-identifiers = st.sampled_from(
-    [
-        (st.integers(-(2**63), 2**63 - 1), pa.int64()),
-        (st.integers(2**64 - 3, 2**64 - 1), pa.uint64()),
-        (st.integers(-3, 3), pa.int8()),
-        (texts, pa.string()),
-        (texts, pa.large_string()),
-        (texts, pa.dictionary(pa.int32(), pa.string())),
-        (st.binary(max_size=3), pa.binary()),
-    ]
-)
-
-
-@given(st.data(), identifiers, identifiers)
-@settings(suppress_health_check=list(HealthCheck), max_examples=60)
-def test_a_sort_in_memory_gives_what_duckdb_gives(data, unit, candidate):
-    rows = data.draw(st.lists(st.tuples(unit[0], candidate[0], st.integers(-5, 5)), min_size=1, max_size=8))
-    columns = zip(*rows, strict=True)
-    kinds = (unit[1], candidate[1], pa.int16())
-    arrays = [pa.array(column).cast(kind) if pa.types.is_dictionary(kind) else pa.array(column, kind)
-              for column, kind in zip(columns, kinds, strict=True)]  # fmt: skip
-    table = pa.table(arrays, names=["user", "candidate", "score"])
-    layout = Layout(sensitivity=1.0)
-    found = []
-    for fits in (True, False):
-        with patch("dpselect.tables.sorting.can_sort", lambda _, fits=fits: fits):
-            source = SortedUnits(MemoryTable(table), layout, batch_candidates=4)
-            whole = pa.Table.from_batches([located.batch for located in source.batches(layout.columns)])
-        units = [(row["user"], row["candidate"]) for row in whole.to_pylist()]
-        numbers = [sorted(row) for row in whole["score"].to_pylist()]  # rows of one name may be in any order
-        found.append((whole.schema, units, numbers))
-    assert found[0] == found[1]
-
-
-@pytest.mark.parametrize(
-    ("column", "message"),
-    [("user", "rows without user: column 'user' is missing"), ("candidate", "without an identifier")],
-)
-def test_rows_of_parquet_without_a_name_are_reported(column, message, tmp_path, capsys):
-    rows = [row | ({column: None} if number == 3 else {}) for number, row in enumerate(LONG)]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
-    assert main(["select", str(tmp_path / "t.parquet"), *SETTINGS, "-o", str(tmp_path / "p.csv")]) == 3
-    assert message in capsys.readouterr().err
 
 
 # --- CSV from Excel, and the standard input -----------------------------------------------------------------
@@ -399,57 +297,6 @@ def test_an_interrupted_job_from_the_standard_input_starts_again(tmp_path):
         subprocess.run(command, stdin=file, check=True)  # noqa: S603
     assert len(read(tmp_path / "p.csv")) == 40
     assert not folder.exists()
-
-
-# --- Advice -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "mechanism", [*default_pool(0.7), dps.NoisyMax(0.7, monotone=True, noise="gumbel")], ids=repr
-)
-def test_the_options_of_a_mechanism_can_be_pasted(mechanism):
-    epsilon = ["--epsilon", "0.7"]
-    options = build_parser().parse_args(["select", "scores.csv", *epsilon, *as_options(mechanism).split()])
-    assert make_mechanism(options) == mechanism
-
-
-SITUATIONS = [(e, c) for e in (0.1, 1 / 3, 1.0, 5.0, 20.0) for c in (None, -0.9, -0.3, 0.0, 0.3, 0.9)]
-
-
-@pytest.mark.parametrize(("epsilon", "correlation"), SITUATIONS)
-def test_advice_agrees_with_itself(epsilon, correlation, capsys):
-    widths = [0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0]
-    stated = [] if correlation is None else [f"--correlation={correlation}"]
-    command = ["advise", "--epsilon", repr(epsilon), "--sensitivities", ",".join(map(str, widths)), *stated]
-    assert main(command) == 0
-    shown = capsys.readouterr().out
-    found = advise(widths, epsilon, correlation=correlation)
-    pasted = build_parser().parse_args(shown.splitlines()[-1].split()[1:])
-    assert make_mechanism(pasted) == found.best
-    errors = {row.mechanism: row.error for row in found.ranking}
-    losers = sum(row.of_random > 1.001 for row in found.ranking)
-    for line in shown.splitlines():
-        if "In all, " in line:
-            assert f"{losers} of the {len(errors)} mechanisms" in line
-        if line.startswith("(") and "mechanisms: the five best" in line:
-            table = shown.split("\n\n")[1].splitlines()
-            assert line == f"({len(table) - 2} of {len(errors)} mechanisms: the five best and those of the paper)"
-    favours_large = errors[dps.ModifiedGEM(epsilon)] < errors[dps.GEM(epsilon)]
-    exception = "Here the noise matters more" in found.reasons[0]
-    if "This suits mechanisms that favour large" in found.reasons[0]:
-        assert favours_large != exception
-    if "This suits mechanisms that favour small" in found.reasons[0]:
-        assert favours_large == exception
-    if "so public information decides" in found.reasons[1]:
-        assert getattr(found.best, "tilt", 0.0) != 0
-    assert "Noisy max is a compromise" not in shown
-
-
-def test_advice_in_json_has_the_options_of_every_mechanism(capsys):
-    assert main(["advise", "--epsilon", "1", "--sensitivities", "1,0.5", "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["options"] in {row["options"] for row in facts["rows"]}
-    assert os.linesep not in facts["options"]
 
 
 def test_a_name_of_a_mechanism_in_other_letters_is_refused_with_the_name_to_give(tmp_path, capsys):
