@@ -176,10 +176,10 @@ NOTES = {
     ),
     "clipping": "scores are clipped to their item’s range; without clipping nothing is private (bottom row)",
     "mechanisms": f"γ = 0.008 (Netflix: 0.0008), β = {BETA}; combined GEM (60 % of ε on the sign)",
-    "exact or drawn": (
-        "RNM, GEM, mGEM, kRR, random: exact, all test users; combined GEM: exact, 10,000 users; RNMH, RSᵧ and "
-        f"its variants: all users, at least {protocol.LEAST_DRAWS} draws each and {protocol.TOTAL_DRAWS:,} in "
-        "total; bands are ±2 standard errors"
+    "error": (
+        "computed from exact probabilities: RNM, GEM, mGEM, kRR and random for all test users; combined GEM for "
+        f"{protocol.SOME_USERS['combined-gem']:,} of them, RNMH, RSᵧ and its variants for {protocol.SLOW_USERS:,}, "
+        "or all if there are fewer; bands are ±2 standard errors from the choice of users"
     ),
     "unclipped": "the same for 3,000 users drawn at random, or all if there are fewer",
     "ratio": (
@@ -277,7 +277,7 @@ GENERATED = Experiment(
         "model": f"EASE, λ = {live.L2:g}",
         **{name: NOTES[name] for name in ("scores", "sensitivities", "clipping")},
         "mechanisms": f"γ = {live.GAMMA}, β = {BETA}",
-        "exact or drawn": "as for real data, with 20 draws for each user where draws are used",
+        "error": "computed from exact probabilities; RNMH, RSᵧ and its variants for some of the users",
     },
     plan=live.plan,
     draw=figures.draw_generated,
