@@ -160,6 +160,7 @@ def _numbers(data: Tables) -> Numbers:
         values={
             mechanism: [found[run, mechanism, e] / found[run, "uniform", e] for run in runs for e in shown]
             for mechanism in COMPARED
+            if all((run, mechanism, e) in found for run in runs for e in shown)
         },
     )
 
