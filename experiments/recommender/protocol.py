@@ -1,8 +1,8 @@
 """The measurements on the users' lists: errors over ε, correlations, ratios of mGEM to GEM, curves over the tilt.
 
 Selection probabilities are exact for every mechanism. Those of random stopping and RNMH take milliseconds for 500
-candidates, and those of combined GEM twice as long as GEM's. If there are very many users, their errors are means
-over a sample. The tables hold the number of users and the standard error that comes from the sample.
+candidates, and those of combined GEM twice as long as GEM's. If there are very many users, their errors come from a
+sample. The tables hold the number of users and the standard error that comes from the sample.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ Row: TypeAlias = dict[str, float | int | str]
 EPSILONS = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0)
 SOME_USERS = {"combined-gem": 10_000}
 """Mechanisms whose error is computed for at most that many users, drawn at random."""
-SLOW_USERS = 1000
+SLOW_USERS = 600
 """The same for mechanisms with a slow exact pmf."""
 ROWS = 2048
 """Users at a time."""
@@ -90,20 +90,34 @@ def error_row(
 ) -> Row:
     """Return the mean squared difference from each user's best score, for one mechanism at one ε.
 
-    Each user's error is exact. The standard error comes from the choice of users; it is 0 if all are computed.
+    Each user's error is exact. Where only some users are computed, the result is their total error divided by that
+    of a random pick, times a random pick's mean error over all users: users differ more than such ratios do. The
+    standard error comes from the choice of users; it is 0 if all are computed.
     """
     chosen = build(mechanism, epsilon, gamma=gamma)
     most = slow_users if COMPARED[mechanism].has_slow_pmf else SOME_USERS.get(mechanism, len(users))
     some = users.sample(most, seed)
     errors = np.concatenate([dps.expected_error(chosen, b.scores, b.sensitivities) for b in some.batches()])
-    left_out = 1 - len(some) / len(users)
+    mean, deviation = float(errors.mean()), 0.0
+    if len(some) < len(users):
+        bases, everybody = _random_errors(some), float(_random_errors(users).mean())
+        ratio = mean / float(bases.mean())
+        spread = float((errors - ratio * bases).var(ddof=1)) / len(some) * (1 - len(some) / len(users))
+        mean, deviation = ratio * everybody, spread**0.5 * everybody / float(bases.mean())
     return {
         "mechanism": mechanism,
         "epsilon": epsilon,
-        "mean_squared_error": float(errors.mean()),
-        "standard_error": (float(errors.var(ddof=1)) / len(some) * left_out) ** 0.5 if left_out else 0.0,
+        "mean_squared_error": mean,
+        "standard_error": deviation,
         "users": len(some),
     }
+
+
+def _random_errors(users: Lists) -> FloatArray:
+    """Return each user's error of a random pick."""
+    return np.concatenate(
+        [dps.expected_error(build("uniform", 1.0), b.scores, b.sensitivities) for b in users.batches()]
+    )
 
 
 def correlation_table(users: Lists) -> tuple[pa.Table, Row]:

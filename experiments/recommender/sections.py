@@ -180,7 +180,8 @@ NOTES = {
     "error": (
         "computed from exact probabilities: RNM, GEM, mGEM, kRR and random for all test users; combined GEM for "
         f"{protocol.SOME_USERS['combined-gem']:,} of them, RNMH, RSᵧ and its variants for {protocol.SLOW_USERS:,}, "
-        "or all if there are fewer; bands are ±2 standard errors from the choice of users"
+        "or all if there are fewer, as a multiple of a random pick’s; bands are ±2 standard errors from the choice "
+        "of users"
     ),
     "unclipped": "the same for 3,000 users drawn at random, or all if there are fewer",
     "ratio": (
