@@ -157,6 +157,14 @@ def judge_where(
     """
     low, high = must
     inside = (values >= low * (1 - 1e-9)) & (values <= high * (1 + 1e-9))
+    # Islands beyond the range around it, where all errors are negligible, are not worth a word.
+    first, last = np.flatnonzero(inside)[[0, -1]]
+    while first > 0 and mask[first - 1]:
+        first -= 1
+    while last + 1 < mask.size and mask[last + 1]:
+        last += 1
+    around = np.zeros_like(mask)
+    around[first : last + 1] = True
     return judge(
         {claim: bool(mask[inside].all()), **parts},
         measured,
@@ -165,7 +173,7 @@ def judge_where(
             claim: f"{claim} {'only ' if mask.any() else ''}{span(values, mask).replace('ε', symbol)}",
             **instead,
         },
-        scope=scope(values, mask, symbol),
+        scope=scope(values, around, symbol),
     )
 
 

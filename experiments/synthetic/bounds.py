@@ -177,7 +177,9 @@ def _check_condition(other: str, name: str, data: Tables) -> Finding:
             ),
         },
         f"GEM’s bound is worse than {name} in {int(truth.sum())} of {truth.size} random layouts. The condition "
-        f"holds in {int((published & truth).sum())} of these, and in {int((published & ~truth).sum())} others.",
+        f"holds in {int((published & truth).sum())} of these, and in {int((published & ~truth).sum())} others. "
+        f"Read at the best candidate alone, GEM’s bound is worse in {int(alone.sum())} layouts; the condition "
+        f"holds in {int((published & alone).sum())} of these, and in {int((published & ~alone).sum())} others.",
         "The condition looks only at the best candidate, but GEM’s bound is a maximum over all candidates. A less "
         "sensitive candidate that is almost as good improves the bound (docs/theory/utility-bounds.md).",
         instead={sufficient: "the condition is not sufficient" + (", though it is necessary" if necessary else "")},

@@ -1,6 +1,6 @@
 """All eight scenarios at once: what the paper says of the mechanisms as a whole."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,10 +28,6 @@ MECHANISMS = tuple(
     for name in (NEW, "rnm", "rs", "rs-improved", "gem", "mgem", "combined-gem", "krr", "uniform")
     if name in COMPARED
 )
-STOPPING: Mapping[str, Callable[[float, float], dps.Mechanism]] = {
-    "laplace": lambda epsilon, gamma: dps.RandomStopping(epsilon=epsilon, gamma=gamma),
-    "exponential": lambda epsilon, gamma: dps.unsafe.ExponentialRandomStopping(epsilon=2 * epsilon, gamma=gamma),
-}
 STOPPING_TRIALS = 50
 """The number of trials for random stopping of every γ."""
 LIMITS = (0.03, 30.0)
@@ -42,12 +38,11 @@ def _plan(effort: Effort) -> list[Task]:
         *error_tasks(TITLED, MECHANISMS, effort, _errors),
         *(
             Task(
-                label=f"{title}, {noise} noise, γ = {gamma:g}",
+                label=f"{title}, γ = {gamma:g}",
                 table="stopping",
-                compute=partial(_stopping, make, noise, gamma, effort),
+                compute=partial(_stopping, make, gamma, effort),
             )
             for title, make in TITLED.items()
-            for noise in ("laplace", "exponential")
             for gamma in GAMMAS
         ),
     ]
@@ -59,15 +54,15 @@ def _errors(make: Callable[[], Scenario], mechanism: str, effort: Effort) -> pa.
     return error_table(make, mechanism, effort if slow else replace(effort, trials=effort.slow_trials))
 
 
-def _stopping(make: Callable[[], Scenario], noise: str, gamma: float, effort: Effort) -> pa.Table:
+def _stopping(make: Callable[[], Scenario], gamma: float, effort: Effort) -> pa.Table:
     """Return random stopping's errors at some ε, and mGEM's over the same trials."""
     part = make().first(min(STOPPING_TRIALS, effort.slow_trials))
     rows = []
     for epsilon in 10.0 ** np.linspace(-2, 2, 9 if effort.full else 5):
-        rivals = (STOPPING[noise](epsilon, gamma), build("mgem", epsilon))
+        rivals = (build("rs", epsilon, gamma=gamma), build("mgem", epsilon))
         errors = (float(dps.expected_error(each, part.scores, part.sensitivities).mean()) for each in rivals)
-        rows.append((part.title, noise, gamma, epsilon, *errors))
-    return from_rows(("scenario", "noise", "gamma", "epsilon", "mean_squared_error", "mgem"), rows)
+        rows.append((part.title, gamma, epsilon, *errors))
+    return from_rows(("scenario", "gamma", "epsilon", "mean_squared_error", "mgem"), rows)
 
 
 def _draw(data: Tables) -> Figure:
@@ -80,7 +75,7 @@ def _draw(data: Tables) -> Figure:
             ratios = curves.of(title, name) / base
             every = max(1, len(ratios) // 4)
             panel.plot(curves.epsilons, ratios, markevery=(position % every, every), **drawing.line(STYLES[name]))
-        stopping = where(data["stopping"], scenario=title, noise="laplace", gamma=smallest)
+        stopping = where(data["stopping"], scenario=title, gamma=smallest)
         places = [int(np.argmin(np.abs(curves.epsilons - e))) for e in stopping["epsilon"].to_pylist()]
         panel.plot(stopping["epsilon"], stopping["mean_squared_error"].to_numpy() / base[places], **_small_gamma())
         panel.set_title(title, fontsize=9.5)

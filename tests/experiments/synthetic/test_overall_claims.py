@@ -35,14 +35,12 @@ def tables(errors=(), stopping=0.5, new=None, **everywhere):
     draws = [
         {
             "scenario": title,
-            "noise": noise,
             "gamma": gamma,
             "epsilon": epsilon,
             "mean_squared_error": stopping if isinstance(stopping, float) else stopping[number, gamma],
             "mgem": 1.0,
         }
         for number, title in TITLES.items()
-        for noise in ("laplace", "exponential")
         for gamma in GAMMAS
         for epsilon in EPSILONS
     ]
