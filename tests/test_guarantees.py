@@ -259,7 +259,7 @@ def test_without_knowing_how_losses_grow_only_whole_steps_count():
 
 
 def test_no_guarantee_is_none_at_any_distance():
-    nothing = UNSAFE["rs-exponential"].guarantee
+    nothing = UNSAFE["rnmh-exponential"].guarantee
     assert nothing.at_distance(0.1) is nothing
 
 

@@ -23,7 +23,7 @@ def test_the_public_names_are_exactly_these_and_no_more_than_thirty():
     assert len(PUBLIC) == len(dps.__all__) <= 30
     for name in dps.__all__:
         assert hasattr(dps, name)
-    assert sorted(dps.unsafe.__all__) == ["ExponentialRandomStopping", "NaiveHeterogeneousNoisyMax"]
+    assert sorted(dps.unsafe.__all__) == ["NaiveHeterogeneousNoisyMax"]
 
 
 def test_importing_loads_neither_the_compiler_nor_any_heavy_library():

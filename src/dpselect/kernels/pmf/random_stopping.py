@@ -1,4 +1,4 @@
-"""The pmf of random stopping with Laplace noise, in a few hundred evaluations of each candidate's noise.
+"""The pmf of random stopping, Laplace or exponential noise, in a few hundred evaluations of each candidate's noise.
 
     Pr[a] = (1/k) ∫ f_a(x) h(S(x)) dx,   h(S) = φ'(1 − S) = E[K] · (1 + S(1−γ)/γ)^−(1+η),   S = (1/k) Σ (1 − F_b)
 
@@ -22,6 +22,10 @@ S(1−γ)/γ is below 1 (width 2(z − height)). But 16 nodes must still integra
 by about 2e-17 (w/14)^33, relative to the largest value on the panel, exp(−|z|): hence 14 + 0.4 z to the right, and
 10 − 0.3 z to the left.
 
+Exponential noise is the simpler case: 1 − F_b is exp(−z) right of its score and 1 left of it, where the density is
+0. Left of its score a candidate shapes nothing, so a panel may be wide. But a panel must end at a score that is
+more than FINE scales away: continued that far to the left, exp(−z) would be too large to be exchanged.
+
 A panel that holds scores is narrower. Its branches are interpolated by polynomials of degree 15. Elsewhere they
 are only integrated, and for that 16 nodes are as good as degree 31.
 """
@@ -41,6 +45,9 @@ WIDEST = 32.0
 """The largest width of a panel, in scales. :func:`fill_exponentials` needs half of it to be at most 16."""
 CANCELLING = 64.0
 """The largest distance, in scales, that is formed as a difference of two larger numbers; costs 6 of 53 bits."""
+
+TWO_SIDED, ONE_SIDED = 0.5, 1.0
+"""1 − F at a score, for Laplace and for exponential noise."""
 
 NODES = 16
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(NODES)
@@ -98,6 +105,8 @@ def fill_exponentials(rate: float, factor: float, values: FloatArray) -> None:
 class Stopping(NamedTuple):
     """The law of the number of draws, and what it requires of panels."""
 
+    peak: float
+    """1 − F at the score: ½ for Laplace noise, 1 for exponential noise, which is one-sided."""
     odds: float
     """(1 − γ)/γ."""
     eta: float
@@ -113,9 +122,9 @@ class Scratch(NamedTuple):
     """Work arrays for one panel."""
 
     falls: FloatArray
-    """½ exp(−z) at each node, for each candidate left of the panel or in it."""
+    """½ exp(−z), or exp(−z), at each node, for each candidate left of the panel or in it."""
     rises: FloatArray
-    """½ exp(z) at each node, for each candidate right of the panel or in it."""
+    """½ exp(z), or 0, at each node, for each candidate right of the panel or in it."""
     survival: FloatArray
     shared: FloatArray
     moments: FloatArray
@@ -123,11 +132,11 @@ class Scratch(NamedTuple):
 
 
 @compiled
-def new_stopping(gamma: float, eta: float, mean: float) -> Stopping:
-    """Return the law, given γ, η and E[K]."""
+def new_stopping(peak: float, gamma: float, eta: float, mean: float) -> Stopping:
+    """Return the law, given 1 − F at a score, γ, η and E[K]."""
     odds = (1.0 - gamma) / gamma
-    height = max(0.0, math.log(0.5 * odds * (1.0 + eta))) if odds > 0.0 else 0.0
-    return Stopping(odds, eta, mean, height, -(1.0 + eta) * math.log(gamma))
+    height = max(0.0, math.log(peak * odds * (1.0 + eta))) if odds > 0.0 else 0.0
+    return Stopping(peak, odds, eta, mean, height, -(1.0 + eta) * math.log(gamma))
 
 
 @compiled
@@ -157,7 +166,8 @@ def widest_panel(
 ) -> tuple[float, float, float]:
     """Return the largest width of a panel from base + delta, the smallest active scale, and the next landing.
 
-    The landing is where further noise starts, relative to ``base``. It is infinite if none starts.
+    The landing is where further noise starts, relative to ``base``. It is infinite if none starts. Panels end
+    at a landing of one-sided noise.
     """
     width, finest, landing = math.inf, math.inf, math.inf
     for a in range(scores.size):
@@ -167,6 +177,11 @@ def widest_panel(
             continue
         if z >= 0.0:
             room = min(2.0 * (z - law.height), 14.0 + 0.4 * z, WIDEST)
+        elif law.peak == ONE_SIDED:
+            if z <= -FINE:
+                landing = min(landing, scores[a] - base)
+                continue
+            room = FINE
         else:
             room = max(min(-0.7 * z, 10.0 - 0.3 * z, WIDEST), -z - REACH - 1.0)
         width = min(width, max(room, FINE) * scale)
@@ -192,8 +207,12 @@ def widest_polynomial(
         z = ((base - scores[a]) + delta) / scales[a]
         if is_over(law, z, ((base - scores[a]) + flat) / scales[a]) or z < -REACH - WIDEST:
             continue
+        if law.peak == ONE_SIDED and z <= -FINE:
+            continue
         room = 2.6 * math.exp(abs(z) / 16.0)
-        if z < 0.0:
+        if z < 0.0 and law.peak == ONE_SIDED:
+            room = FINE  # continued to the left, the branch is as large as exp(FINE)
+        elif z < 0.0:
             room /= 1.0 + room / 16.0  # the nearer end is the right one, closer by w: w ≤ 2.6 exp((|z| − w)/16)
         width = min(width, max(room, FINE) * scales[a])
     return width
@@ -239,12 +258,15 @@ def fill_branches(
             if is_over(law, z - rate, ((base - scores[a]) + flat) / scales[a]):
                 scratch.falls[i, 0] = -1.0  # marks: no branch
                 continue
-            fill_exponentials(-rate, 0.5 * math.exp(-z), scratch.falls[i])
+            fill_exponentials(-rate, law.peak * math.exp(-z), scratch.falls[i])
             if i < passed:
                 for j in range(NODES):
                     scratch.survival[j] += scratch.falls[i, j]
         if i >= passed:
             waiting += 1.0
+            if law.peak == ONE_SIDED:
+                scratch.rises[i] = 0.0 if i < after else -1.0
+                continue
             if z + rate < -REACH - 0.5:
                 scratch.rises[i, 0] = -1.0
                 continue
@@ -357,16 +379,16 @@ def integrate_panel(
 
 @compiled
 def fill_stopping_pmf(
-    scores: FloatArray, scales: FloatArray, gamma: float, eta: float, mean: float, pmf: FloatArray
+    peak: float, scores: FloatArray, scales: FloatArray, gamma: float, eta: float, mean: float, pmf: FloatArray
 ) -> None:
-    """Fill in the probabilities of random stopping with Laplace noise; all scales are positive.
+    """Fill in the probabilities of random stopping; all scales are positive, and the peak is TWO_ or ONE_SIDED.
 
     The panels go from left to right. The position is kept as ``base + delta`` with ``base`` the nearest score, so
     distances are accurate whatever the scores' magnitude.
     """
     k = scores.size
     pmf[:] = 0.0
-    law = new_stopping(gamma, eta, mean)
+    law = new_stopping(peak, gamma, eta, mean)
     scratch = Scratch(
         np.empty((k, NODES)),
         np.empty((k, NODES)),
@@ -378,7 +400,8 @@ def fill_stopping_pmf(
     rising = np.argsort(scores)
     base, delta, flat = scores[rising[0]], 0.0, 0.0
     for a in range(k):
-        delta = min(delta, (scores[a] - base) - REACH * scales[a])
+        if peak == TWO_SIDED:
+            delta = min(delta, (scores[a] - base) - REACH * scales[a])
         flat = max(flat, (scores[a] - base) + law.height * scales[a])
     passed = 0
     while True:
@@ -396,6 +419,8 @@ def fill_stopping_pmf(
             delta = min(landing, end)
             continue
         end = min(end, delta + width)
+        if peak == ONE_SIDED:
+            end = min(end, landing)
         if passed < k:
             # Polynomials of degree 15 must suffice here. If they do not reach the next score, the panel ends
             # there.
@@ -407,7 +432,12 @@ def fill_stopping_pmf(
             after += 1
         integrate_panel(law, scores, scales, rising, passed, after, base, middle, half, finest, flat, scratch, pmf)
         delta = end
-        if after > passed:
+        if peak == ONE_SIDED and end == landing:
+            # The next score is here. Its own position is the exact one: a gap of one rounding would lose a part of
+            # its density, which starts at its full height.
+            shift = scores[rising[after]] - base
+            passed, base, delta, flat = after, scores[rising[after]], 0.0, flat - shift
+        elif after > passed:
             passed = after
             shift = scores[rising[passed - 1]] - base
             base, delta, flat = scores[rising[passed - 1]], delta - shift, flat - shift
