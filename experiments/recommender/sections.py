@@ -166,6 +166,10 @@ def _numbers(data: Tables) -> Numbers:
 
 
 NOTES = {
+    "preprocessing": (
+        "ratings of 4 and 5 are likes; users with fewer than 5 likes are left out, as published for SANSA; the "
+        "paper says that it leaves out items with few interactions, and here no item is left out for that"
+    ),
     "scores": "q̂ = uᵀB for test users, without seen items, the best 500 for each user",
     "short lists": (
         "after fewer than 500 positive scores, a list continues with items of score 0, the most popular first, and "

@@ -130,8 +130,7 @@ POLARISED = Experiment(
     claims=[
         Claim(
             id="A1",
-            text="Scenario 7 (polarised, σ = 0.5, N = 5000, ε_c = 0.6ε): combined GEM clearly beats GEM and mGEM. "
-            "(RNM, kRR and random are shown beside them.)",
+            text="Scenario 7 (polarised, σ = 0.5, N = 5000, ε_c = 0.6ε): combined GEM clearly beats GEM and mGEM.",
             check=_check_strong,
             needs_full_run=True,
         ),
