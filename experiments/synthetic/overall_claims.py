@@ -55,9 +55,11 @@ def _extreme(curves: Curves, ratios: FloatArray) -> str:
 
 def _of_new(curves: Curves) -> str:
     """Say how heterogeneous noisy max compares with RNM, if the table has it."""
-    if NEW not in curves.mechanisms:
+    if NEW not in unique(curves.table, "mechanism"):
         return ""
-    ratios = _ratios(curves, NEW, "rnm")
+    pairs = [(curves.of(title, NEW), curves.of(title, "rnm")) for title in curves.scenarios]
+    # An error may underflow to 0.
+    ratios = np.concatenate([new[base > 0] / base[base > 0] for new, base in pairs])
     ahead = (
         "has a lower error than RNM in every scenario at every ε"
         if ratios.max() < 1
