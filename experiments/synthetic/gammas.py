@@ -94,7 +94,8 @@ def _draw(data: Tables) -> Figure:
         panel.set(xscale="log", yscale="log")
         panel.invert_xaxis()
         drawing.plain_numbers(panel.yaxis)
-        drawing.plain_numbers(panel.xaxis)
+        panel.set_xticks([0.1, 0.01, 0.001], ["0.1", "0.01", "0.001"])
+        panel.xaxis.minorticks_off()
     for panel in panels[-1]:
         panel.set_xlabel("γ")
     for panel in panels[:, 0]:

@@ -67,7 +67,7 @@ class RandomStopping(Mechanism):
         >>> dps.RandomStopping(epsilon=1.0).pmf([0.0, 1.0], [1.0, 3.0]).round(3)
         array([0.18, 0.82])
         >>> dps.RandomStopping(epsilon=1.0, noise="exponential").pmf([0.0, 1.0], [1.0, 3.0]).round(3)
-        array([0.14, 0.86])
+        array([0.104, 0.896])
 
     References:
         docs/theory/random-stopping.md (the law, and both proofs of privacy).
