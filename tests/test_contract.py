@@ -193,8 +193,14 @@ def test_unsafe_mechanisms_promise_nothing_and_are_not_registered(mechanism):
 @every_private_mechanism
 def test_concentrated_losses_are_claimed_only_where_they_are_proven(mechanism):
     epsilon = mechanism.guarantee.epsilon
-    bounded_range = getattr(mechanism, "noise", "") == "gumbel"
-    expected = epsilon**2 / 8 if bounded_range else epsilon * np.tanh(epsilon / 2)
+    expected = epsilon + np.expm1(-epsilon)
+    if getattr(mechanism, "noise", "") == "gumbel" and not isinstance(mechanism, dps.HeterogeneousNoisyMax):
+        expected = epsilon**2 / 8
+    elif isinstance(mechanism, dps.RandomizedResponse):
+        expected = epsilon * np.tanh(epsilon / 2)
+    elif isinstance(mechanism, dps.CombinedGEM):
+        sign, pick = mechanism.sign_epsilon, mechanism.pick_epsilon
+        expected = sign * np.tanh(sign / 2) + pick + np.expm1(-pick)
     assert mechanism.guarantee.rho == pytest.approx(expected)
     assert at_budget(mechanism, epsilon) == mechanism if dataclasses.fields(mechanism) else epsilon == 0
 
@@ -202,6 +208,7 @@ def test_concentrated_losses_are_claimed_only_where_they_are_proven(mechanism):
 # --- Values -----------------------------------------------------------------------------------------------
 
 FIELDS = {
+    dps.HeterogeneousNoisyMax: ("epsilon, noise='exponential', keep=(0.0, 1.0), tilt=0.0, beta=0.05, neutral=True"),
     dps.NoisyMax: "epsilon, noise='exponential', monotone=False, tilt=0.0, beta=0.05, fixed_work=False",
     dps.GEM: "epsilon, beta=0.05, tilt=1.0, noise='exponential'",
     dps.StandardizedNoisyMax: "epsilon, noise='exponential', tilt=0.0, anchor_weight=0.0, beta=0.05",

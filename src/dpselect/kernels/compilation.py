@@ -74,6 +74,14 @@ def compiled_without_refcounts(function: Callable[Parameters, Result]) -> Callab
     return _compiled(function, _nrt=False)
 
 
+def compiled_in_any_order(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Compile a kernel without reference counts whose sums may be taken in any order, so that they are vectorised.
+
+    Only for public numbers whose last bits do not matter.
+    """
+    return _compiled(function, _nrt=False, fastmath={"reassoc", "nsz"})
+
+
 def inlined(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Compile a kernel as part of its callers: it may return slices of arrays without reference counts."""
     return _compiled(function, inline="always")

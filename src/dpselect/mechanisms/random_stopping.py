@@ -96,6 +96,7 @@ class RandomStopping(Mechanism):
         return Guarantee(
             epsilon=self.epsilon,
             flat_epsilon=0.0,
+            laplace_epsilon=self.epsilon,
             theorem=THEOREMS[self.noise],
             reference=f"docs/theory/random-stopping.md{also}",
         )
