@@ -64,8 +64,11 @@ def _compared() -> dict[str, Record]:
     )
     found = {}
     for record in dps.MECHANISMS.values():
-        if record.in_paper or record.name == "heterogeneous-rnm":
+        if record.in_paper:
             found[record.name] = record
+        if record.name == "heterogeneous-rnm":
+            # Its law is a quadrature too, if sensitivities differ.
+            found[record.name] = replace(record, has_slow_pmf=True)
         if record is improved:
             found[matched.name] = matched
     naive = UNSAFE["rnmh"]

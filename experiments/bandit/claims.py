@@ -1,7 +1,5 @@
 """The paper's claims about bandits, checked on the table of runs."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from experiments.arrays import FloatArray
@@ -60,15 +58,11 @@ def _check_earnings_after(data: Tables) -> Finding:
         + ", ".join(f"{_name(policy)} {lead}" for policy, lead in thompson.items())
         + ".",
         f"The paper calls α = √2 common and does not say which it used. At α = {common:.3g} UCB earns more than "
-        f"{_listed(behind)}: it occasionally tries the other arm, and one good reward then raises that arm’s bound "
-        "by more than the pull lowers it.",
+        f"{', '.join(behind) or 'no private policy'}. A large α makes it try the other arm now and then, and one "
+        "good reward raises that arm’s bound by more than the pull lowers it.",
         instead={claim: "for no α does every private policy earn more than UCB while UCB stays on the old arm"},
         scope=scope(alphas, holds, "α"),
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names) or "no private policy"
 
 
 def _check_totals(data: Tables) -> Finding:

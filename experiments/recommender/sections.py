@@ -57,6 +57,9 @@ def _table(folder: Path, name: str) -> pa.Table:
         table = pa.table({"name": list(summary), "value": list(summary.values())})
     else:
         table = results.read_tables(folder)[name]
+        if name == "errors" and "draws" not in table.column_names:
+            # Runs of earlier versions drew picks for random stopping and RNMH.
+            table = table.append_column("draws", pa.array([0] * table.num_rows))
         # A column of whole numbers is written without a decimal point.
         kinds = {"epsilon": pa.float64(), "tilt": pa.float64(), "standard_error": pa.float64()}
         for column in set(kinds) & set(table.column_names):
@@ -185,7 +188,7 @@ NOTES = {
         "computed from exact probabilities: RNM, GEM, mGEM, kRR and random for all test users; combined GEM for "
         f"{protocol.SOME_USERS['combined-gem']:,} of them, RNMH, RSᵧ and its variants for {protocol.SLOW_USERS:,}, "
         "or all if there are fewer, as a multiple of a random pick’s; bands are ±2 standard errors from the choice "
-        "of users"
+        "of users; where the table’s column “draws” is not 0, an earlier version estimated the error from draws"
     ),
     "unclipped": "the same for 3,000 users drawn at random, or all if there are fewer",
     "ratio": (

@@ -120,8 +120,7 @@ POLARISED = Experiment(
         "sensitivities": "90th minus 10th percentile over all users; scores are clipped to that range",
         "mechanisms": f"β = {BETA}, γ = {GAMMA}; combined GEM (60 % of ε on the sign)",
         "error": (
-            "the mean of each user’s exact error; fewer users for random stopping and RNMH; bands are ±2 standard "
-            "errors"
+            "the mean of each user’s exact error; fewer users for laws by quadrature; bands are ±2 standard errors"
         ),
     },
     plan=_plan,

@@ -103,7 +103,7 @@ REALISTIC = Experiment(
         "sensitivities": f"90th minus 10th percentile of {TRIALS} score sets; scores are clipped to that range",
         "mechanisms": f"β = {BETA}, γ = {GAMMA}",
         "error": (
-            "the mean of each trial’s exact error; random stopping and RNMH use fewer trials than the others "
+            "the mean of each trial’s exact error; those of laws by quadrature use fewer trials "
             "(see provenance); bands are ±2 standard errors, mostly thinner than the lines"
         ),
     },
