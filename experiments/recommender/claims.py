@@ -90,7 +90,7 @@ def _r2(data: Tables) -> Verdicts:
         facts = _facts(data, run)
         trend, negative = float(facts["ratio_trend"]), int(float(facts["ratio_negative_users"]))
         parts = {"the ratio grows with the correlation": trend > 0}
-        measured = f"the ratio’s rank correlation with the correlation is {trend:.2f}"
+        measured = f"the ratio’s rank correlation with the correlation is {trend:.2f}".replace("-", "−")
         if negative >= FEW:
             below = _trend_below_zero(data, run)
             parts["the trend goes on below zero"] = below > 0

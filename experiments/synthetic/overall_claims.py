@@ -67,7 +67,7 @@ def _of_new(curves: Curves) -> str:
     )
     return (
         f"Beyond the paper, heterogeneous noisy max {ahead}: {number(float(ratios.min()))} to "
-        f"{number(float(ratios.max()))} times RNM’s. That is no theorem."
+        f"{ratios.max():.4f} times RNM’s. That is no theorem."
     )
 
 
