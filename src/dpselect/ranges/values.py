@@ -71,7 +71,8 @@ class Ranges:
 
     @property
     def _key(self) -> tuple[object, ...]:
-        return (*(tuple(end.ravel().tolist()) for end in (self.lows, self.highs)), self.guarantee, self.labels)
+        ends = (tuple(end.ravel().tolist()) for end in (self.lows, self.highs))
+        return (*ends, self.lows.ndim, self.guarantee, self.labels)
 
     @property
     def sensitivities(self) -> FloatArray:
@@ -196,7 +197,8 @@ def from_bounds(lows: Numbers, highs: Numbers) -> Ranges:
     known = {labels for labels in (labels_of(lows), labels_of(highs)) if labels is not None}
     if len(known) > 1:
         raise ValueError("highs must have the labels of lows in the same order; reindex highs first")
-    return Ranges(lows=lows, highs=highs, labels=next(iter(known), None))
+    labels = next(iter(known), None)
+    return Ranges(lows=read_public("lows", lows), highs=read_public("highs", highs), labels=labels)
 
 
 def from_public_sample(sample: Numbers, *, levels: tuple[float, float] = LEVELS) -> Ranges:
