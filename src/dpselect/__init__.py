@@ -14,7 +14,7 @@ The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``; permute-
 
 from typing import NoReturn
 
-from dpselect import accounting, advice, auditing, bounds, correlation, pools, tuning, unsafe
+from dpselect import accounting, advice, auditing, bounds, correlation, pools, ranges, tuning, unsafe
 from dpselect._version import __version__
 from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
 from dpselect.frames import select_table
@@ -63,6 +63,7 @@ __all__ = [
     "gem_scores",
     "pools",
     "probability_of_best",
+    "ranges",
     "select_table",
     "tuning",
     "unsafe",
