@@ -1,0 +1,152 @@
+"""How kernels are compiled. Only this module and ``generated`` load the compiler."""
+
+import logging
+import os
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+import numba
+from numba.core import caching, event
+from numba.core.compiler import CompileResult
+
+from dpselect.kernels.caches import cache_directory, digest, directories, index_name
+from dpselect.kernels.compilation import Kernel
+
+LONGEST_WAIT = 120.0
+"""How long to wait, in seconds, for another process that compiles the same kernel."""
+
+
+def dispatcher_of(kernel: Kernel[..., Any]) -> Any:
+    """Return a kernel as the compiler's function, with its cache.
+
+    ``nogil`` lets :mod:`dpselect.parallel` run blocks of rows in ordinary threads. ``fastmath`` stays off:
+    the error bounds in :mod:`dpselect.kernels.twofloat` need every rounding to happen as written.
+    """
+    njit: Any = numba.njit  # its type stubs do not list all options
+    dispatcher = njit(nogil=True, error_model="numpy", **kernel.options)(kernel.calling("dispatcher"))
+    dispatcher._cache = KernelCache(dispatcher.py_func)  # noqa: SLF001 - the option `cache` knows only one directory
+    return dispatcher
+
+
+def compile_for(kernel: Kernel[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Return the compiled kernel, which is compiled or loaded for arguments of these types.
+
+    If another process compiles the same kernel, wait for it and load the result.
+    """
+    dispatcher = kernel.dispatcher
+    with _alone(kernel.function):
+        dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in arguments))
+    return dispatcher
+
+
+# --- On disk --------------------------------------------------------------------------------------------
+
+
+class KernelCache(caching.NullCache):
+    """The compiled forms of one kernel: loaded from several directories, and kept in the one that is writable."""
+
+    def __init__(self, function: FunctionType) -> None:
+        places = [(directory, str(directory)) for directory in directories()]
+        self._files = {
+            directory: caching.IndexDataCacheFile(path, index_name(function), digest())
+            for directory, path in places
+        }
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the form for a signature; ``None`` if there is none."""
+        target_context.refresh()
+        for file in self._files.values():
+            with suppress(OSError):
+                payload = file.load((sig, target_context.codegen().magic_tuple()))
+                if payload is not None:
+                    return CompileResult._rebuild(target_context, *payload)  # noqa: SLF001 - as in the base class
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the form for a signature, if there is a place for it."""
+        directory = cache_directory()
+        if directory is not None:
+            with suppress(OSError):  # a full disk must not stop a selection
+                self._files[directory].save((sig, data.codegen.magic_tuple()), data._reduce())  # noqa: SLF001
+
+
+@contextmanager
+def _alone(function: FunctionType) -> Iterator[None]:
+    """Keep other processes from compiling the same kernel, where the system has locks and a place for them."""
+    directory = cache_directory()
+    try:
+        import fcntl  # noqa: PLC0415 - not on every system
+
+        lock = (
+            None
+            if directory is None
+            else os.open(directory / f"{index_name(function)}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        )
+    except (ImportError, OSError):
+        lock = None
+    if lock is None:
+        yield
+        return
+    try:
+        deadline = time.monotonic() + LONGEST_WAIT
+        while time.monotonic() < deadline:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                time.sleep(0.05)
+        yield
+    finally:
+        os.close(lock)  # releases it
+
+
+# --- Announcements --------------------------------------------------------------------------------------
+
+
+class _Announcer(event.Listener):
+    """Says what is compiled, before that starts. Kernels that are compiled on the way are not mentioned."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def on_start(self, event: Any) -> None:
+        """Announce the outermost kernel."""
+        function = event.data["dispatcher"].py_func
+        if self._depth == 0 and function.__module__.startswith("dpselect."):
+            _announce(function)
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:  # noqa: ARG002
+        """Count."""
+        self._depth -= 1
+
+
+event.register("numba:compile", _Announcer())
+
+
+def _announce(function: FunctionType) -> None:
+    kept = cache_directory() is not None
+    if not kept:
+        _warn()
+    name = function.__module__.removeprefix("dpselect.kernels.")
+    message = f"compiling {name}.{function.__name__}" + (", only this time" if kept else "")
+    if sys.stderr is not None and sys.stderr.isatty():
+        print(f"dpselect: {message}", file=sys.stderr)
+    logging.getLogger("dpselect").info(message)
+
+
+@cache
+def _warn() -> None:
+    """Warn, once."""
+    warnings.warn(
+        "compiled kernels cannot be kept, so every process compiles them again: "
+        "set DPSELECT_CACHE to a directory that only you can write to",
+        RuntimeWarning,
+        stacklevel=2,
+    )
