@@ -336,7 +336,7 @@ def _dense_column(array: FloatArray, shape: tuple[int, ...]) -> Column:
     lead = array.shape[:-1]
     starts = np.arange(math.prod(lead), dtype=np.int64) * size
     if lead != shape:
-        starts = np.broadcast_to(starts.reshape(lead), shape).reshape(-1)
+        starts = np.broadcast_to(starts.reshape(lead), shape).flatten()  # contiguous: kernels are compiled for that
     return Column(_read_only(array.reshape(-1)), _read_only(starts))
 
 

@@ -42,7 +42,7 @@ STATE, USED, READ, LOADED_BYTES, LOADED_WORDS = 0, 8, 9, 10, 11
 OTHER, SIDE = 12, 14
 """Indices into the state: the nonce of a pair's second stream (two words), and where this stream's words start."""
 
-SEQUENCE, BYTES, WORDS, PAIR = (16 + i * GROUP_WORDS for i in range(4))
+SEQUENCE, BYTES, WORDS, PAIR = 16 + GROUP_WORDS * np.arange(4)  # not literals: the compiler would compile for each
 PAIR_WORDS = GROUP_WORDS // 2
 STATE_LENGTH = 16 + 4 * GROUP_WORDS
 NO_GROUP = 2**63
@@ -115,7 +115,7 @@ def fill_group(stream: StreamState, block: int | np.int64, target: int) -> None:
 def new_stream(key: WordArray) -> StreamState:
     """Return the state for the streams of a key of 8 words, before the first ``seek``."""
     stream = np.zeros(STATE_LENGTH, np.uint64)
-    stream[0:2] = CONSTANTS
+    stream[0], stream[1] = CONSTANTS  # not a slice: for its error message alone the compiler would take seconds
     for i in range(4):
         stream[2 + i] = np.uint64(key[2 * i]) | (np.uint64(key[2 * i + 1]) << np.uint64(32))
     return stream

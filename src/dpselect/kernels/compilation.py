@@ -11,7 +11,8 @@ This module does not load the compiler; :mod:`dpselect.kernels.compiler` does.
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, update_wrapper
 from types import FunctionType, SimpleNamespace
 from typing import Any, Generic, ParamSpec, TypeVar, cast
@@ -28,12 +29,10 @@ SMALL = 8192
 ROW = 64
 """A row counts as this many further candidates, because its random stream must be set up."""
 
-COMPILING, LOADING = 4.0, 0.5
-"""Roughly the time for compiling a kernel, in seconds, and for loading one that is kept on disk.
-
-When the small calls of a kernel have taken that long in total, it is compiled or loaded. A process therefore takes
-at most about twice as long as if it had known in advance how many calls there would be.
-"""
+LOADING = 0.5
+"""Roughly the time for loading the compiler and a kernel that is kept on disk, in seconds."""
+COMPILING = 7e-4
+"""Roughly the time for compiling one byte of Python's own code, in seconds."""
 
 
 class Kernel(Generic[Parameters, Result]):
@@ -68,19 +67,37 @@ class Kernel(Generic[Parameters, Result]):
         return cast("Result", result)
 
     def pays(self, arguments: tuple[Any, ...]) -> bool:
-        """Return whether this call makes compiling worth its time."""
-        setting = os.environ.get("DPSELECT_COMPILE", "")
+        """Return whether to compile for this call.
+
+        When the small calls of a kernel have taken as long in total as compiling it takes, or loading if it is kept
+        on disk, it is compiled. A process therefore takes at most about twice as long as if it had known in advance
+        how many calls there would be.
+        """
+        setting = "always" if _AT_ONCE else os.environ.get("DPSELECT_COMPILE", "")
         if setting not in {"", "always", "never"}:
             raise ValueError(f"DPSELECT_COMPILE must be always or never, or not set; got {setting!r}")
         if setting:
             return setting == "always"
-        if size_of(arguments) > SMALL or self.seconds > COMPILING:
+        if size_of(arguments) > SMALL:
             return True
         if self.seconds <= LOADING:
             return False
         from dpselect.kernels import caches  # noqa: PLC0415 - seldom needed
 
-        return caches.is_kept(self.function)
+        return caches.is_kept(self.function) or self.seconds > self.seconds_to_compile
+
+    @cached_property
+    def seconds_to_compile(self) -> float:
+        """Roughly the time for compiling this kernel and those that it calls."""
+        return COMPILING * sum(len(kernel.function.__code__.co_code) for kernel in self._reached())
+
+    def _reached(self) -> "set[Kernel[..., Any]]":
+        """Return this kernel and all that it calls."""
+        names, reached = self.function.__globals__, {self}
+        for name in self.function.__code__.co_names:
+            if isinstance(names.get(name), Kernel):
+                reached |= names[name]._reached()  # noqa: SLF001 - a kernel's own
+        return reached
 
     @cached_property
     def plain(self) -> Callable[..., Any]:
@@ -113,6 +130,19 @@ class Instruction(Kernel[Parameters, Result]):
         from dpselect.kernels import generated  # noqa: PLC0415 - it loads the compiler
 
         return getattr(generated, self.function.__name__)
+
+
+_AT_ONCE: list[bool] = []
+
+
+@contextmanager
+def compiled_at_once() -> Iterator[None]:
+    """Compile every kernel that is called, however small the call."""
+    _AT_ONCE.append(True)
+    try:
+        yield
+    finally:
+        _AT_ONCE.pop()
 
 
 _KNOWN: dict[tuple[str, str], dict[str, Any]] = {}

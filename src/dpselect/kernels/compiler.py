@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -18,8 +19,15 @@ from numba.core.compiler import CompileResult
 from dpselect.kernels.caches import cache_directory, digest, directories, index_name
 from dpselect.kernels.compilation import Kernel
 
+try:
+    import fcntl
+except ImportError:  # not every system has it
+    fcntl = None  # type: ignore[assignment]
+
 LONGEST_WAIT = 120.0
 """How long to wait, in seconds, for another process that compiles the same kernel."""
+
+_ONE_THREAD = threading.RLock()
 
 
 def dispatcher_of(kernel: Kernel[..., Any]) -> Any:
@@ -30,6 +38,7 @@ def dispatcher_of(kernel: Kernel[..., Any]) -> Any:
     """
     njit: Any = numba.njit  # its type stubs do not list all options
     dispatcher = njit(nogil=True, error_model="numpy", **kernel.options)(kernel.calling("dispatcher"))
+    dispatcher.kernel = kernel
     dispatcher._cache = KernelCache(dispatcher.py_func)  # noqa: SLF001 - the option `cache` knows only one directory
     return dispatcher
 
@@ -39,8 +48,8 @@ def compile_for(kernel: Kernel[..., Any], arguments: tuple[Any, ...]) -> Any:
 
     If another process compiles the same kernel, wait for it and load the result.
     """
-    dispatcher = kernel.dispatcher
-    with _alone(kernel.function):
+    with _ONE_THREAD, _alone(kernel.function):
+        dispatcher = kernel.dispatcher
         dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in arguments))
     return dispatcher
 
@@ -117,9 +126,9 @@ class _Announcer(event.Listener):
 
     def on_start(self, event: Any) -> None:
         """Announce the outermost kernel."""
-        function = event.data["dispatcher"].py_func
-        if self._depth == 0 and function.__module__.startswith("dpselect."):
-            _announce(function)
+        kernel = getattr(event.data["dispatcher"], "kernel", None)  # a user's own functions have none
+        if self._depth == 0 and kernel is not None:
+            _announce(kernel)
         self._depth += 1
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002
@@ -130,22 +139,25 @@ class _Announcer(event.Listener):
 event.register("numba:compile", _Announcer())
 
 
-def _announce(function: FunctionType) -> None:
+def _announce(kernel: Kernel[..., Any]) -> None:
+    """Say what is compiled and for about how long: on standard error if that is a terminal, and in the log."""
     kept = cache_directory() is not None
     if not kept:
-        _warn()
-    name = function.__module__.removeprefix("dpselect.kernels.")
-    message = f"compiling {name}.{function.__name__}" + (", only this time" if kept else "")
-    if sys.stderr is not None and sys.stderr.isatty():
+        _warn_once()
+    name = f"{kernel.function.__module__.removeprefix('dpselect.kernels.')}.{kernel.function.__name__}"
+    often = "only this time" if kept else "in every process"
+    message = f"compiling {name} for about {max(1, round(kernel.seconds_to_compile))} s, {often}"
+    logger = logging.getLogger("dpselect")
+    if sys.stderr is not None and sys.stderr.isatty() and not logger.disabled:
         print(f"dpselect: {message}", file=sys.stderr)
-    logging.getLogger("dpselect").info(message)
+    else:
+        logger.info(message)
 
 
 @cache
-def _warn() -> None:
-    """Warn, once."""
+def _warn_once() -> None:
     warnings.warn(
-        "compiled kernels cannot be kept, so every process compiles them again: "
+        "compiled kernels cannot be kept, so every process that needs them compiles them again: "
         "set DPSELECT_CACHE to a directory that only you can write to",
         RuntimeWarning,
         stacklevel=2,

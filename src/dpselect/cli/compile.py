@@ -1,0 +1,18 @@
+"""``dpselect compile``: kernels for later use."""
+
+import argparse
+import time
+
+from dpselect.kernels.caches import cache_directory
+from dpselect.precompilation import compile
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace) -> None:
+    """Compile, and say where the result is kept."""
+    if cache_directory() is None:
+        raise OSError("there is no directory to keep compiled kernels in: set DPSELECT_CACHE to one that only you can write to")
+    start = time.monotonic()
+    compile(*options.mechanisms)
+    print(f"compiled for {time.monotonic() - start:.0f} s; kept in {cache_directory()}")
