@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.accounting import MANY_PICKS
 from experiments.audits import AUDITS
 from experiments.bandit import EXPERIMENTS as BANDIT
 from experiments.experiment import FAST, FULL
@@ -18,7 +19,7 @@ from experiments.tuning import TUNING
 
 __all__ = ["EXPERIMENTS", "copy_pictures", "main"]
 
-EXPERIMENTS = (*SYNTHETIC, AUDITS, TUNING, *RECOMMENDER, *BANDIT)
+EXPERIMENTS = (*SYNTHETIC, AUDITS, MANY_PICKS, TUNING, *RECOMMENDER, *BANDIT)
 """In the order of the report."""
 
 PICTURES = {"scenarios.png": "scenarios-1-to-3.png"}

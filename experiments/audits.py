@@ -60,6 +60,9 @@ def _audited() -> dict[str, Audited]:
 AUDITED = _audited()
 """Mechanisms that are not private claim nothing; their losses are compared with the ε they are given."""
 
+PUBLISHED_STOPPING = dps.RandomStopping(epsilon=EPSILON / 2, gamma=GAMMA, noise="exponential")
+"""The paper's second counterexample, with noise of mean 6Δ_a/ε: twice what the library needs for ε-DP."""
+
 LARGEST_SHOWN = 4.0
 """The end of the axis of losses."""
 
@@ -120,22 +123,18 @@ def _rivals() -> pa.Table:
     rows = [
         (
             rivals,
-            *(
-                _rival_loss(name, rivals, move)
-                for name, move in (("RNMH, Laplace", 1.0), ("RSᵧ, exponential", -1.0))
-            ),
+            _rival_loss(AUDITED["RNMH, Laplace"].mechanism, rivals, 1.0),
+            _rival_loss(PUBLISHED_STOPPING, rivals, -1.0),
         )
         for rivals in RIVALS
     ]
     return from_rows(("rivals", "heterogeneous", "stopping"), rows)
 
 
-def _rival_loss(name: str, rivals: int, move: float) -> float:
+def _rival_loss(mechanism: dps.Mechanism, rivals: int, move: float) -> float:
     """Return the loss of a public candidate of score 0 if all its rivals move from 0 to ``move``."""
     sensitivities = np.r_[0.0, np.ones(rivals)]
-    here, there = (
-        AUDITED[name].mechanism.pmf(np.r_[0.0, np.full(rivals, score)], sensitivities)[0] for score in (0.0, move)
-    )
+    here, there = (mechanism.pmf(np.r_[0.0, np.full(rivals, score)], sensitivities)[0] for score in (0.0, move))
     return abs(math.log(here / there))
 
 

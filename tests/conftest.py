@@ -2,10 +2,10 @@
 
 import pytest
 from hypothesis import HealthCheck, settings
-from routes import compiled_at_once
 from score_tables import KEY
 
 from dpselect.exact import ExactStream
+from dpselect.kernels.compilation import compiled_at_once
 from dpselect.laws import base as running
 
 settings.register_profile(

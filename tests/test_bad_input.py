@@ -10,14 +10,13 @@ import pyarrow as pa
 import pytest
 
 import dpselect as dps
-from dpselect.unsafe import ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
+from dpselect.unsafe import NaiveHeterogeneousNoisyMax
 
 SECRET = 73.21943
 DIGITS = "73.2"
 
 MECHANISMS = {name: make(epsilon=1.0) for name, make in dps.MECHANISMS.items()} | {
     "rnmh": NaiveHeterogeneousNoisyMax(epsilon=1.0),
-    "rs-exponential": ExponentialRandomStopping(epsilon=1.0, gamma=0.5),
 }
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
 NOISY_MAX = MECHANISMS["rnm"]
@@ -275,8 +274,7 @@ FAMILIES = [type(mechanism) for mechanism in MECHANISMS.values() if not isinstan
 @pytest.mark.parametrize("value", NOT_POSITIVE, ids=lambda value: str(type(value).__name__))
 @pytest.mark.parametrize("family", dict.fromkeys(FAMILIES))
 def test_epsilon_must_be_a_positive_number(family, value):
-    others = {"gamma": 0.5} if family is ExponentialRandomStopping else {}
-    assert_refused(family, epsilon=value, **others, names="epsilon")
+    assert_refused(family, epsilon=value, names="epsilon")
 
 
 @pytest.mark.parametrize(
@@ -286,8 +284,8 @@ def test_epsilon_must_be_a_positive_number(family, value):
         (dps.StandardizedNoisyMax, "beta", NOT_INSIDE),
         (dps.CombinedGEM, "correlation_share", NOT_INSIDE),
         (dps.RandomStopping, "gamma", [*NOT_POSITIVE, 1.0000001]),
-        (ExponentialRandomStopping, "gamma", [*NOT_POSITIVE, 1.0000001]),
         (dps.RandomStopping, "eta", [*NOT_NUMBERS, -1, -1.0, -7.0]),
+        (dps.RandomStopping, "noise", ["gumbel", "Exponential", "", None, 0, ["laplace"]]),
         *((family, "tilt", NOT_NUMBERS) for family in (dps.NoisyMax, dps.GEM, dps.StandardizedNoisyMax)),
         (dps.StandardizedNoisyMax, "anchor_weight", NOT_NUMBERS),
         (dps.NoisyMax, "monotone", [0, 1, None, "True", 1.0, np.array([True, False])]),

@@ -22,7 +22,7 @@ from variants import (
 )
 
 import dpselect as dps
-from dpselect.unsafe import SCALES, ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
+from dpselect.unsafe import SCALES, NaiveHeterogeneousNoisyMax
 
 # --- Probabilities ----------------------------------------------------------------------------------------
 
@@ -123,10 +123,11 @@ def test_tied_and_certain_candidates_are_picked_as_often_as_their_probabilities(
     assert_frequencies(mechanism, scores, np.zeros(5), needed(mechanism), 10_000, 4)
 
 
+@pytest.mark.parametrize("noise", ["laplace", "exponential"])
 @pytest.mark.parametrize("eta", [0.5, 20.0, 300.0])
-def test_random_stopping_picks_as_its_probabilities_say_for_every_shape(eta):
+def test_random_stopping_picks_as_its_probabilities_say_for_every_shape(noise, eta):
     scores, sensitivities = np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0])
-    mechanism = dps.RandomStopping(epsilon=1.0, eta=eta)
+    mechanism = dps.RandomStopping(epsilon=1.0, eta=eta, noise=noise)
     assert_frequencies(mechanism, scores, sensitivities, {}, 2_000, 5)
 
 
@@ -167,12 +168,6 @@ def test_neighbours_lose_at_most_the_guaranteed_epsilon(mechanism):
     holds()
 
 
-@settings(max_examples=150)
-@given(neighbours())
-def test_exponential_random_stopping_loses_at_most_half_its_epsilon(drawn):
-    assert loss(UNSAFE["rs-exponential"], *drawn) <= 0.5 + 1e-9
-
-
 @pytest.mark.parametrize("noise", SCALES)
 def test_naive_noisy_max_loses_more_than_its_epsilon(noise):
     size = 6
@@ -198,8 +193,14 @@ def test_unsafe_mechanisms_promise_nothing_and_are_not_registered(mechanism):
 @every_private_mechanism
 def test_concentrated_losses_are_claimed_only_where_they_are_proven(mechanism):
     epsilon = mechanism.guarantee.epsilon
-    bounded_range = getattr(mechanism, "noise", "") == "gumbel"
-    expected = epsilon**2 / 8 if bounded_range else epsilon * np.tanh(epsilon / 2)
+    expected = epsilon + np.expm1(-epsilon)
+    if getattr(mechanism, "noise", "") == "gumbel":
+        expected = epsilon**2 / 8
+    elif isinstance(mechanism, dps.RandomizedResponse):
+        expected = epsilon * np.tanh(epsilon / 2)
+    elif isinstance(mechanism, dps.CombinedGEM):
+        sign, pick = mechanism.sign_epsilon, mechanism.pick_epsilon
+        expected = sign * np.tanh(sign / 2) + pick + np.expm1(-pick)
     assert mechanism.guarantee.rho == pytest.approx(expected)
     assert at_budget(mechanism, epsilon) == mechanism if dataclasses.fields(mechanism) else epsilon == 0
 
@@ -212,12 +213,11 @@ FIELDS = {
     dps.StandardizedNoisyMax: "epsilon, noise='exponential', tilt=0.0, anchor_weight=0.0, beta=0.05",
     dps.ModifiedGEM: "epsilon, beta=0.05, noise='exponential'",
     dps.Anchored: "mechanism, weight",
-    dps.RandomStopping: "epsilon, gamma=0.05, eta=1.0",
+    dps.RandomStopping: "epsilon, gamma=0.05, eta=1.0, noise='laplace'",
     dps.CombinedGEM: "epsilon, beta=0.05, correlation_share=0.6",
     dps.RandomizedResponse: "epsilon",
     dps.Uniform: "",
     NaiveHeterogeneousNoisyMax: "epsilon, noise='exponential'",
-    ExponentialRandomStopping: "epsilon, gamma",
 }
 
 

@@ -27,7 +27,8 @@ def test_the_default_pool_has_the_papers_mechanisms_and_all_tilts_of_three_norma
     assert {-8, -1, 0, 1, 8} <= set(TILTS)
     for family in (dps.NoisyMax, dps.StandardizedNoisyMax, dps.GEM):
         assert {member.tilt for member in pool if isinstance(member, family)} == set(TILTS)
-    assert {member.gamma for member in pool if isinstance(member, dps.RandomStopping)} == {0.05, 0.008}
+    assert {member.gamma for member in pool if isinstance(member, dps.RandomStopping)} == {0.05, 0.008, 0.001}
+    assert dps.RandomStopping(epsilon=2.0, gamma=0.001, noise="exponential") in pool
     assert {member.eta for member in pool if isinstance(member, dps.RandomStopping)} == {0.0, 1.0}
     assert dps.CombinedGEM(epsilon=2.0) in pool
     assert dps.RandomizedResponse(epsilon=2.0) in pool

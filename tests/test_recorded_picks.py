@@ -34,6 +34,8 @@ MECHANISMS = [
     dps.StandardizedNoisyMax(epsilon=2.0, tilt=-1.0, beta=0.1),
     *(dps.RandomStopping(epsilon=e, gamma=gamma) for e in (0.5, 8.0) for gamma in (0.3, 0.008)),
     *(dps.RandomStopping(epsilon=2.0, gamma=0.1, eta=eta) for eta in (-0.5, 0.0, 2.5)),
+    *(dps.RandomStopping(epsilon=e, gamma=g, noise="exponential") for e in (0.5, 8.0) for g in (0.3, 0.001)),
+    *(dps.RandomStopping(epsilon=2.0, gamma=0.1, eta=eta, noise="exponential") for eta in (-0.5, 0.0, 2.5)),
     *(dps.CombinedGEM(epsilon=e) for e in (0.5, 8.0)),
     dps.RandomizedResponse(epsilon=3.0),
     dps.Uniform(),

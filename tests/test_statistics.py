@@ -12,7 +12,7 @@ from scipy.stats import chi2
 from twins import TWINS
 
 import dpselect as dps
-from dpselect.unsafe import SCALES, ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
+from dpselect.unsafe import SCALES, NaiveHeterogeneousNoisyMax
 
 pytestmark = pytest.mark.statistics
 
@@ -40,9 +40,10 @@ VARIANTS = {
     "rs-steep": dps.RandomStopping(epsilon=1.0, gamma=0.2, eta=4.0),
     "rs-once": dps.RandomStopping(epsilon=1.0, gamma=1.0),
     "rs-rarely": dps.RandomStopping(epsilon=1.0, gamma=0.001, eta=0.0),
+    "rs-exponential-steep": dps.RandomStopping(epsilon=1.0, gamma=0.2, eta=4.0, noise="exponential"),
+    "rs-exponential-rarely": dps.RandomStopping(epsilon=1.0, gamma=0.001, noise="exponential"),
     "combined-gem-curious": dps.CombinedGEM(epsilon=4.0, correlation_share=0.9, beta=0.2),
     **{f"rnmh-{noise}": NaiveHeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in SCALES},
-    "rs-exponential": ExponentialRandomStopping(epsilon=1.0, gamma=0.05),
 }
 MECHANISMS = REGISTERED | VARIANTS
 

@@ -4,6 +4,7 @@ from experiments.synthetic.bimodal import BIMODAL
 from experiments.synthetic.bounds import BOUNDS
 from experiments.synthetic.counterexamples import COUNTEREXAMPLES
 from experiments.synthetic.exactness import EXACTNESS
+from experiments.synthetic.gammas import GAMMAS
 from experiments.synthetic.halves import HALVES
 from experiments.synthetic.increasing import INCREASING
 from experiments.synthetic.laplace import LAPLACE_MAXIMUM
@@ -40,6 +41,7 @@ EXPERIMENTS = (
     BOUNDS,
     COUNTEREXAMPLES,
     TILTS,
+    GAMMAS,
     EXACTNESS,
 )
 """In the order of the report."""

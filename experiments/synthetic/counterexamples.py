@@ -70,8 +70,11 @@ def _laplace() -> pa.Table:
 
 
 def _stopping() -> pa.Table:
-    """Return candidate 1's probabilities under random stopping with exponential noise, and the printed ratio."""
-    mechanism = dps.unsafe.ExponentialRandomStopping(epsilon=EPSILON, gamma=GAMMA)
+    """Return candidate 1's probabilities under random stopping with exponential noise, and the printed ratio.
+
+    The published noise has mean 6Δ_a/ε, twice what the library needs for ε-DP.
+    """
+    mechanism = dps.RandomStopping(epsilon=EPSILON / 2, gamma=GAMMA, noise="exponential")
     stays = 1 - math.exp(-EPSILON / 6)
     limit = (1 - (1 - GAMMA) * stays) ** -2
     rows = []

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
         Uniform,
         gem_scores,
     )
-    from dpselect.randomness import Randomness
     from dpselect.precompilation import compile  # noqa: A004 - its name at the command line, too
+    from dpselect.randomness import Randomness
     from dpselect.registry import MECHANISMS
 
 __all__ = [

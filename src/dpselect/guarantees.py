@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Final
 
@@ -24,6 +25,15 @@ NESTED = (ANY_SCORES, WITHIN_SENSITIVITIES, SAME_DIRECTION)
 TANH_ERROR = 4
 """In units in the last place: twice the error that C libraries state for tanh, because no standard bounds it."""
 
+SMALL = 1e-8
+"""Below it, three terms of a series of the exponential function are more precise than any float."""
+
+LARGE = 100.0
+"""Above it, e^(−ε) is too small to count."""
+
+FORTY_DIGITS = Context(prec=40, traps=[])
+"""Its exponential function rounds correctly, unlike that of floats."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Guarantee:
@@ -38,12 +48,19 @@ class Guarantee:
     Attributes:
         epsilon: The pure-DP loss. 0 if the pick ignores the scores, infinite if there is no guarantee.
         delta: The probability of a larger loss; 0 for every single pick of this library.
-        rho: The zero-concentrated DP loss. By default the smaller of ε·tanh(ε/2), which holds for every ε-DP
-            mechanism, and r²/8, which holds for bounded range r; ``None`` if δ > 0 or ε is infinite.
+        rho: The zero-concentrated DP loss. By default the smallest of ε·tanh(ε/2), which holds for every ε-DP
+            mechanism, r²/8 for bounded range r, and ε + e^(−ε) − 1 if ``laplace_epsilon`` is ε; ``None`` if δ > 0
+            or ε is infinite.
         bounded_range: A number r such that, for any two neighbours, all privacy losses log(Pr[a]/Pr'[a]) lie in one
             interval of length r. ε for Gumbel noise; ``None`` where no better than 2ε is proven.
         flat_epsilon: The part of ε that is lost as soon as scores differ at all. The rest is proportional to their
             distance in units of the sensitivities. ``None`` if unknown; see :meth:`at_distance`.
+        laplace_epsilon: The part of ε that composes like Laplace noise, which is better than pure DP. It is ε if
+            the loss at distance s is at most s·ε, for every s in [0, 1]; more generally, if a path leads from the
+            law of the pick to any neighbour's and each share s of it costs at most s·ε. It is 0, which claims
+            nothing, if the law may jump. A number in between is right only for a composition of a part at
+            ε − ``laplace_epsilon`` with a part that has such a path. It does *not* follow from ``flat_epsilon``;
+            docs/theory/accounting.md has the theorem and the mistakes to avoid.
         neighbours: Which scores count as neighbours.
         theorem: Why the guarantee holds, in one sentence.
         reference: Where to find the proof.
@@ -52,7 +69,7 @@ class Guarantee:
         >>> import dpselect as dps
         >>> promise = dps.GEM(epsilon=1.0).guarantee
         >>> promise.epsilon, promise.delta, round(promise.rho, 4), promise.is_private
-        (1.0, 0.0, 0.4621, True)
+        (1.0, 0.0, 0.3679, True)
         >>> dps.Guarantee.compose(promise, promise, dps.NoisyMax(epsilon=0.5).guarantee).epsilon
         2.5
 
@@ -67,6 +84,7 @@ class Guarantee:
     rho: float | None = None
     bounded_range: float | None = None
     flat_epsilon: float | None = None
+    laplace_epsilon: float = 0.0
     neighbours: str = WITHIN_SENSITIVITIES
     theorem: str
     reference: str
@@ -84,11 +102,15 @@ class Guarantee:
                 raise ValueError(f"{name} must be absent if there is no guarantee (ε is infinite): leave it out")
             if self.delta > 0 and name != "rho":
                 raise ValueError(f"{name} must be absent if δ > 0: it is a property of pure DP, so leave it out")
+        store(self, laplace_epsilon=check.not_negative("laplace_epsilon", self.laplace_epsilon))
+        if self.laplace_epsilon > 0 and (infinite or self.delta > 0):
+            raise ValueError("laplace_epsilon must be 0 if δ > 0 or ε is infinite: it is a property of pure DP")
         for name in ("neighbours", "theorem", "reference"):
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name} must be text, got {type(getattr(self, name)).__name__}")
-        if self.flat_epsilon is not None and self.flat_epsilon > self.epsilon:
-            raise ValueError("flat_epsilon must be ≤ epsilon, because it is a part of it")
+        for name in ("flat_epsilon", "laplace_epsilon"):
+            if (getattr(self, name) or 0.0) > self.epsilon:
+                raise ValueError(f"{name} must be ≤ epsilon, because it is a part of it")
         if self.rho is None:
             store(self, rho=self._implied_rho)
 
@@ -101,10 +123,20 @@ class Guarantee:
     def _implied_rho(self) -> float | None:
         if not self.is_private or self.delta > 0:
             return None
-        pure = _concentrated(self.epsilon)
-        if self.bounded_range is None:
-            return rounded_up(pure)
-        return rounded_up(min(pure, Fraction(self.bounded_range) ** 2 / 8))
+        bounds = [
+            _concentrated(self.epsilon),
+            _concentrated(self.jumping_epsilon) + _concentrated_like_laplace(self.laplace_epsilon),
+        ]
+        if self.bounded_range is not None:
+            bounds.append(Fraction(self.bounded_range) ** 2 / 8)
+        return rounded_up(min(bounds))
+
+    @property
+    def jumping_epsilon(self) -> float:
+        """The rest of ε beside ``laplace_epsilon``, rounded up: it composes like randomised response."""
+        if not self.is_private:
+            return self.epsilon
+        return rounded_up(Fraction(self.epsilon) - Fraction(self.laplace_epsilon))
 
     @staticmethod
     def compose(*guarantees: "Guarantee") -> "Guarantee":
@@ -168,6 +200,8 @@ class Guarantee:
             delta=self.delta if number > 0 else 0.0,
             bounded_range=rounded_up(Fraction(self.bounded_range or 0.0) * Fraction(number)) if bounded else None,
             flat_epsilon=None if self.flat_epsilon is None else min(self.flat_epsilon, rounded_up(epsilon)),
+            # Paths join up to a longer one. If there is a flat part, nothing is known at another distance.
+            laplace_epsilon=rounded_up(epsilon) if self._is_like_laplace and not self.flat_epsilon else 0.0,
             neighbours=further,
             theorem=f"{self.theorem}; at distance {number!r}",
             reference=self.reference,
@@ -193,6 +227,10 @@ class Guarantee:
             raise ValueError("neighbours must say which datasets are neighbours, such as 'one user more or less'")
         return replace(self, neighbours=neighbours)
 
+    @property
+    def _is_like_laplace(self) -> bool:
+        return self.laplace_epsilon == self.epsilon
+
     def _epsilon_at(self, distance: Fraction) -> Fraction:
         if distance == 0:
             return Fraction(0)
@@ -209,6 +247,15 @@ def _concentrated(epsilon: float) -> Fraction:
     for _ in range(TANH_ERROR):
         tanh = math.nextafter(tanh, math.inf)
     return Fraction(epsilon) * min(Fraction(tanh), Fraction(epsilon) / 2, Fraction(1))  # tanh(x) ≤ x, and ≤ 1
+
+
+def _concentrated_like_laplace(epsilon: float) -> Fraction:
+    """Return ε + e^(−ε) − 1, rounded up: the smallest ρ that holds for Laplace noise."""
+    exact = Fraction(epsilon)
+    if epsilon < SMALL:
+        return exact**2 / 2 - exact**3 / 6 + exact**4 / 24  # an alternating series that ends with an added term
+    power = FORTY_DIGITS.exp(Decimal(-min(epsilon, LARGE)))
+    return exact - 1 + Fraction(FORTY_DIGITS.next_plus(power))
 
 
 def rounded_up(number: Fraction) -> float:
@@ -234,15 +281,30 @@ def compose_counted(counts: Mapping[Guarantee, int]) -> Guarantee:
     parts = sum(counts.values())
     if parts == 1:
         return next(iter(counts))
+    epsilon, laplace = _sum_of_parts(counts)
     return Guarantee(
-        epsilon=_sum({guarantee: guarantee.epsilon for guarantee in counts}, counts) or 0.0,
+        epsilon=epsilon,
         delta=min(1.0, _sum({guarantee: guarantee.delta for guarantee in counts}, counts) or 0.0),
         rho=_sum({guarantee: guarantee.rho for guarantee in counts}, counts),
         flat_epsilon=_sum({guarantee: guarantee.flat_epsilon for guarantee in counts}, counts),
+        laplace_epsilon=laplace,
         neighbours=neighbours,
         theorem=_theorem_of(counts, parts),
         reference="Dwork and Roth 2014, theorem 3.16; for ρ, Bun and Steinke 2016, lemma 2.3",
     )
+
+
+def _sum_of_parts(counts: Mapping[Guarantee, int]) -> tuple[float, float]:
+    """Return the sum of all ε and the part of it that composes like Laplace noise; neither part is rounded down."""
+    total = _sum({guarantee: guarantee.epsilon for guarantee in counts}, counts) or 0.0
+    if math.isinf(total) or any(guarantee.delta > 0 for guarantee in counts):
+        return total, 0.0
+    laplace = _sum({guarantee: guarantee.laplace_epsilon for guarantee in counts}, counts) or 0.0
+    jumps = sum(
+        (Fraction(guarantee.epsilon) - Fraction(guarantee.laplace_epsilon)) * count
+        for guarantee, count in counts.items()
+    )
+    return rounded_up(jumps + Fraction(laplace)), laplace
 
 
 def _sum(losses: Mapping[Guarantee, float | None], counts: Mapping[Guarantee, int]) -> float | None:

@@ -26,8 +26,8 @@ ANCHOR_WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0)
 SHARES = (0.2, 0.4, 0.6, 0.8)
 """The share of its budget that combined GEM spends on the sign of the correlation."""
 
-GAMMAS = (0.05, 0.008)
-"""The paper's values for synthetic and for real data: 20 and 125 draws on average."""
+GAMMAS = (0.05, 0.008, 0.001)
+"""The paper's values for synthetic and for real data, and one below: 20, 125 and 1000 draws on average."""
 
 
 def default_pool(
@@ -35,10 +35,10 @@ def default_pool(
 ) -> tuple[Mechanism, ...]:
     """Return mechanisms of one privacy budget that together suit every situation we know.
 
-    They are noisy max, standardized noisy max and GEM, each at the tilts :data:`TILTS`; random stopping with η = 1
-    and 0 at several γ; combined GEM at several :data:`SHARES`; randomised response; and a random pick, which is
-    best if the budget is too small for all others. Each record in :mod:`dpselect.registry` says what it
-    contributes.
+    They are noisy max, standardized noisy max and GEM, each at the tilts :data:`TILTS`; random stopping at several
+    γ, with Laplace noise and η = 1 and 0, and with exponential noise and η = 1; combined GEM at several
+    :data:`SHARES`; randomised response; and a random pick, which is best if the budget is too small for all
+    others. Each record in :mod:`dpselect.registry` says what it contributes.
 
     Args:
         epsilon: The privacy budget of one pick, the same for all members.
@@ -58,9 +58,9 @@ def default_pool(
         >>> import dpselect as dps
         >>> pool = dps.pools.default_pool(1.0)
         >>> len(pool), dps.GEM(epsilon=1.0) in pool, dps.Uniform() in pool
-        (43, True, True)
+        (48, True, True)
         >>> len(dps.pools.default_pool(1.0, anchors=True))
-        58
+        63
 
     References:
         docs/theory/tuning.md.

@@ -1,6 +1,7 @@
 """Compiling ahead: for the image of a container, for a fleet of workers, or before a demonstration."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,8 @@ def _mechanism(given: str | Mechanism) -> Mechanism:
 
 def _run(mechanism: Mechanism) -> None:
     """Call a mechanism in every way that has kernels of its own: by its public numbers, and without sensitivity."""
-    for width, public in itertools.product((0.0, 1.0), ({}, dict.fromkeys(mechanism.takes, 0.5))):
+    numbers: list[dict[str, Any]] = [{}, dict.fromkeys(mechanism.takes, 0.5)]
+    for width, public in itertools.product((0.0, 1.0), numbers):
         if set(mechanism.needs) <= public.keys():
             mechanism.select([[0.0, 1.0], [1.0, 0.0]], width, **public)
             mechanism.pmf([[0.0, 1.0], [1.0, 0.0]], width, **public)

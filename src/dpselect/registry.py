@@ -18,7 +18,7 @@ from dpselect.mechanisms import (
     StandardizedNoisyMax,
     Uniform,
 )
-from dpselect.unsafe import ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
+from dpselect.unsafe import NaiveHeterogeneousNoisyMax
 
 __all__ = ["MECHANISMS", "UNSAFE", "Grid", "Record"]
 
@@ -197,6 +197,31 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         members=lambda grid: (RandomStopping(epsilon=grid.epsilon, gamma=gamma, eta=0.0) for gamma in grid.gammas),
     ),
     Record(
+        name="rs-exponential",
+        label="random stopping with exponential noise",
+        symbol="RSᵧ, exponential",
+        description="random stopping with exponential in place of Laplace noise",
+        constructor=partial(RandomStopping, noise="exponential"),
+        family="random stopping",
+        parameters=("gamma",),
+        has_slow_pmf=True,
+        color="#882255",
+        members=lambda grid: (
+            RandomStopping(epsilon=grid.epsilon, gamma=gamma, noise="exponential") for gamma in grid.gammas
+        ),
+    ),
+    Record(
+        name="rs-improved-exponential",
+        label="improved random stopping with exponential noise",
+        symbol="improved RSᵧ, exponential",
+        description="random stopping, η = 0, with exponential noise",
+        constructor=partial(RandomStopping, eta=0.0, noise="exponential"),
+        family="random stopping",
+        parameters=("gamma",),
+        has_slow_pmf=True,
+        color="#117a8b",  # no members: where random stopping is best, so is η = 1
+    ),
+    Record(
         name="combined-gem",
         label="combined GEM",
         symbol="combined GEM",
@@ -247,19 +272,6 @@ UNSAFE: Mapping[str, Record] = _by_name(
         is_private=False,
         has_slow_pmf=True,
         color="#8a8a8a",
-    ),
-    Record(
-        name="rs-exponential",
-        label="random stopping with exponential noise",
-        symbol="RSᵧ, exponential",
-        description="random stopping with exponential in place of Laplace noise; no guarantee is claimed",
-        constructor=ExponentialRandomStopping,
-        family="random stopping",
-        parameters=("gamma",),
-        in_paper=True,
-        is_private=False,
-        has_slow_pmf=True,
-        color="#b07aa1",
     ),
 )
 """The mechanisms without a guarantee, for audits and figures."""

@@ -12,11 +12,10 @@ import dpselect.parameters as check
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import IndexArray
 from dpselect.laws.noisy_argmax import NoisyArgmaxLaw
-from dpselect.laws.random_stopping import RandomStoppingLaw
 from dpselect.mechanisms.base import Mechanism
 from dpselect.parameters import Noise, store
 
-__all__ = ["ExponentialRandomStopping", "NaiveHeterogeneousNoisyMax"]
+__all__ = ["NaiveHeterogeneousNoisyMax"]
 
 
 SCALES: dict[Noise, int] = {"exponential": 2, "gumbel": 2, "laplace": 1}
@@ -74,62 +73,6 @@ class NaiveHeterogeneousNoisyMax(Mechanism):
     def law(self, sizes: IndexArray) -> NoisyArgmaxLaw:  # noqa: ARG002 - the same for all sizes
         """Noise in proportion to each candidate's own sensitivity."""
         return NoisyArgmaxLaw(self.noise, SCALES[self.noise] / Fraction(self.epsilon))
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class ExponentialRandomStopping(Mechanism):
-    r"""Random stopping (η = 1) with exponential instead of Laplace noise, of scale 6Δ_a/ε.
-
-    It was published as a second counterexample: a single exponentially noisy score is not private, and a ratio of
-    probabilities is said to grow without bound in k. It is kept under that name, and **no guarantee is claimed**.
-
-    Privacy:
-        None claimed. The exact law contradicts the printed counterexample. With Δ_1 = 0, all other sensitivities
-        1, q_1 = 1 and the other scores 1 against 0, the ratio of candidate 1's probabilities tends to (1 − (1−γ)(1
-        − e^(−ε/6)))^−2 as k grows, which is below e^(ε/2). docs/theory/counterexamples.md gives the corrected
-        algebra, and an argument for ε/2-DP.
-
-    Cost:
-        The same as :class:`dpselect.RandomStopping`.
-
-    Example:
-        >>> import numpy as np, dpselect as dps
-        >>> published = dps.unsafe.ExponentialRandomStopping(epsilon=1.0, gamma=0.05)
-        >>> sensitivities = np.r_[0.0, np.ones(999)]
-        >>> high = published.pmf(np.ones(1000), sensitivities)[0]
-        >>> low = published.pmf(np.r_[1.0, np.zeros(999)], sensitivities)[0]
-        >>> limit = (1 - 0.95 * (1 - np.exp(-1 / 6))) ** -2
-        >>> round(float(low / high), 2), round(float(limit), 2)
-        (1.37, 1.37)
-
-    References:
-        D. Antonova et al., Private selection with heterogeneous sensitivities, 2025, appendix B.
-    """
-
-    epsilon: float
-    gamma: float
-
-    def __post_init__(self) -> None:
-        store(
-            self,
-            epsilon=check.positive("epsilon", self.epsilon),
-            gamma=check.probability("gamma", self.gamma),
-        )
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """None: ε = ∞."""
-        return _no_guarantee("none is claimed: published as a counterexample, see docs/theory/counterexamples.md")
-
-    @property
-    def label(self) -> str:
-        """Random stopping with exponential noise."""
-        return f"random stopping with exponential noise, γ = {self.gamma:.2g}"
-
-    def law(self, sizes: IndexArray) -> RandomStoppingLaw:  # noqa: ARG002 - the same for all sizes
-        """Noise of scale 6Δ_a/ε for each draw."""
-        return RandomStoppingLaw("exponential", 6 / Fraction(self.epsilon), self.gamma, 1.0)
 
 
 def _no_guarantee(theorem: str) -> Guarantee:

@@ -8,6 +8,7 @@ from compositions import (
     DELTA,
     REPEATED,
     exact_epsilon_of_randomized_response,
+    exponential,
     gumbel,
     hockey_stick,
     pure,
@@ -15,6 +16,7 @@ from compositions import (
     smallest_epsilon,
 )
 from dp_accounting import LaplaceDpEvent, NoOpDpEvent
+from dp_accounting.dp_event import DiscreteLaplaceDpEvent
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
@@ -86,12 +88,16 @@ def test_a_second_pick_chosen_by_the_first_is_covered(places, loss):
 
 @pytest.mark.parametrize("epsilon", [1e-80, 1e-9, 50.0, 2000.0])
 def test_extreme_losses_are_handled(epsilon):
-    for guarantee, kind in ((pure(epsilon), "pure"), (gumbel(epsilon), "bounded-range")):
+    at_zero = {
+        "pure": math.tanh(epsilon / 2),
+        "laplace": -math.expm1(-epsilon / 2),
+        "bounded-range": math.tanh(epsilon / 4),
+    }
+    for kind, delta in at_zero.items():
+        guarantee = gumbel(epsilon)  # which has all three
         distribution = accounting.to_pld(guarantee, kind, interval=epsilon / 50)
         assert distribution.get_epsilon_for_delta(0.0) <= epsilon * (1 + 1e-6)
-        assert distribution.get_delta_for_epsilon(0.0) == pytest.approx(
-            math.tanh(epsilon / (2 if kind == "pure" else 4)), rel=1e-6
-        )
+        assert distribution.get_delta_for_epsilon(0.0) == pytest.approx(delta, rel=1e-6)
 
 
 # --- Events -----------------------------------------------------------------------------------------------
@@ -114,6 +120,30 @@ def test_a_laplace_event_would_understate_what_randomized_response_loses():
     assert accounting.total_guarantee([bit.guarantee] * 30, delta=DELTA).epsilon >= exact * (1 - 1e-9)
 
 
+@pytest.mark.parametrize(("times", "epsilon"), REPEATED)
+def test_laplace_events_compose_like_the_total(times, epsilon):
+    event = accounting.to_event(exponential(epsilon), "laplace")
+    assert isinstance(event, LaplaceDpEvent)
+    assert 1 / event.noise_multiplier >= epsilon
+    accountant = PLDAccountant(value_discretization_interval=epsilon / 100).compose(event, times)
+    total = accounting.total_guarantee([exponential(epsilon)] * times, delta=DELTA)
+    assert accountant.get_epsilon(DELTA) == pytest.approx(total.epsilon, rel=1e-3)
+
+
+def test_the_event_of_combined_gem_has_two_parts():
+    promise = dps.CombinedGEM(epsilon=1.0, correlation_share=0.5).guarantee
+    event = accounting.to_event(promise, "laplace")
+    assert [type(part) for part in event.events] == [DiscreteLaplaceDpEvent, LaplaceDpEvent]
+    epsilon = PLDAccountant(value_discretization_interval=0.005).compose(event, 40).get_epsilon(DELTA)
+    assert epsilon == pytest.approx(accounting.total_guarantee([promise] * 40, delta=DELTA).epsilon, rel=2e-3)
+
+
+@pytest.mark.parametrize("export", [accounting.to_event, accounting.to_pld])
+def test_laplace_is_refused_where_losses_jump(export):
+    with pytest.raises(ValueError, match="kind must be 'pure'"):
+        export(pure(0.5), "laplace")
+
+
 def test_concentrated_events_have_the_concentrated_loss():
     event = accounting.to_event(gumbel(0.5), "zcdp")
     assert event.rho == pytest.approx(0.5**2 / 8)
@@ -123,16 +153,19 @@ def test_concentrated_events_have_the_concentrated_loss():
     assert epsilon <= rho + 2 * math.sqrt(rho * math.log(1 / DELTA))  # the textbook's conversion
 
 
-@pytest.mark.parametrize("kind", ["pure", "zcdp"])
+@pytest.mark.parametrize("kind", ["pure", "laplace", "zcdp"])
 def test_a_pick_that_ignores_the_scores_is_a_no_op_event(kind):
     assert accounting.to_event(dps.Uniform().guarantee, kind) == NoOpDpEvent()
-    assert accounting.to_pld(dps.Uniform().guarantee, "pure").get_delta_for_epsilon(0.0) == 0
+    for distribution in ("pure", "laplace"):
+        assert accounting.to_pld(dps.Uniform().guarantee, distribution).get_delta_for_epsilon(0.0) == 0
 
 
 EXPORTS = {
     "event": lambda guarantee: accounting.to_event(guarantee, "pure"),
+    "laplace-event": lambda guarantee: accounting.to_event(guarantee, "laplace"),
     "zcdp-event": lambda guarantee: accounting.to_event(guarantee, "zcdp"),
     "distribution": lambda guarantee: accounting.to_pld(guarantee, "pure"),
+    "laplace-distribution": lambda guarantee: accounting.to_pld(guarantee, "laplace"),
     "total": lambda guarantee: accounting.total_guarantee([PURE, guarantee], delta=DELTA),
 }
 every_export = pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)

@@ -1,5 +1,6 @@
 """A budget that cannot be overspent: not by crashes, races, retries, full disks or damaged files."""
 
+import json
 import math
 import resource
 import shutil
@@ -120,6 +121,51 @@ def test_with_a_delta_only_sums_are_charged_because_the_next_epsilon_may_depend_
         ledger.charge("writers", f"release {number}", pick, fingerprint="inputs")
     with pytest.raises(BudgetExhaustedError, match="would have spent ε = 3,"):
         ledger.charge("writers", "sixth", pick, fingerprint="inputs")
+
+
+def test_exponential_noise_is_charged_like_laplace_noise(ledger):
+    rho = 200 * (1.0 + math.expm1(-1.0))
+    cap = rho + 2 * math.sqrt(rho * math.log(1e6))  # with ρ = ε·tanh(ε/2), 200 releases would cost more
+    ledger.add_population("writers", epsilon=cap, delta=1e-6)
+    ledger.charge("writers", "all", dps.NoisyMax(epsilon=1.0), fingerprint="inputs", units_per_person=200)
+    spent = ledger.statement("writers").spent
+    assert spent.rho == pytest.approx(rho)
+    assert spent.delta == 1e-6
+    with pytest.raises(BudgetExhaustedError):
+        ledger.check(
+            "writers", "more", dps.RandomizedResponse(epsilon=1.0), fingerprint="inputs", units_per_person=50
+        )
+    assert (
+        dps.accounting.total_guarantee(
+            [dps.RandomizedResponse(epsilon=1.0).guarantee] * 200, delta=1e-6, fixed_beforehand=False
+        ).epsilon
+        > cap
+    )
+
+
+def test_releases_of_older_versions_are_read_and_keep_the_rho_they_were_charged_with(ledger, monkeypatch):
+    from dpselect.budget import ledger as module  # noqa: PLC0415
+
+    def old(release):
+        values = values_now(release)
+        place = module.COLUMNS.split(", ").index("guarantee")
+        fields = json.loads(values[place])
+        del fields["laplace_epsilon"]
+        values[place] = json.dumps(fields | {"rho": 0.5 * math.tanh(0.25)}, sort_keys=True, ensure_ascii=False)
+        return values
+
+    values_now = module._values
+    ledger.add_population("writers", epsilon=3.0, delta=1e-6)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_values", old)
+        ledger.charge("writers", "before", GEM, fingerprint="inputs")
+    ledger.charge("writers", "after", GEM, fingerprint="inputs")
+    before, after = (release.guarantee for release in ledger.statement("writers").releases)
+    assert (before.epsilon, before.laplace_epsilon, before.rho) == (0.5, 0.0, 0.5 * math.tanh(0.25))
+    assert (after.epsilon, after.laplace_epsilon, after.rho) == (0.5, 0.5, GEM.guarantee.rho)
+    assert not ledger.charge("writers", "before", GEM, fingerprint="inputs").charged
+    spent = ledger.statement("writers").spent
+    assert spent.rho == pytest.approx(before.rho + after.rho)
 
 
 @given(parts=st.lists(st.integers(1, 20), min_size=1, max_size=6))

@@ -43,10 +43,11 @@ def mechanism(name, epsilon=2.0, tilt=-3.0):
         "combined-gem": dps.CombinedGEM(epsilon=epsilon, beta=0.1),
         "rs": dps.RandomStopping(epsilon=epsilon, gamma=0.2),
         "rs-improved": dps.RandomStopping(epsilon=epsilon, gamma=0.2, eta=0.0),
+        "rs-exponential": dps.RandomStopping(epsilon=epsilon, gamma=0.2, noise="exponential"),
+        "rs-improved-exponential": dps.RandomStopping(epsilon=epsilon, gamma=0.2, eta=0.0, noise="exponential"),
         "krr": dps.RandomizedResponse(epsilon=epsilon),
         "uniform": dps.Uniform(),
         "rnmh": dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=epsilon),
-        "rs-exponential": dps.unsafe.ExponentialRandomStopping(epsilon=epsilon, gamma=0.2),
     }[name]
 
 

@@ -78,6 +78,7 @@ SAMPLERS = {
     "laplace": (dps.StandardizedNoisyMax(epsilon=2.0, noise="laplace"), {}),
     "rs": (dps.RandomStopping(epsilon=2.0, gamma=0.3), {}),
     "rs-improved": (dps.RandomStopping(epsilon=2.0, gamma=0.2, eta=0.0), {}),
+    "rs-exponential": (dps.RandomStopping(epsilon=2.0, gamma=0.3, noise="exponential"), {}),
     "combined-gem": (dps.CombinedGEM(epsilon=2.0), {}),
     "krr": (dps.RandomizedResponse(epsilon=1.0), {}),
 }

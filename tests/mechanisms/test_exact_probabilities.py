@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from twins import TWINS
 
 import dpselect as dps
-from dpselect.unsafe import ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
+from dpselect.unsafe import NaiveHeterogeneousNoisyMax
 
 NOISES = ("exponential", "laplace", "gumbel")
+STOPPING = ("laplace", "exponential")
+"""The noises of random stopping."""
 
 
 def members(epsilon):
@@ -23,12 +25,11 @@ def members(epsilon):
         dps.GEM(epsilon=epsilon, tilt=-3.5, beta=0.9),
         dps.ModifiedGEM(epsilon=epsilon),
         *(dps.StandardizedNoisyMax(epsilon=epsilon, noise=noise, tilt=-0.7) for noise in NOISES),
-        *(dps.RandomStopping(epsilon=epsilon, eta=eta) for eta in (1.0, 0.0)),
+        *(dps.RandomStopping(epsilon=epsilon, eta=eta, noise=noise) for noise in STOPPING for eta in (1.0, 0.0)),
         dps.CombinedGEM(epsilon=epsilon),
         dps.RandomizedResponse(epsilon=epsilon),
         dps.Uniform(),
         *(NaiveHeterogeneousNoisyMax(epsilon=epsilon, noise=noise) for noise in NOISES),
-        ExponentialRandomStopping(epsilon=epsilon, gamma=0.05),
     ]
 
 
@@ -66,12 +67,11 @@ def test_forty_random_candidates_have_their_exact_probabilities(mechanism):
 
 
 CHEAP = [m for m in members(1.0) if getattr(m, "noise", "") in {"exponential", "gumbel"}]
-CHEAP = [m for m in CHEAP if not isinstance(m, NaiveHeterogeneousNoisyMax)]
+CHEAP = [m for m in CHEAP if not isinstance(m, dps.RandomStopping | NaiveHeterogeneousNoisyMax)]
 QUADRATURES = [
     m
     for m in members(1.0)
-    if getattr(m, "noise", "") == "laplace"
-    or isinstance(m, dps.RandomStopping | NaiveHeterogeneousNoisyMax | ExponentialRandomStopping)
+    if getattr(m, "noise", "") == "laplace" or isinstance(m, dps.RandomStopping | NaiveHeterogeneousNoisyMax)
 ]
 
 
@@ -168,24 +168,28 @@ def test_modified_gem_takes_offsets():
     assert_exact(dps.ModifiedGEM(epsilon=2.0), scores, sensitivities, offsets=np.arange(6.0))
 
 
+@pytest.mark.parametrize("noise", STOPPING)
 @pytest.mark.parametrize("eta", [-0.999, -0.5, 0.5, 3.0, 40.0, 250.0, 1e5])
-def test_random_stopping_is_exact_for_every_shape(eta):
+def test_random_stopping_is_exact_for_every_shape(noise, eta):
     for corner in ("ties", "tied zero sensitivities", "zero sensitivities that lead"):
-        assert_exact(dps.RandomStopping(epsilon=2.0, eta=eta), *map(np.array, CORNERS[corner]))
+        assert_exact(dps.RandomStopping(epsilon=2.0, eta=eta, noise=noise), *map(np.array, CORNERS[corner]))
 
 
+@pytest.mark.parametrize("noise", STOPPING)
 @pytest.mark.parametrize("eta", [5e-324, -1e-320, 1e-300, 1e-12, -1e-12])
-def test_random_stopping_is_exact_for_shapes_next_to_the_logarithmic(eta):
-    assert_exact(dps.RandomStopping(epsilon=2.0, eta=eta), *map(np.array, CORNERS["tied zero sensitivities"]))
+def test_random_stopping_is_exact_for_shapes_next_to_the_logarithmic(noise, eta):
+    mechanism = dps.RandomStopping(epsilon=2.0, eta=eta, noise=noise)
+    assert_exact(mechanism, *map(np.array, CORNERS["tied zero sensitivities"]))
 
 
+@pytest.mark.parametrize("noise", STOPPING)
 @pytest.mark.parametrize("gamma", [1.0, 1 - 2**-53, 1 - 1e-5, 0.5, 1e-3, 1e-8, 1e-20, 1e-30])
-def test_random_stopping_is_exact_for_every_stopping_probability(gamma):
+def test_random_stopping_is_exact_for_every_stopping_probability(noise, gamma):
     for corner in ("ties", "tied zero sensitivities"):
         scores, sensitivities = map(np.array, CORNERS[corner])
         for eta in (1.0, 0.0, -0.5):
-            assert_exact(dps.RandomStopping(epsilon=2.0, gamma=gamma, eta=eta), scores, sensitivities)
-        assert_exact(ExponentialRandomStopping(epsilon=2.0, gamma=gamma), scores, sensitivities)
+            mechanism = dps.RandomStopping(epsilon=2.0, gamma=gamma, eta=eta, noise=noise)
+            assert_exact(mechanism, scores, sensitivities)
 
 
 @pytest.mark.parametrize("share", [1e-6, 0.3, 1 - 2**-53])

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from twins import TWINS
 
 import dpselect as dps
-from dpselect.unsafe import ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
+from dpselect.unsafe import NaiveHeterogeneousNoisyMax
 
 NOISES = ("exponential", "laplace", "gumbel")
+STOPPING = ("laplace", "exponential")
+"""The noises of random stopping."""
 DIGITS = 1500
 """Scales that are 2^600 apart cancel this many digits in products of four."""
 
@@ -95,17 +97,17 @@ def test_laws_of_eight_candidates_add_up_to_1(drawn, stopping):
     gamma, eta = stopping
     for mechanism in (
         *(NaiveHeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in NOISES),
-        dps.RandomStopping(epsilon=1.0, gamma=gamma, eta=eta),
-        ExponentialRandomStopping(epsilon=1.0, gamma=gamma),
+        *(dps.RandomStopping(epsilon=1.0, gamma=gamma, eta=eta, noise=noise) for noise in STOPPING),
     ):
         assert np.isfinite(mechanism.pmf(*drawn)).all()
 
 
+@pytest.mark.parametrize("noise", STOPPING)
 @settings(max_examples=12)
 @given(candidates(most=3), st.sampled_from([(0.05, 1.0), (0.05, 0.0), (1e-3, 4.0), (1e-30, 1.0)]))
-def test_random_stopping_is_exact(drawn, stopping):
+def test_random_stopping_is_exact(noise, drawn, stopping):
     gamma, eta = stopping
-    mechanism = dps.RandomStopping(epsilon=1.0, gamma=gamma, eta=eta)
+    mechanism = dps.RandomStopping(epsilon=1.0, gamma=gamma, eta=eta, noise=noise)
     assert_right(mechanism.pmf(*drawn), TWINS[dps.RandomStopping](*drawn, **asdict(mechanism)))
 
 
@@ -126,6 +128,8 @@ SAMPLERS = [
     dps.RandomStopping(epsilon=1.0),
     dps.RandomStopping(epsilon=1.0, gamma=0.2, eta=0.0),
     dps.RandomStopping(epsilon=30.0, gamma=0.3, eta=4.0),
+    dps.RandomStopping(epsilon=1.0, noise="exponential"),
+    dps.RandomStopping(epsilon=30.0, gamma=0.3, eta=4.0, noise="exponential"),
     dps.RandomizedResponse(epsilon=1.0),
     dps.RandomizedResponse(epsilon=600.0),
     dps.Uniform(),

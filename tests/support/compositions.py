@@ -12,6 +12,11 @@ REPEATED = [(1, 1.0), (2, 1.0), (5, 2.0), (10, 0.1), (30, 0.5), (100, 0.1), (100
 
 
 def pure(epsilon):
+    """Return a guarantee of which nothing is known but ε."""
+    return dps.RandomizedResponse(epsilon=epsilon).guarantee
+
+
+def exponential(epsilon):
     return dps.NoisyMax(epsilon=epsilon).guarantee
 
 
@@ -49,6 +54,20 @@ def exact_epsilon_of_randomized_response(epsilon, times, delta=DELTA):
     return smallest_epsilon(*repeated_bit((truth, 1 - truth), times), delta)
 
 
+def exact_epsilon_of_two_exponential_candidates(epsilon, times, lead, delta=DELTA):
+    def chance(lead):
+        return 0.5 * math.exp(lead) if lead < 0 else 1 - 0.5 * math.exp(-lead)
+
+    return smallest_epsilon(*repeated_bit((chance(lead), chance(lead - epsilon)), times), delta)
+
+
 def exact_epsilon_of_two_gumbel_candidates(epsilon, times, lead, delta=DELTA):
     chances = 1 / (1 + math.exp(-lead)), 1 / (1 + math.exp(epsilon - lead))
     return smallest_epsilon(*repeated_bit(chances, times), delta)
+
+
+def laplace_curve(epsilon, loss):
+    """Return δ of Laplace noise of scale 1/ε under a shift by 1."""
+    if loss > epsilon:
+        return 0.0
+    return -math.expm1((max(loss, -epsilon) - epsilon) / 2) if loss >= -epsilon else -math.expm1(loss)

@@ -344,16 +344,10 @@ def standardized(scores, sensitivities, *, epsilon, noise="exponential", anchors
     return NOISES[noise](standardized_levels(scores, sensitivities, epsilon, anchors, **fields))
 
 
-def random_stopping(scores, sensitivities, *, epsilon, gamma=0.05, eta=1.0):
+def random_stopping(scores, sensitivities, *, epsilon, gamma=0.05, eta=1.0, noise="laplace"):
     q = fractions(scores)
     scale = (2 + Fraction(eta)) / Fraction(epsilon)
-    return largest_noisy("laplace", q, [scale * d for d in fractions(sensitivities, len(q))], (gamma, eta))
-
-
-def exponential_random_stopping(scores, sensitivities, *, epsilon, gamma):
-    q = fractions(scores)
-    scales = [6 * d / Fraction(epsilon) for d in fractions(sensitivities, len(q))]
-    return largest_noisy("exponential", q, scales, (gamma, 1.0))
+    return largest_noisy(noise, q, [scale * d for d in fractions(sensitivities, len(q))], (gamma, eta))
 
 
 def heterogeneous_noisy_max(scores, sensitivities, *, epsilon, noise="exponential"):

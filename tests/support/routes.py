@@ -11,10 +11,3 @@ def in_plain_python():
     """Run all kernels in plain Python, also those that are compiled already."""
     with mock.patch.object(Kernel, "__call__", Kernel.run_plainly):
         yield
-
-
-@contextmanager
-def compiled_at_once():
-    """Compile every kernel that is called, however small the call."""
-    with mock.patch.object(Kernel, "pays", lambda *_: True):
-        yield

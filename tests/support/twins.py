@@ -3,7 +3,7 @@
 import reference
 
 import dpselect as dps
-from dpselect.unsafe import ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
+from dpselect.unsafe import NaiveHeterogeneousNoisyMax
 
 TWINS = {
     dps.NoisyMax: reference.noisy_max,
@@ -15,5 +15,4 @@ TWINS = {
     dps.RandomizedResponse: reference.randomized_response,
     dps.Uniform: reference.uniform,
     NaiveHeterogeneousNoisyMax: reference.heterogeneous_noisy_max,
-    ExponentialRandomStopping: reference.exponential_random_stopping,
 }

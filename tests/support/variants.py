@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 import dpselect as dps
-from dpselect.unsafe import SCALES, ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
+from dpselect.unsafe import SCALES, NaiveHeterogeneousNoisyMax
 
 REGISTERED = {name: make(epsilon=1.5) for name, make in dps.MECHANISMS.items()}
 VARIANTS = {
@@ -25,16 +25,16 @@ VARIANTS = {
     "rs-steep": dps.RandomStopping(epsilon=1.0, gamma=0.2, eta=4.0),
     "rs-once": dps.RandomStopping(epsilon=1.0, gamma=1.0),
     "rs-rarely": dps.RandomStopping(epsilon=1.0, gamma=0.001, eta=0.0),
+    "rs-exponential-negative": dps.RandomStopping(epsilon=1.0, eta=-0.5, noise="exponential"),
+    "rs-exponential-steep": dps.RandomStopping(epsilon=1.0, gamma=0.2, eta=4.0, noise="exponential"),
+    "rs-exponential-rarely": dps.RandomStopping(epsilon=1.0, gamma=0.001, noise="exponential"),
     "rnm-fixed-work": dps.NoisyMax(epsilon=1.0, fixed_work=True),
     "rnm-anchored": dps.Anchored(mechanism=dps.NoisyMax(epsilon=1.0), weight=0.5),
     "gem-anchored": dps.Anchored(mechanism=dps.GEM(epsilon=1.0, tilt=0.0), weight=-1.0),
     "combined-gem-curious": dps.CombinedGEM(epsilon=4.0, correlation_share=0.9, beta=0.2),
 }
 PRIVATE = REGISTERED | VARIANTS
-UNSAFE = {
-    **{f"rnmh-{noise}": NaiveHeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in SCALES},
-    "rs-exponential": ExponentialRandomStopping(epsilon=1.0, gamma=0.05),
-}
+UNSAFE = {f"rnmh-{noise}": NaiveHeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in SCALES}
 EVERY = PRIVATE | UNSAFE
 
 every_mechanism = pytest.mark.parametrize("mechanism", EVERY.values(), ids=EVERY)

@@ -1,6 +1,7 @@
 """Guarantees for dp_accounting: as events, and as privacy loss distributions."""
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -16,12 +17,19 @@ if TYPE_CHECKING:
 
 __all__ = ["check_exportable", "to_event", "to_pld"]
 
-EventKind: TypeAlias = Literal["pure", "zcdp"]
-LossKind: TypeAlias = Literal["pure", "bounded-range"]
+EventKind: TypeAlias = Literal["pure", "laplace", "zcdp"]
+LossKind: TypeAlias = Literal["pure", "laplace", "bounded-range"]
+
+Curve: TypeAlias = Callable[[float, NDArray[np.float64]], NDArray[np.float64]]
+"""δ as a function of the largest loss and of the losses at which to evaluate it."""
 
 NO_PURE = (
     "the guarantee must be pure to be exported, but it has δ > 0: (ε, δ) says too little for tight composition. "
     "Export its parts"
+)
+NO_LAPLACE = (
+    "kind must be 'pure': this guarantee does not compose like Laplace noise, because its loss may jump where "
+    "scores change a little (laplace_epsilon is 0)"
 )
 
 
@@ -30,10 +38,11 @@ def to_event(guarantee: Guarantee, kind: EventKind) -> "DpEvent":
 
     - ``"pure"``: ``DiscreteLaplaceDpEvent(ε, sensitivity=1)``, for ``PLDAccountant``. Its privacy loss is ε with
       probability e^ε/(1 + e^ε) and −ε otherwise: that of randomised response on one bit, which dominates *every*
-      ε-DP mechanism. dp_accounting has no event that means just "ε-DP". Two that look right are wrong:
-      ``LaplaceDpEvent(1/ε)`` loses less than an ε-DP mechanism may. ``RandomizedResponseDpEvent`` stands for half
-      of the loss under neighbours of kind ``REPLACE_SPECIAL``, and ``PLDAccountant`` counts it once even if it is
-      composed many times (dp_accounting 0.6).
+      ε-DP mechanism. dp_accounting has no event that means just "ε-DP". ``RandomizedResponseDpEvent`` looks right
+      and is wrong: it stands for half of the loss under neighbours of kind ``REPLACE_SPECIAL``, and
+      ``PLDAccountant`` counts it once even if it is composed many times (dp_accounting 0.6).
+    - ``"laplace"``: ``LaplaceDpEvent(1/ε)``, for ``PLDAccountant``. It is better than ``"pure"``, and right only
+      for guarantees whose ``laplace_epsilon`` is ε. If that is only a part of ε, the event combines both kinds.
     - ``"zcdp"``: ``ZCDpEvent(ρ)``, for ``RdpAccountant``. It is better for many picks with Gumbel noise.
 
     Both mean the same under every ``NeighboringRelation`` that the accountants accept. Name the relation that you
@@ -58,19 +67,23 @@ def to_event(guarantee: Guarantee, kind: EventKind) -> "DpEvent":
         P. Kairouz, S. Oh, P. Viswanath, The composition theorem for differential privacy, 2015, theorem 3.2.
     """
     check_exportable(guarantee)
-    check.one_of("kind", kind, ("pure", "zcdp"))
+    check.one_of("kind", kind, ("pure", "laplace", "zcdp"))
     with from_extra("accounting"):
         from dp_accounting import dp_event
 
     if guarantee.epsilon == 0:
         return dp_event.NoOpDpEvent()
-    if kind == "pure":
-        if guarantee.delta > 0:
-            raise ValueError(NO_PURE)
-        return dp_event.DiscreteLaplaceDpEvent(noise_parameter=guarantee.epsilon, sensitivity=1)
-    if guarantee.rho is None:
-        raise ValueError("kind must be 'pure': this guarantee has no ρ, because δ > 0")
-    return dp_event.ZCDpEvent(rho=guarantee.rho)
+    if kind == "zcdp":
+        if guarantee.rho is None:
+            raise ValueError("kind must be 'pure': this guarantee has no ρ, because δ > 0")
+        return dp_event.ZCDpEvent(rho=guarantee.rho)
+    jumps, laplace = _parts(guarantee, kind)
+    events: list[DpEvent] = []
+    if jumps > 0:
+        events.append(dp_event.DiscreteLaplaceDpEvent(noise_parameter=jumps, sensitivity=1))
+    if laplace > 0:
+        events.append(dp_event.LaplaceDpEvent(noise_multiplier=math.nextafter(1 / laplace, 0.0)))
+    return events[0] if len(events) == 1 else dp_event.ComposedDpEvent(events)
 
 
 def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "PrivacyLossDistribution":
@@ -79,8 +92,11 @@ def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "
     Compositions with it (``compose``, ``self_compose``), adaptive or not, have a valid δ(ε).
 
     - ``"pure"``: δ(x) = (e^ε − e^x)/(e^ε + 1), the curve of randomised response on one bit, for any ε-DP mechanism.
+    - ``"laplace"``: δ(x) = 1 − e^((x−ε)/2), the curve of Laplace noise, for mechanisms whose loss grows in
+      proportion to distance (``laplace_epsilon`` is ε). If that is only a part of ε, the distribution combines both
+      kinds.
     - ``"bounded-range"``: δ(x) = (e^(r/2) − e^(x/2))²/(e^r − 1), for mechanisms of bounded range r, that is,
-      with Gumbel noise. At x = 0 it is about half of the other.
+      with Gumbel noise. At x = 0 it is about half of the others.
 
     Args:
         guarantee: The guarantee of a private mechanism, ``mechanism.guarantee``.
@@ -89,7 +105,7 @@ def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "
             Discretisation connects the dots: a larger interval overstates the loss, and none understates it.
 
     Raises:
-        ValueError: If there is no guarantee, δ > 0, or no bounded range is proven.
+        ValueError: If there is no guarantee, δ > 0, or the property that ``kind`` needs is not proven.
 
     Example:
         >>> import dpselect as dps
@@ -102,32 +118,51 @@ def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "
     References:
         Y. Zhu, J. Dong, Y.-X. Wang, Optimal accounting of differential privacy via characteristic function, 2022
         (dominating pairs); D. Durfee, R. Rogers, Practical differentially private top-k selection with
-        pay-what-you-get composition, 2019 (bounded range); docs/theory/accounting.md (the second curve).
+        pay-what-you-get composition, 2019 (bounded range); docs/theory/accounting.md (the other two curves).
         V. Doroshenko et al., Connect the dots, 2022 (discretisation).
     """
     check_exportable(guarantee)
     width = check.positive("interval", interval)
-    check.one_of("kind", kind, ("pure", "bounded-range"))
+    check.one_of("kind", kind, ("pure", "laplace", "bounded-range"))
+    if kind == "bounded-range":
+        if guarantee.delta > 0:
+            raise ValueError(NO_PURE)
+        if guarantee.bounded_range is None:
+            raise ValueError(
+                "kind must be 'pure': no bounded range is proven for this guarantee. Only Gumbel noise has one, "
+                "and the ranges of several parts do not add up"
+            )
+        return _distribution(_bounded_range_curve, guarantee.bounded_range, width)
+    jumps, laplace = _parts(guarantee, kind)
+    if laplace == 0:
+        return _distribution(_pure_curve, jumps, width)
+    distribution = _distribution(_laplace_curve, laplace, width)
+    return distribution if jumps == 0 else distribution.compose(_distribution(_pure_curve, jumps, width))
+
+
+def _parts(guarantee: Guarantee, kind: Literal["pure", "laplace"]) -> tuple[float, float]:
+    """Return the parts of ε that compose like randomised response and like Laplace noise."""
     if guarantee.delta > 0:
         raise ValueError(NO_PURE)
-    if kind == "bounded-range" and guarantee.bounded_range is None:
-        raise ValueError(
-            "kind must be 'pure': no bounded range is proven for this guarantee. Only Gumbel noise has one, and "
-            "the ranges of several parts do not add up"
-        )
+    if kind == "pure" or guarantee.epsilon == 0:
+        return guarantee.epsilon, 0.0
+    if guarantee.laplace_epsilon == 0:
+        raise ValueError(NO_LAPLACE)
+    return guarantee.jumping_epsilon, guarantee.laplace_epsilon
+
+
+def _distribution(curve: Curve, loss: float, width: float) -> "PrivacyLossDistribution":
+    """Return the distribution with a curve of losses up to ``loss``, by connecting the dots."""
     with from_extra("accounting"):
         from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
-    loss = guarantee.epsilon if kind == "pure" else guarantee.bounded_range or 0.0
     if loss == 0:
         return privacy_loss_distribution.identity(value_discretization_interval=width)
     last = math.ceil(loss / width)
-    if kind == "pure":
-        grid = np.unique([-last, 1 - last, last - 1, last])  # the curve is linear in e^x between these
-        deltas = _pure_curve(loss, grid.astype(np.float64) * width)
-    else:
-        grid = np.arange(-last, last + 1)
-        deltas = _bounded_range_curve(loss, grid.astype(np.float64) * width)
+    grid = np.arange(-last, last + 1)
+    if curve is _pure_curve:
+        grid = np.unique([-last, 1 - last, last - 1, last])  # it is linear in e^x between these
+    deltas = curve(loss, grid.astype(np.float64) * width)
     with np.errstate(over="ignore"):  # e^x for large x, a divisor
         pmf = pld_pmf.create_pmf_pessimistic_connect_dots(width, grid, deltas)
     return privacy_loss_distribution.PrivacyLossDistribution(pmf)
@@ -146,6 +181,11 @@ def _pure_curve(epsilon: float, losses: NDArray[np.float64]) -> NDArray[np.float
     inside = np.clip(losses, -epsilon, epsilon)
     curve = -np.expm1(inside - epsilon) / (1 + math.exp(-epsilon))
     return _with_tails(curve, epsilon, losses)
+
+
+def _laplace_curve(epsilon: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+    inside = np.clip(losses, -epsilon, epsilon)
+    return _with_tails(-np.expm1((inside - epsilon) / 2), epsilon, losses)
 
 
 def _bounded_range_curve(width: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 import dpselect.parameters as check
-from dpselect.accounting.events import NO_PURE, check_exportable, to_pld
+from dpselect.accounting.events import NO_PURE, LossKind, check_exportable, to_pld
 from dpselect.extras import from_extra
 from dpselect.guarantees import Guarantee, check_guarantees, compose_counted
 from dpselect.mechanisms import NoisyMax
@@ -41,8 +41,9 @@ def total_guarantee(guarantees: Iterable[Guarantee], *, delta: float, fixed_befo
     Its ε is the smallest of three valid bounds:
 
     - the sum of all ε, which needs no δ and is used unless another bound saves a thousandth of it;
-    - privacy loss distributions, composed numerically. They are tight for pure-DP guarantees, and for mechanisms of
-      bounded range (Gumbel noise) up to about twenty picks;
+    - privacy loss distributions, composed numerically: those of Laplace noise for guarantees that have a
+      ``laplace_epsilon``, of randomised response for others. For mechanisms of bounded range (Gumbel noise) they
+      are the best bound up to about twenty picks;
     - Rényi DP from the sum of all ρ, the best for more picks with Gumbel noise.
 
     Picks may depend on earlier ones. If their *guarantees* do too (the next ε, or whether there is a next pick,
@@ -83,18 +84,19 @@ def total_guarantee(guarantees: Iterable[Guarantee], *, delta: float, fixed_befo
     return _total(Counter(parts), _read_delta(delta), fixed=check.flag("fixed_beforehand", fixed_beforehand))
 
 
-def epsilon_per_pick(total_epsilon: float, *, delta: float, picks: int, noise: Noise) -> float:
+def epsilon_per_pick(total_epsilon: float, *, delta: float, picks: int, noise: Noise | None) -> float:
     """Return the largest budget ε of one pick with which many picks stay within (total_epsilon, delta).
 
-    It uses bounded range for ``noise="gumbel"``, and pure DP for other noises. So say ``"exponential"`` also for
-    mechanisms without a choice of noise, such as random stopping. Bisection from below finds a budget within 0.1 %
+    It uses bounded range for ``noise="gumbel"``, and Laplace's loss distribution for other noises: say
+    ``"exponential"`` also for random stopping. ``noise=None`` uses nothing but ε-DP, so it is right for every
+    mechanism, and needed for randomised response and combined GEM. Bisection from below finds a budget within 0.1 %
     of the largest, and :func:`total_guarantee` confirms it.
 
     Args:
         total_epsilon: The ε of all picks together.
         delta: The δ of all picks together.
         picks: The number of picks.
-        noise: ``"exponential"``, ``"laplace"`` or ``"gumbel"``.
+        noise: ``"exponential"``, ``"laplace"`` or ``"gumbel"``; ``None`` for any ε-DP mechanism.
 
     Cost:
         About twenty times that of :func:`total_guarantee`.
@@ -111,11 +113,14 @@ def epsilon_per_pick(total_epsilon: float, *, delta: float, picks: int, noise: N
     """
     target = check.positive("total_epsilon", total_epsilon)
     number = check.count("picks", picks)
-    kind = check.noise("noise", noise)
+    kind = None if noise is None else check.noise("noise", noise)
     share = _read_delta(delta)
 
     def fits(epsilon: float) -> bool:
-        pick = NoisyMax(epsilon=epsilon, noise=kind).guarantee
+        if kind is None:
+            pick = Guarantee(epsilon=epsilon, theorem="any ε-DP mechanism", reference="by definition")
+        else:
+            pick = NoisyMax(epsilon=epsilon, noise=kind).guarantee
         return _total(Counter({pick: number}), share, fixed=True).epsilon <= target
 
     largest = target / number
@@ -171,11 +176,16 @@ def _epsilon_by_distributions(counts: Counter[Guarantee], delta: float) -> float
     interval = _interval(counts)
     total = None
     for guarantee, count in counts.items():
-        narrow = guarantee.bounded_range is not None and guarantee.bounded_range <= guarantee.epsilon
-        distribution = to_pld(guarantee, "bounded-range" if narrow else "pure", interval=interval)
-        repeated = distribution.self_compose(count)
+        repeated = to_pld(guarantee, _best_kind(guarantee), interval=interval).self_compose(count)
         total = repeated if total is None else total.compose(repeated)
     return math.inf if total is None else float(total.get_epsilon_for_delta(delta))
+
+
+def _best_kind(guarantee: Guarantee) -> LossKind:
+    """Return the kind with the smallest curve."""
+    if guarantee.bounded_range is not None and guarantee.bounded_range <= guarantee.epsilon:
+        return "bounded-range"
+    return "laplace" if guarantee.laplace_epsilon > 0 else "pure"
 
 
 def _interval(counts: Counter[Guarantee]) -> float:

@@ -4,7 +4,7 @@ import argparse
 import time
 
 from dpselect.kernels.caches import cache_directory
-from dpselect.precompilation import compile
+from dpselect.precompilation import compile  # noqa: A004 - the command's own name
 
 __all__ = ["run"]
 
@@ -12,7 +12,9 @@ __all__ = ["run"]
 def run(options: argparse.Namespace) -> None:
     """Compile, and say where the result is kept."""
     if cache_directory() is None:
-        raise OSError("there is no directory to keep compiled kernels in: set DPSELECT_CACHE to one that only you can write to")
+        raise OSError(
+            "compiled kernels cannot be kept: set DPSELECT_CACHE to a directory that only you can write to"
+        )
     start = time.monotonic()
     compile(*options.mechanisms)
     print(f"compiled for {time.monotonic() - start:.0f} s; kept in {cache_directory()}")

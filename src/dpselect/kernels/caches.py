@@ -8,18 +8,23 @@ from functools import cache
 from pathlib import Path
 from types import FunctionType
 
+from dpselect.kernels.compilation import LOADED
+
 
 @cache
 def digest() -> str:
     """Return a hash of all kernels.
 
     The compiler recompiles a function when that function's own file changes, but not when a kernel that it calls
-    changes. Directories are therefore named after this hash, and a change to any kernel starts a new one.
+    changes. Directories are therefore named after this hash, and a change to any kernel starts a new one. What a
+    process that has loaded a kernel before its file was edited compiles, no other process must load.
     """
     here = Path(__file__).parent
     sources = hashlib.blake2b(digest_size=8)
     for source in sorted(here.rglob("*.py")):
         sources.update(str(source.relative_to(here)).encode() + source.read_bytes())
+        if source.stat().st_mtime > LOADED:
+            sources.update(os.urandom(8))
     return sources.hexdigest()
 
 

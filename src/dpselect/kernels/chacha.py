@@ -42,7 +42,8 @@ STATE, USED, READ, LOADED_BYTES, LOADED_WORDS = 0, 8, 9, 10, 11
 OTHER, SIDE = 12, 14
 """Indices into the state: the nonce of a pair's second stream (two words), and where this stream's words start."""
 
-SEQUENCE, BYTES, WORDS, PAIR = 16 + GROUP_WORDS * np.arange(4)  # not literals: the compiler would compile for each
+# Not literal numbers: the compiler would compile a kernel for each of them.
+SEQUENCE, BYTES, WORDS, PAIR = 16 + GROUP_WORDS * np.arange(4, dtype=np.int64)
 PAIR_WORDS = GROUP_WORDS // 2
 STATE_LENGTH = 16 + 4 * GROUP_WORDS
 NO_GROUP = 2**63
@@ -63,7 +64,7 @@ QUARTER_ROUNDS = (  # columns, then diagonals
 TURNED = [np.roll(np.arange(4), -i) for i in range(4)]
 
 
-def _store_blocks(stream: StreamState, start: WordArray, target: int) -> None:
+def _store_blocks(stream: StreamState, start: WordArray, target: np.int64) -> None:
     """Compute the blocks of an input, 16 words for each lane, and write them to the state.
 
     The four quarter rounds of a round are computed together. To turn columns into diagonals, rows are rotated.
@@ -73,11 +74,9 @@ def _store_blocks(stream: StreamState, start: WordArray, target: int) -> None:
         if number % 2:
             b, c, d = b[TURNED[1]], c[TURNED[2]], d[TURNED[3]]
         for total, addend, mixed, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-            total += addend
-            mixed ^= total
-            low = mixed >> np.uint32(32 - bits)
-            mixed <<= np.uint32(bits)
-            mixed |= low
+            np.add(total, addend, out=total)
+            np.bitwise_xor(mixed, total, out=mixed)
+            np.bitwise_or(mixed << np.uint32(bits), mixed >> np.uint32(32 - bits), out=mixed)
         if number % 2:
             b, c, d = b[TURNED[3]], c[TURNED[2]], d[TURNED[1]]
     stream[target : target + GROUP_WORDS].view(np.uint32)[:] = (np.concatenate([a, b, c, d]) + start).reshape(-1)
@@ -89,7 +88,7 @@ def _input(stream: StreamState) -> WordArray:
 
 
 @instruction
-def compute_group(stream: StreamState, block: int | np.int64, target: int) -> None:
+def compute_group(stream: StreamState, block: int | np.int64, target: np.int64) -> None:
     """Write the blocks numbered ``block``, ``block`` + 1, … to the state, starting at ``target``."""
     start = _input(stream)
     start[12] = np.arange(block, block + LANES)
@@ -106,7 +105,7 @@ def compute_pair(stream: StreamState) -> None:
 
 
 @compiled_without_refcounts
-def fill_group(stream: StreamState, block: int | np.int64, target: int) -> None:
+def fill_group(stream: StreamState, block: int | np.int64, target: np.int64) -> None:
     """Write the group that starts with ``block`` to the state, starting at ``target``."""
     compute_group(stream, block, target)
 

@@ -24,6 +24,9 @@ from dpselect.kernels.arrays import Table, Units
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
+LOADED = time.time()
+"""When this process loaded the kernels, or just before."""
+
 SMALL = 8192
 """The largest call that Python answers, in candidates."""
 ROW = 64
@@ -50,6 +53,7 @@ class Kernel(Generic[Parameters, Result]):
         return f"<kernel {self.function.__module__}.{self.function.__name__}>"
 
     def __call__(self, *arguments: Parameters.args, **_: Parameters.kwargs) -> Result:
+        """Run compiled where that pays, or where it has paid before."""
         if self.ready is None:
             if not self.pays(arguments):
                 return self.run_plainly(*arguments)
@@ -93,7 +97,8 @@ class Kernel(Generic[Parameters, Result]):
 
     def _reached(self) -> "set[Kernel[..., Any]]":
         """Return this kernel and all that it calls."""
-        names, reached = self.function.__globals__, {self}
+        names = self.function.__globals__
+        reached: set[Kernel[..., Any]] = {self}
         for name in self.function.__code__.co_names:
             if isinstance(names.get(name), Kernel):
                 reached |= names[name]._reached()  # noqa: SLF001 - a kernel's own
@@ -111,7 +116,7 @@ class Kernel(Generic[Parameters, Result]):
 
         return compiler.dispatcher_of(self)
 
-    def calling(self, form: str) -> FunctionType:
+    def calling(self, form: str) -> Callable[..., Any]:
         """Return the function with one form of the kernels that its module knows."""
         code, names = self.function.__code__, _names(self.function.__globals__, form)
         return update_wrapper(FunctionType(code, names, code.co_name), self.function)
@@ -120,7 +125,7 @@ class Kernel(Generic[Parameters, Result]):
 class Instruction(Kernel[Parameters, Result]):
     """A kernel that the compiler takes from :mod:`dpselect.kernels.generated`. Only other kernels call it."""
 
-    def pays(self, arguments: tuple[Any, ...]) -> bool:  # noqa: ARG002
+    def pays(self, arguments: tuple[Any, ...]) -> bool:
         """Return False: called from Python, it runs in Python."""
         return False
 

@@ -1,16 +1,15 @@
 """How kernels are compiled. Only this module and ``generated`` load the compiler."""
 
 import logging
-import os
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from types import FunctionType
-from typing import Any
+from typing import IO, Any
 
 import numba
 from numba.core import caching, event
@@ -61,20 +60,18 @@ class KernelCache(caching.NullCache):
     """The compiled forms of one kernel: loaded from several directories, and kept in the one that is writable."""
 
     def __init__(self, function: FunctionType) -> None:
-        places = [(directory, str(directory)) for directory in directories()]
-        self._files = {
-            directory: caching.IndexDataCacheFile(path, index_name(function), digest())
-            for directory, path in places
-        }
+        file: Any = caching.IndexDataCacheFile
+        self._files = {place: file(str(place), index_name(function), digest()) for place in directories()}
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the form for a signature; ``None`` if there is none."""
         target_context.refresh()
+        rebuild: Any = CompileResult._rebuild  # noqa: SLF001 - the compiler's own caches do the same
         for file in self._files.values():
             with suppress(OSError):
                 payload = file.load((sig, target_context.codegen().magic_tuple()))
                 if payload is not None:
-                    return CompileResult._rebuild(target_context, *payload)  # noqa: SLF001 - as in the base class
+                    return rebuild(target_context, *payload)
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -89,30 +86,24 @@ class KernelCache(caching.NullCache):
 def _alone(function: FunctionType) -> Iterator[None]:
     """Keep other processes from compiling the same kernel, where the system has locks and a place for them."""
     directory = cache_directory()
-    try:
-        import fcntl  # noqa: PLC0415 - not on every system
+    with ExitStack() as stack:
+        with suppress(OSError):
+            if directory is not None and fcntl is not None:
+                path = directory / f"{index_name(function)}.lock"
+                _wait_for(stack.enter_context(path.open("a")))
+        yield
 
-        lock = (
-            None
-            if directory is None
-            else os.open(directory / f"{index_name(function)}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        )
-    except (ImportError, OSError):
-        lock = None
-    if lock is None:
-        yield
-        return
-    try:
-        deadline = time.monotonic() + LONGEST_WAIT
-        while time.monotonic() < deadline:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                time.sleep(0.05)
-        yield
-    finally:
-        os.close(lock)  # releases it
+
+def _wait_for(lock: IO[str]) -> None:
+    """Wait until no other process holds a lock, but not for ever. Closing the file releases it."""
+    deadline = time.monotonic() + LONGEST_WAIT
+    while time.monotonic() < deadline:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.05)
+        else:
+            return
 
 
 # --- Announcements --------------------------------------------------------------------------------------
@@ -131,12 +122,12 @@ class _Announcer(event.Listener):
             _announce(kernel)
         self._depth += 1
 
-    def on_end(self, event: Any) -> None:  # noqa: ARG002
+    def on_end(self, event: Any) -> None:
         """Count."""
         self._depth -= 1
 
 
-event.register("numba:compile", _Announcer())
+event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
 
 
 def _announce(kernel: Kernel[..., Any]) -> None:

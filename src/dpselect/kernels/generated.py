@@ -1,7 +1,7 @@
 """Machine instructions that the compiler's language does not offer, written for LLVM, which has them everywhere.
 
-Each has the name of the function in :mod:`dpselect.kernels.instructions` or :mod:`dpselect.kernels.chacha` that does
-the same in Python.
+Each function has the name of one in :mod:`dpselect.kernels.instructions` or :mod:`dpselect.kernels.chacha`, which
+does the same in Python.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Operations that the compiler's language does not offer: here in Python, in ``generated`` as machine instructions."""
+"""Operations that the compiler's language lacks: here in Python, in ``generated`` as machine instructions."""
 
 import math
 from fractions import Fraction
@@ -23,8 +23,8 @@ SPLITTER = 2.0**27 + 1.0
 def fused_multiply_add(a: float, b: float, c: float) -> float:
     """Return a·b + c, rounded once.
 
-    The error of a product is computed exactly, by Dekker's algorithm, unless it may underflow. If c then adds to the
-    product without rounding, one rounding is left.
+    The error of a product is computed exactly, by Dekker's algorithm, unless it may underflow. If c then adds to
+    the product without rounding, one rounding is left.
     """
     product = a * b
     if 2.0**-900 < abs(product) < 2.0**900 and 2.0**-900 < abs(a) < 2.0**900 and 2.0**-900 < abs(b) < 2.0**900:
@@ -89,7 +89,7 @@ def reaching(values: FloatArray, first: int, cut: float) -> np.uint64:
 
 
 @instruction
-def zero_bytes(stream: StreamState, at: int) -> np.uint64:
+def zero_bytes(stream: StreamState, at: int | np.int64) -> np.uint64:
     """Return a mask with one bit for each of the BLOCK bytes from word ``at`` of a stream on: set if it is zero."""
     return mask_of(stream[at : at + BLOCK // 8].view(np.uint8) == 0)
 

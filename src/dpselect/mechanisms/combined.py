@@ -70,6 +70,7 @@ class CombinedGEM(Mechanism):
         return Guarantee(
             epsilon=self.epsilon,
             flat_epsilon=self.sign_epsilon,
+            laplace_epsilon=self.pick_epsilon,
             theorem="randomised response on one bit at ε_c, then GEM at ε_g: (ε_c + ε_g)-DP by composition",
             reference="Antonova et al. 2025, algorithm 2; Dwork and Roth 2014, theorem 3.14",
         )

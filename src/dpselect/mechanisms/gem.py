@@ -81,8 +81,9 @@ class GEM(Mechanism):
             epsilon=self.epsilon,
             bounded_range=self.epsilon if self.noise == "gumbel" else None,
             flat_epsilon=0.0,
+            laplace_epsilon=self.epsilon,
             theorem="the GEM score has sensitivity at most 1 for every t, and noisy max over it is ε-DP",
-            reference="Raskhodnikova and Smith 2015; for ρ, Cesar and Rogers 2021",
+            reference="Raskhodnikova and Smith 2015; for ρ, docs/theory/accounting.md",
         )
 
     @property

@@ -96,9 +96,10 @@ class NoisyMax(Mechanism):
             epsilon=self.epsilon,
             bounded_range=self.epsilon if self.noise == "gumbel" else None,
             flat_epsilon=0.0,
+            laplace_epsilon=self.epsilon,
             neighbours=SAME_DIRECTION if self.monotone else WITHIN_SENSITIVITIES,
             theorem="noisy max over scores of bounded sensitivity plus public numbers is ε-DP",
-            reference="Dwork and Roth 2014, section 3.3; Ding et al. 2021; for ρ, Cesar and Rogers 2021",
+            reference="Dwork and Roth 2014, section 3.3; Ding et al. 2021; for ρ, docs/theory/accounting.md",
         )
 
     @property

@@ -79,8 +79,9 @@ class StandardizedNoisyMax(Mechanism):
             epsilon=self.epsilon,
             bounded_range=self.epsilon if self.noise == "gumbel" else None,
             flat_epsilon=0.0,
+            laplace_epsilon=self.epsilon,
             theorem="each standardized score moves by at most ε/2 between neighbours; noisy max is then ε-DP",
-            reference="docs/theory/standardized-noisy-max.md; for ρ, Cesar and Rogers 2021",
+            reference="docs/theory/standardized-noisy-max.md; for ρ, docs/theory/accounting.md",
         )
 
     @property

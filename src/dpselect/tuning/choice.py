@@ -289,8 +289,10 @@ def choice_guarantee(tuning_epsilon: float) -> Guarantee:
         >>> dps.tuning.choice_guarantee(0.5).neighbours
         "fleets of the same public number of users that differ in one user's scores, in any way"
     """
+    epsilon = check.positive("tuning_epsilon", tuning_epsilon)
     return Guarantee(
-        epsilon=check.positive("tuning_epsilon", tuning_epsilon),
+        epsilon=epsilon,
+        laplace_epsilon=epsilon,  # the sums move in a straight line, though the scores behind them may not
         neighbours=ONE_USER_CHANGED,
         theorem="a user's errors, cut off at a public cap, move each sum by at most 1; noisy max over sums is ε-DP",
         reference="docs/theory/tuning.md",
@@ -305,9 +307,12 @@ def _whole_guarantee(tuning_epsilon: float, members: Sequence[Mechanism]) -> Gua
     """
     promises = [member.guarantee for member in members]
     rhos = [promise.rho for promise in promises if promise.rho is not None]
+    largest = max(promise.epsilon for promise in promises)
+    like_laplace = all(promise.laplace_epsilon == promise.epsilon for promise in promises)
     pick = Guarantee(
-        epsilon=max(promise.epsilon for promise in promises),
+        epsilon=largest,
         rho=max(rhos) if len(rhos) == len(promises) else None,  # if absent, it follows from ε
+        laplace_epsilon=largest if like_laplace else 0.0,
         neighbours=ONE_USER_MOVED,
         theorem="no member of the pool loses more than the one that loses most",
         reference="docs/theory/tuning.md",

@@ -14,7 +14,7 @@ from twins import TWINS
 import dpselect as dps
 from dpselect.auditing import audit, privacy_loss, privacy_profile
 from dpselect.auditing.losses import FLOOR
-from dpselect.unsafe import ExponentialRandomStopping, NaiveHeterogeneousNoisyMax
+from dpselect.unsafe import NaiveHeterogeneousNoisyMax
 
 # --- Noisy max --------------------------------------------------------------------------------------------
 
@@ -98,8 +98,8 @@ def test_random_stopping_is_right_in_the_tails(gamma, eta):
 @pytest.mark.parametrize("gamma", [1e-5, 1e-30, 1e-80])
 def test_random_stopping_with_exponential_noise_is_right_in_the_tails(gamma):
     scores, sensitivities = np.array([3.0, -20.0, 1.0]), np.array([0.5, 0.125, 0.0])
-    mechanism = ExponentialRandomStopping(epsilon=6.0, gamma=gamma)
-    exact = TWINS[ExponentialRandomStopping](scores, sensitivities, **asdict(mechanism))
+    mechanism = dps.RandomStopping(epsilon=3.0, gamma=gamma, noise="exponential")
+    exact = TWINS[dps.RandomStopping](scores, sensitivities, **asdict(mechanism))
     assert_right(mechanism.pmf(scores, sensitivities), exact)
 
 

@@ -51,6 +51,7 @@ from dpselect.kernels.pmf.integrands import (
     weigh_points,
 )
 from dpselect.kernels.pmf.random_stopping import fill_stopping_pmf
+from dpselect.kernels.pmf.stopping_panels import ONE_SIDED, TWO_SIDED
 
 __all__ = [
     "EXPONENTIAL",
@@ -367,8 +368,9 @@ def fill_largest_noisy_pmf(
 ) -> None:
     """Fill in Pr[a] as the module's docstring defines it: random stopping if ``stopping``, otherwise noisy max."""
     mean = mean_draws(gamma, eta) if stopping else 1.0
-    if stopping and noise == LAPLACE and scales.min() > 0.0:
-        fill_stopping_pmf(scores, scales, gamma, eta, mean, pmf)
+    if stopping and scales.min() > 0.0:
+        peak = ONE_SIDED if noise == EXPONENTIAL else TWO_SIDED
+        fill_stopping_pmf(peak, scores, scales, gamma, eta, mean, pmf)
         rare = RARE_IF_STEEP if eta > FLAT else RARE
         if abs(pmf.sum() - 1.0) <= SURE and pmf.min() * pmf.size >= rare:
             return

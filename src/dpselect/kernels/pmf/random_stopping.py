@@ -1,4 +1,4 @@
-"""The pmf of random stopping with Laplace noise, in a few hundred evaluations of each candidate's noise.
+"""The pmf of random stopping, Laplace or exponential noise, in a few hundred evaluations of each candidate's noise.
 
     Pr[a] = (1/k) ∫ f_a(x) h(S(x)) dx,   h(S) = φ'(1 − S) = E[K] · (1 + S(1−γ)/γ)^−(1+η),   S = (1/k) Σ (1 − F_b)
 
@@ -22,6 +22,10 @@ S(1−γ)/γ is below 1 (width 2(z − height)). But 16 nodes must still integra
 by about 2e-17 (w/14)^33, relative to the largest value on the panel, exp(−|z|): hence 14 + 0.4 z to the right, and
 10 − 0.3 z to the left.
 
+Exponential noise is the simpler case: 1 − F_b is exp(−z) right of its score and 1 left of it, where the density is
+0. Left of its score a candidate shapes nothing, so a panel may be wide. But a panel must end at a score that is
+more than FINE scales away: continued that far to the left, exp(−z) would be too large to be exchanged.
+
 A panel that holds scores is narrower. Its branches are interpolated by polynomials of degree 15. Elsewhere they
 are only integrated, and for that 16 nodes are as good as degree 31.
 """
@@ -34,7 +38,9 @@ from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.compilation import compiled, in_numpy
 from dpselect.kernels.pmf.stopping_panels import (
     NODES,
+    ONE_SIDED,
     REACH,
+    TWO_SIDED,
     Scratch,
     Stopping,
     all_over,
@@ -45,7 +51,7 @@ from dpselect.kernels.pmf.stopping_panels import (
 
 FINE = 2.0
 WIDEST = 32.0
-"""The largest width of a panel, in scales. :func:`~dpselect.kernels.pmf.stopping_panels.fill_exponentials` needs half of it to be at most 16."""
+"""The largest width of a panel, in scales. ``fill_exponentials`` needs half of it to be at most 16."""
 CANCELLING = 64.0
 """The largest distance, in scales, that is formed as a difference of two larger numbers; costs 6 of 53 bits."""
 
@@ -56,7 +62,8 @@ def widest_panel(
 ) -> tuple[float, float, float]:
     """Return the largest width of a panel from base + delta, the smallest active scale, and the next landing.
 
-    The landing is where further noise starts, relative to ``base``. It is infinite if none starts.
+    The landing is where further noise starts, relative to ``base``. It is infinite if none starts. Panels end
+    at a landing of one-sided noise.
     """
     width, finest, landing = math.inf, math.inf, math.inf
     for a in range(scores.size):
@@ -66,6 +73,11 @@ def widest_panel(
             continue
         if z >= 0.0:
             room = min(2.0 * (z - law.height), 14.0 + 0.4 * z, WIDEST)
+        elif law.peak == ONE_SIDED:
+            if z <= -FINE:
+                landing = min(landing, scores[a] - base)
+                continue
+            room = FINE
         else:
             room = max(min(-0.7 * z, 10.0 - 0.3 * z, WIDEST), -z - REACH - 1.0)
         width = min(width, max(room, FINE) * scale)
@@ -91,8 +103,12 @@ def widest_polynomial(
         z = ((base - scores[a]) + delta) / scales[a]
         if is_over(law, z, ((base - scores[a]) + flat) / scales[a]) or z < -REACH - WIDEST:
             continue
+        if law.peak == ONE_SIDED and z <= -FINE:
+            continue
         room = 2.6 * math.exp(abs(z) / 16.0)
-        if z < 0.0:
+        if z < 0.0 and law.peak == ONE_SIDED:
+            room = FINE  # continued to the left, the branch is as large as exp(FINE)
+        elif z < 0.0:
             room /= 1.0 + room / 16.0  # the nearer end is the right one, closer by w: w ≤ 2.6 exp((|z| − w)/16)
         width = min(width, max(room, FINE) * scales[a])
     return width
@@ -107,11 +123,13 @@ def _widest_panel(
     here = ~all_over(law, z, (starts + flat) / scales)
     scales, starts, z = scales[here], starts[here], z[here]
     right = np.minimum(np.minimum(2.0 * (z - law.height), 14.0 + 0.4 * z), WIDEST)
-    left = np.maximum(np.minimum(np.minimum(-0.7 * z, 10.0 - 0.3 * z), WIDEST), -z - REACH - 1.0)
+    if law.peak == ONE_SIDED:
+        waiting, landings, left = z <= -FINE, -starts, np.where(z <= -FINE, math.inf, FINE)
+    else:
+        waiting, landings = z < -REACH - 1.0, -starts - REACH * scales
+        left = np.maximum(np.minimum(np.minimum(-0.7 * z, 10.0 - 0.3 * z), WIDEST), -z - REACH - 1.0)
     width = (np.maximum(np.where(z >= 0.0, right, left), FINE) * scales).min(initial=math.inf)
-    waiting = z < -REACH - 1.0
-    landing = (-starts - REACH * scales)[waiting].min(initial=math.inf)
-    return width, scales[~waiting].min(initial=math.inf), landing
+    return width, scales[~waiting].min(initial=math.inf), landings[waiting].min(initial=math.inf)
 
 
 @in_numpy(widest_polynomial)
@@ -119,10 +137,12 @@ def _widest_polynomial(
     law: Stopping, scores: FloatArray, scales: FloatArray, base: float, delta: float, flat: float
 ) -> float:
     z = ((base - scores) + delta) / scales
-    here = ~(all_over(law, z, ((base - scores) + flat) / scales) | (z < -REACH - WIDEST))
+    farthest = -FINE if law.peak == ONE_SIDED else -REACH - WIDEST
+    here = ~all_over(law, z, ((base - scores) + flat) / scales)
+    here &= z > farthest if law.peak == ONE_SIDED else z >= farthest
     z, scales = z[here], scales[here]
     room = 2.6 * np.exp(np.abs(z) / 16.0)
-    room = np.where(z < 0.0, room / (1.0 + room / 16.0), room)
+    room = np.where(z < 0.0, FINE if law.peak == ONE_SIDED else room / (1.0 + room / 16.0), room)
     width: float = (np.maximum(room, FINE) * scales).min(initial=math.inf)
     return width
 
@@ -141,16 +161,16 @@ def crowding(scores: FloatArray, scales: FloatArray, rising: IndexArray, upcomin
 
 @compiled
 def fill_stopping_pmf(
-    scores: FloatArray, scales: FloatArray, gamma: float, eta: float, mean: float, pmf: FloatArray
+    peak: float, scores: FloatArray, scales: FloatArray, gamma: float, eta: float, mean: float, pmf: FloatArray
 ) -> None:
-    """Fill in the probabilities of random stopping with Laplace noise; all scales are positive.
+    """Fill in the probabilities of random stopping; all scales are positive, and the peak is TWO_ or ONE_SIDED.
 
     The panels go from left to right. The position is kept as ``base + delta`` with ``base`` the nearest score, so
     distances are accurate whatever the scores' magnitude.
     """
     k = scores.size
     pmf[:] = 0.0
-    law = new_stopping(gamma, eta, mean)
+    law = new_stopping(peak, gamma, eta, mean)
     scratch = Scratch(
         np.empty((k, NODES)),
         np.empty((k, NODES)),
@@ -162,7 +182,8 @@ def fill_stopping_pmf(
     rising = np.argsort(scores)
     base, delta, flat = scores[rising[0]], 0.0, 0.0
     for a in range(k):
-        delta = min(delta, (scores[a] - base) - REACH * scales[a])
+        if peak == TWO_SIDED:
+            delta = min(delta, (scores[a] - base) - REACH * scales[a])
         flat = max(flat, (scores[a] - base) + law.height * scales[a])
     passed = 0
     while True:
@@ -180,6 +201,8 @@ def fill_stopping_pmf(
             delta = min(landing, end)
             continue
         end = min(end, delta + width)
+        if peak == ONE_SIDED:
+            end = min(end, landing)
         if passed < k:
             # Polynomials of degree 15 must suffice here. If they do not reach the next score, the panel ends
             # there.
@@ -191,7 +214,12 @@ def fill_stopping_pmf(
             after += 1
         integrate_panel(law, scores, scales, rising, passed, after, base, middle, half, finest, flat, scratch, pmf)
         delta = end
-        if after > passed:
+        if peak == ONE_SIDED and end == landing:
+            # The next score is here. Its own position is the exact one: a gap of one rounding would lose a part of
+            # its density, which starts at its full height.
+            shift = scores[rising[after]] - base
+            passed, base, delta, flat = after, scores[rising[after]], 0.0, flat - shift
+        elif after > passed:
             passed = after
             shift = scores[rising[passed - 1]] - base
             base, delta, flat = scores[rising[passed - 1]], delta - shift, flat - shift

@@ -1,4 +1,4 @@
-"""One panel of the quadrature in :mod:`dpselect.kernels.pmf.random_stopping`, which may hold any number of scores."""
+"""One panel of the quadrature of random stopping, which may hold any number of scores."""
 
 import math
 from typing import NamedTuple
@@ -10,6 +10,9 @@ from dpselect.kernels.compilation import compiled, in_numpy
 
 REACH = 38.0
 """The distance from a score, in scales, at which ½ exp(−z) is below the rounding of its integral."""
+
+TWO_SIDED, ONE_SIDED = 0.5, 1.0
+"""1 − F at a score, for Laplace and for exponential noise."""
 
 NODES = 16
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(NODES)
@@ -35,6 +38,8 @@ for _row, _count in enumerate(CELL_NODES):
 class Stopping(NamedTuple):
     """The law of the number of draws, and what it requires of panels."""
 
+    peak: float
+    """1 − F at the score: ½ for Laplace noise, 1 for exponential noise, which is one-sided."""
     odds: float
     """(1 − γ)/γ."""
     eta: float
@@ -47,11 +52,11 @@ class Stopping(NamedTuple):
 
 
 @compiled
-def new_stopping(gamma: float, eta: float, mean: float) -> Stopping:
-    """Return the law, given γ, η and E[K]."""
+def new_stopping(peak: float, gamma: float, eta: float, mean: float) -> Stopping:
+    """Return the law, given 1 − F at a score, γ, η and E[K]."""
     odds = (1.0 - gamma) / gamma
-    height = max(0.0, math.log(0.5 * odds * (1.0 + eta))) if odds > 0.0 else 0.0
-    return Stopping(odds, eta, mean, height, -(1.0 + eta) * math.log(gamma))
+    height = max(0.0, math.log(peak * odds * (1.0 + eta))) if odds > 0.0 else 0.0
+    return Stopping(peak, odds, eta, mean, height, -(1.0 + eta) * math.log(gamma))
 
 
 @compiled
@@ -79,9 +84,9 @@ class Scratch(NamedTuple):
     """Work arrays for one panel."""
 
     falls: FloatArray
-    """½ exp(−z) at each node, for each candidate left of the panel or in it."""
+    """½ exp(−z), or exp(−z), at each node, for each candidate left of the panel or in it."""
     rises: FloatArray
-    """½ exp(z) at each node, for each candidate right of the panel or in it."""
+    """½ exp(z), or 0, at each node, for each candidate right of the panel or in it."""
     survival: FloatArray
     shared: FloatArray
     moments: FloatArray
@@ -148,12 +153,15 @@ def fill_branches(
             if is_over(law, z - rate, ((base - scores[a]) + flat) / scales[a]):
                 scratch.falls[i, 0] = -1.0  # marks: no branch
                 continue
-            fill_exponentials(-rate, 0.5 * math.exp(-z), scratch.falls[i])
+            fill_exponentials(-rate, law.peak * math.exp(-z), scratch.falls[i])
             if i < passed:
                 for j in range(NODES):
                     scratch.survival[j] += scratch.falls[i, j]
         if i >= passed:
             waiting += 1.0
+            if law.peak == ONE_SIDED:
+                scratch.rises[i] = 0.0 if i < after else -1.0
+                continue
             if z + rate < -REACH - 0.5:
                 scratch.rises[i, 0] = -1.0
                 continue
@@ -301,12 +309,16 @@ def _fill_branches(
     scales, starts = scales[rising], base - scores[rising]
     z, rates = (starts + middle) / scales, half / scales
     over = all_over(law, z - rates, (starts + flat) / scales)[:after]
-    scratch.falls[:after] = 0.5 * np.exp(-z[:after, None] - rates[:after, None] * POINTS)
+    scratch.falls[:after] = law.peak * np.exp(-z[:after, None] - rates[:after, None] * POINTS)
     scratch.survival[:] = np.where(over[:passed, None], 0.0, scratch.falls[:passed]).sum(axis=0)
     scratch.falls[:after][over, 0] = -1.0
+    scratch.survival[:] += rising.size - passed
+    if law.peak == ONE_SIDED:
+        scratch.rises[passed:after], scratch.rises[after:] = 0.0, -1.0
+        scratch.survival[:] /= rising.size
+        return
     early = (z + rates < -REACH - 0.5)[passed:]
     scratch.rises[passed:] = 0.5 * np.exp(z[passed:, None] + rates[passed:, None] * POINTS)
-    scratch.survival[:] += rising.size - passed
     scratch.survival[:] -= np.where(early[:, None], 0.0, scratch.rises[passed:]).sum(axis=0)
     scratch.survival[:] /= rising.size
     scratch.rises[passed:][early, 0] = -1.0
@@ -337,8 +349,7 @@ def _fill_shared(scratch: Scratch) -> None:
 
 @in_numpy(weigh)
 def _weigh(values: FloatArray, weights: FloatArray) -> float:
-    total: float = values @ weights
-    return total
+    return float(values @ weights)
 
 
 @in_numpy(add_shares)
