@@ -157,6 +157,8 @@ def test_a_directory_can_be_named(copied, tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions")
 def test_kernels_compiled_into_a_read_only_image_are_loaded_by_users_without_a_home(copied, tmp_path):
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("")
     ahead = "import dpselect as dps\ndps.compile('uniform')"
     output, errors = start(copied, tmp_path / "home", ahead).communicate(timeout=300)
     assert (output, errors) == ("", "")
@@ -168,7 +170,7 @@ def test_kernels_compiled_into_a_read_only_image_are_loaded_by_users_without_a_h
     if root and not shutil.which("setpriv"):
         pytest.skip("nothing is read-only for root")
     try:
-        process = start(copied, "/nowhere/at/all", SCRIPT, prefix=powerless, HOME="/nowhere")
+        process = start(copied, in_the_way / "cache", SCRIPT, prefix=powerless, HOME=str(in_the_way))
         directory, picks, compiled = finish(process, copied)
     finally:
         for path in tree:
