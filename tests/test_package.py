@@ -10,7 +10,15 @@ import pytest
 import dpselect as dps
 
 PUBLIC = {
-    *("NoisyMax", "GEM", "ModifiedGEM", "StandardizedNoisyMax", "RandomStopping", "CombinedGEM"),
+    *(
+        "HeterogeneousNoisyMax",
+        "NoisyMax",
+        "GEM",
+        "ModifiedGEM",
+        "StandardizedNoisyMax",
+        "RandomStopping",
+        "CombinedGEM",
+    ),
     *("RandomizedResponse", "Uniform", "Anchored", "unsafe", "MECHANISMS", "Mechanism", "Guarantee", "Randomness"),
     *("expected_error", "expected_regret", "error_quantile", "probability_of_best"),
     *("gem_scores", "accounting", "auditing", "bounds", "correlation", "__version__"),

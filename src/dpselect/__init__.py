@@ -1,7 +1,7 @@
 """Pick one candidate out of many under differential privacy, when candidates are not equally sensitive.
 
 >>> import dpselect as dps
->>> mechanism = dps.GEM(epsilon=1.0)
+>>> mechanism = dps.HeterogeneousNoisyMax(epsilon=1.0)
 >>> pick = mechanism.select([0.2, 0.9, 0.5], [1.0, 0.1, 0.3])
 
 A mechanism is an immutable value made of public numbers. Scores are private, and you pass them with each call.
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         GEM,
         Anchored,
         CombinedGEM,
+        HeterogeneousNoisyMax,
         Mechanism,
         ModifiedGEM,
         NoisyMax,
@@ -42,6 +43,7 @@ __all__ = [
     "Anchored",
     "CombinedGEM",
     "Guarantee",
+    "HeterogeneousNoisyMax",
     "Mechanism",
     "ModifiedGEM",
     "NoisyMax",

@@ -271,6 +271,13 @@ def _read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     return view
 
 
+def frozen(table: Table) -> Table:
+    """Return a table of read-only arrays: kernels are compiled for those."""
+    columns = (table.scores, table.sensitivities, table.public)
+    scores, sensitivities, public = (Column(_read_only(c.values), _read_only(c.starts)) for c in columns)
+    return Table(scores, sensitivities, public, _read_only(table.bounds))
+
+
 FIRST_ROW = _read_only(np.zeros(1, dtype=np.int64))
 
 

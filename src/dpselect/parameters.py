@@ -78,6 +78,17 @@ def probability(name: str, value: object) -> float:
     return number
 
 
+def interval(name: str, value: Any) -> tuple[float, float]:
+    """Return two different numbers from 0 to 1, the smaller first."""
+    ends = as_tuple(name, value)
+    if len(ends) != 2:
+        raise ValueError(f"{name} must be two numbers, (low, high), got {len(ends)}")
+    low, high = (unit_interval(f"{name}[{i}]", end) for i, end in enumerate(ends))
+    if not low < high:
+        raise ValueError(f"{name} must have low < high, got ({low:g}, {high:g})")
+    return low, high
+
+
 def count(name: str, value: object, *, least: int = 1, most: int = 2**63 - 1) -> int:
     """Return a whole number within limits."""
     if isinstance(value, bool) or not isinstance(value, Integral):

@@ -11,6 +11,7 @@ from dpselect.registry import MECHANISMS, Grid
 __all__ = [
     "ANCHOR_WEIGHTS",
     "GAMMAS",
+    "KEEPS",
     "SHARES",
     "TILTS",
     "default_pool",
@@ -23,6 +24,9 @@ TILTS = (-8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 """They include the paper's −1, 0 and 1. The best tilt is often far outside that range."""
 
 ANCHOR_WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0)
+KEEPS = tuple(ends for part in (0.05, 0.1, 0.25, 0.5, 0.75, 0.9) for ends in ((0.0, part), (1.0 - part, 1.0)))
+"""Which sensitivities may compete: a part of the candidates, from the least or from the most sensitive on."""
+
 SHARES = (0.2, 0.4, 0.6, 0.8)
 """The share of its budget that combined GEM spends on the sign of the correlation."""
 
@@ -35,8 +39,9 @@ def default_pool(
 ) -> tuple[Mechanism, ...]:
     """Return mechanisms of one privacy budget that together suit every situation we know.
 
-    They are noisy max, standardized noisy max and GEM, each at the tilts :data:`TILTS`; random stopping at several
-    γ, with Laplace noise and η = 1 and 0, and with exponential noise and η = 1; combined GEM at several
+    They are heterogeneous noisy max, noisy max, standardized noisy max and GEM, each at the tilts :data:`TILTS`;
+    heterogeneous noisy max for the least or most sensitive candidates only, :data:`KEEPS`; random stopping at
+    several γ, with Laplace noise and η = 1 and 0, and with exponential noise and η = 1; combined GEM at several
     :data:`SHARES`; randomised response; and a random pick, which is best if the budget is too small for all
     others. Each record in :mod:`dpselect.registry` says what it contributes.
 
@@ -58,15 +63,22 @@ def default_pool(
         >>> import dpselect as dps
         >>> pool = dps.pools.default_pool(1.0)
         >>> len(pool), dps.GEM(epsilon=1.0) in pool, dps.Uniform() in pool
-        (48, True, True)
+        (71, True, True)
         >>> len(dps.pools.default_pool(1.0, anchors=True))
-        63
+        91
 
     References:
         docs/theory/tuning.md.
     """
     check.flag("anchors", anchors)
-    grid = Grid(epsilon=epsilon, beta=beta, tilts=TILTS, gammas=check.as_tuple("gammas", gammas), shares=SHARES)
+    grid = Grid(
+        epsilon=epsilon,
+        beta=beta,
+        tilts=TILTS,
+        gammas=check.as_tuple("gammas", gammas),
+        shares=SHARES,
+        keeps=KEEPS,
+    )
     records = MECHANISMS.values()
     members = [member for record in records for member in record.members(grid)]
     if anchors:

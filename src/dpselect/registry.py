@@ -10,6 +10,7 @@ from dpselect.mechanisms import (
     GEM,
     Anchored,
     CombinedGEM,
+    HeterogeneousNoisyMax,
     Mechanism,
     ModifiedGEM,
     NoisyMax,
@@ -32,6 +33,7 @@ class Grid:
     tilts: tuple[float, ...]
     gammas: tuple[float, ...]
     shares: tuple[float, ...]
+    keeps: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +87,32 @@ def _by_name(*records: Record) -> Mapping[str, Record]:
 # The colours of Okabe and Ito (2008), which people with any colour vision can tell apart, without their
 # yellow, which is too faint on white. Greys mark mechanisms that do not compete.
 MECHANISMS: Mapping[str, Record] = _by_name(
+    Record(
+        name="heterogeneous-rnm",
+        label="heterogeneous noisy max",
+        symbol="heterogeneous RNM",
+        description="noisy max with noise that fits each candidate; the default",
+        constructor=HeterogeneousNoisyMax,
+        family="heterogeneous noisy max",
+        color="#d6007f",
+        members=lambda grid: [
+            *(HeterogeneousNoisyMax(epsilon=grid.epsilon, tilt=t, beta=grid.beta) for t in grid.tilts),
+            *(HeterogeneousNoisyMax(epsilon=grid.epsilon, keep=keep) for keep in grid.keeps),
+        ],
+        anchored=lambda grid, weight: [
+            Anchored(mechanism=HeterogeneousNoisyMax(epsilon=grid.epsilon, beta=grid.beta), weight=weight)
+        ],
+    ),
+    Record(
+        name="kept-rnm",
+        label="heterogeneous noisy max, some kept",
+        symbol="kept RNM",
+        description="the same, for candidates in a range of sensitivities",
+        constructor=partial(HeterogeneousNoisyMax, keep=(0.0, 0.25)),
+        family="heterogeneous noisy max",
+        parameters=("keep",),
+        color="#7b3294",
+    ),
     Record(
         name="rnm",
         label="noisy max",

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the mechanisms, independent of the library.
+"""Slow, obvious twins of the mechanisms, independent of the library (neutral offsets, which are public, excepted).
 
 Inputs are floats read as the rational numbers they are. Transformed scores ("levels") are exact fractions,
 ``None`` standing for −∞; probabilities are mpmath numbers of at least 40 digits. Only t, which the library
@@ -13,6 +13,8 @@ from itertools import pairwise, permutations
 import numpy as np
 from mpmath import mp
 from mpmath.calculus.quadrature import GaussLegendre
+
+import dpselect as dps
 
 DIGITS = 45
 REACH = 60
@@ -350,7 +352,41 @@ def random_stopping(scores, sensitivities, *, epsilon, gamma=0.05, eta=1.0, nois
     return largest_noisy(noise, q, [scale * d for d in fractions(sensitivities, len(q))], (gamma, eta))
 
 
-def heterogeneous_noisy_max(scores, sensitivities, *, epsilon, noise="exponential"):
+def heterogeneous_noisy_max(
+    scores,
+    sensitivities,
+    *,
+    epsilon,
+    noise="exponential",
+    keep=(0.0, 1.0),
+    tilt=0.0,
+    beta=0.05,
+    neutral=True,
+    offsets=0.0,
+):
+    """Draw all kept candidates once. Neutral offsets are public numbers: the library's own, tested elsewhere."""
+    t = tilt_slope(tilt, len(scores), beta, epsilon)
+    y = tilted(scores, sensitivities, t, offsets)
+    widths = fractions(sensitivities, len(y))
+    ordered = sorted(widths)
+    quantiles = [Fraction(i, max(1, len(widths) - 1)) for i in range(len(widths))]
+    low, high = (Fraction(end).limit_denominator(10**6) for end in keep)
+    between = [width for width, at in zip(ordered, quantiles, strict=True) if low <= at <= high or len(widths) == 1]
+    if not between:
+        between = [ordered[math.floor((low + high) / 2 * (len(widths) - 1) + Fraction(1, 2))]]
+    kept = [a for a, width in enumerate(widths) if between[0] <= width <= between[-1]]
+    mechanism = dps.HeterogeneousNoisyMax(epsilon=epsilon, noise=noise, neutral=neutral)
+    added = mechanism.neutral_offsets([float(widths[a]) for a in kept])
+    means = []
+    for a in kept:
+        rivals = [widths[b] for b in kept if b != a]
+        means.append((widths[a] + max(rivals, default=Fraction(0))) / Fraction(epsilon))
+    law = largest_noisy(noise, [y[a] + Fraction(n) for a, n in zip(kept, added, strict=True)], means)
+    chances = dict(zip(kept, law, strict=True))
+    return [chances.get(a, mp.zero) for a in range(len(y))]
+
+
+def naive_noisy_max(scores, sensitivities, *, epsilon, noise="exponential"):
     q = fractions(scores)
     scale = Fraction(1 if noise == "laplace" else 2) / Fraction(epsilon)
     return largest_noisy(noise, q, [scale * d for d in fractions(sensitivities, len(q))])

@@ -7,6 +7,7 @@ from dpselect.unsafe import NaiveHeterogeneousNoisyMax
 
 TWINS = {
     dps.NoisyMax: reference.noisy_max,
+    dps.HeterogeneousNoisyMax: reference.heterogeneous_noisy_max,
     dps.GEM: reference.gem,
     dps.Anchored: reference.anchored,
     dps.StandardizedNoisyMax: reference.standardized,
@@ -14,5 +15,5 @@ TWINS = {
     dps.CombinedGEM: reference.combined_gem,
     dps.RandomizedResponse: reference.randomized_response,
     dps.Uniform: reference.uniform,
-    NaiveHeterogeneousNoisyMax: reference.heterogeneous_noisy_max,
+    NaiveHeterogeneousNoisyMax: reference.naive_noisy_max,
 }

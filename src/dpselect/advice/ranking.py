@@ -14,7 +14,7 @@ from dpselect.advice.priors import (
     read_sample,
     read_widths,
 )
-from dpselect.advice.reasons import Facts, Ranked, is_published, signed
+from dpselect.advice.reasons import Facts, Ranked, is_default, is_published, signed
 from dpselect.candidates import Numbers
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import FloatArray
@@ -58,8 +58,10 @@ class Advice:
         return "\n".join(lines)
 
     def _shown(self) -> list[Ranked]:
-        """Return the five best mechanisms, and all published ones."""
-        return [one for place, one in enumerate(self.ranking) if place < 5 or is_published(one.mechanism)]
+        """Return the default first, then the five best mechanisms and all published ones."""
+        default = [one for one in self.ranking if is_default(one.mechanism)]
+        others = [one for one in self.ranking if one not in default]
+        return default + [one for place, one in enumerate(others) if place < 5 or is_published(one.mechanism)]
 
 
 def advise(
@@ -83,7 +85,9 @@ def advise(
       sensitive candidates have the high scores" is about 0.8. Scores are then drawn at random: normal, with
       standard deviation ``spread`` and that correlation to the sensitivities (a Gaussian copula);
     - ``prior=Public(scores)``, a public or synthetic sample of score vectors;
-    - neither: the ranking is then by the mean error over correlations of −0.8, 0 and 0.8.
+    - neither: the ranking is then by the mean error over correlations of −0.8, 0 and 0.8. The advice is
+      :class:`~dpselect.HeterogeneousNoisyMax`, unless another mechanism is better on average *and* in the worst of
+      the three cases.
 
     Privacy:
         Advice from public knowledge is free. A private sample is refused unless you pay for looking at it:
@@ -156,7 +160,8 @@ def advise(
             "an unknown correlation (−0.8, 0 or 0.8)" if stated is None else f"a correlation of {signed(stated)}"
         )
         assumption = f"normal scores of standard deviation {deviation:.3g}, with {known} to the sensitivities"
-    ranking = _rank(members, widths, scores, reversed_scores, anchors, exponent)
+    cases = len(GUESSES) if prior is None and correlation is None else 1
+    ranking = _rank(members, widths, scores, reversed_scores, anchors, exponent, cases)
     facts = Facts.of(ranking, widths, scores, budget)
     return Advice(
         ranking=ranking,
@@ -214,22 +219,30 @@ def _rank(
     reversed_scores: FloatArray | None,
     anchors: Numbers | None,
     power: float,
+    cases: int,
 ) -> tuple[Ranked, ...]:
-    """Return the mechanisms with their errors, best first."""
+    """Return the mechanisms with their errors, best first. Examples i, i + ``cases``, … are one case."""
     rivals = [*members, Uniform()]
 
     def errors(sample: FloatArray) -> FloatArray:
-        return np.asarray(fleet_errors(rivals, sample, widths, anchors=anchors, power=power).mean(axis=-1))
+        return fleet_errors(rivals, sample, widths, anchors=anchors, power=power)
 
-    found = errors(scores)
+    every = errors(scores)
+    found = every.mean(axis=-1)
+    worst: list[float | None] = [None] * found.size
+    if cases > 1:
+        by_case = np.stack([every[:, case::cases].mean(axis=-1) for case in range(cases)], axis=-1)
+        worst = (
+            np.divide(by_case, by_case[-1], where=by_case[-1] > 0, out=np.ones_like(by_case)).max(axis=-1).tolist()
+        )
     ratios = found / found[-1] if found[-1] > 0 else np.ones(found.size)
     turned: list[float | None] = [None] * found.size
     if reversed_scores is not None:
-        others = errors(reversed_scores)
+        others = errors(reversed_scores).mean(axis=-1)
         turned = (others / others[-1]).tolist()
     ranking = [
-        Ranked(mechanism=member, error=float(error), of_random=float(ratio), if_reversed=other)
-        for member, error, ratio, other in zip(members, found, ratios, turned, strict=False)
+        Ranked(mechanism=member, error=float(error), of_random=float(ratio), if_reversed=other, worst=case)
+        for member, error, ratio, other, case in zip(members, found, ratios, turned, worst, strict=False)
     ]
     return tuple(sorted(ranking, key=lambda ranked: ranked.error))
 
@@ -237,9 +250,12 @@ def _rank(
 def _table(ranking: Sequence[Ranked]) -> list[str]:
     """Return the lines of a table."""
     width = max(len(ranked.mechanism.label) for ranked in ranking)
-    turned = any(ranked.if_reversed is not None for ranked in ranking)
-    lines = [f"{'mechanism':{width}}  {'error':>9}  of random" + ("  if reversed" if turned else "")]
+    further = {"if_reversed": "if reversed", "worst": "worst case"}
+    shown = [name for name in further if any(getattr(ranked, name) is not None for ranked in ranking)]
+    lines = [
+        "  ".join([f"{'mechanism':{width}}", f"{'error':>9}", "of random", *(further[name] for name in shown)])
+    ]
     for ranked in ranking:
         line = f"{ranked.mechanism.label:{width}}  {ranked.error:9.3g}  {ranked.of_random:9.2%}"
-        lines.append(line + ("" if ranked.if_reversed is None else f"  {ranked.if_reversed:11.2%}"))
+        lines.append(line + "".join(f"  {getattr(ranked, name):{len(further[name])}.2%}" for name in shown))
     return lines

@@ -7,10 +7,10 @@ import numpy as np
 
 from dpselect.correlation import spearman
 from dpselect.kernels.arrays import FloatArray
-from dpselect.mechanisms import Mechanism, NoisyMax, RandomizedResponse, Uniform
+from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism, NoisyMax, RandomizedResponse, Uniform
 from dpselect.registry import MECHANISMS
 
-__all__ = ["Facts", "Ranked", "is_published", "signed"]
+__all__ = ["Facts", "Ranked", "is_default", "is_published", "signed"]
 
 NEGLIGIBLE = 1e-3
 """A mechanism may exceed the error of a random pick by this share of it without a warning."""
@@ -28,12 +28,14 @@ class Ranked:
         error: Its exact expected error, averaged over the examples.
         of_random: Its error divided by that of a random pick. Above 1 it is worse than random.
         if_reversed: The same ratio if the correlation had the opposite sign; ``None`` unless you stated one.
+        worst: The largest such ratio over the correlations that are possible; ``None`` if you said what you know.
     """
 
     mechanism: Mechanism
     error: float
     of_random: float
     if_reversed: float | None = None
+    worst: float | None = None
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,17 @@ class Facts:
         return next((ranked for ranked in self.ranking if ranked.mechanism == NoisyMax(epsilon=self.epsilon)), None)
 
     @property
+    def default(self) -> Ranked | None:
+        """The mechanism to use if nothing is known."""
+        return next((ranked for ranked in self.ranking if is_default(ranked.mechanism)), None)
+
+    @property
     def advised(self) -> Ranked:
-        """The simplest mechanism close to the best."""
+        """The simplest mechanism close to the best. If nothing is known: the default, unless another dominates."""
+        default = self.default
+        if default is not None and default.worst is not None:
+            ahead = [r for r in self.ranking if r.error < default.error and (r.worst or 0.0) < default.worst]
+            return ahead[0] if ahead else default
         near = [ranked for ranked in self.ranking if ranked.error <= self.ranking[0].error * (1 + ALIKE)]
         return min(near, key=lambda ranked: _oddity(ranked.mechanism))
 
@@ -97,7 +108,8 @@ class Facts:
         if self.strength >= 0.3 and 0.2 <= self.positive_share <= 0.8:
             return (
                 f"The correlation is strong, but positive in only {self.positive_share:.0%} of the examples, so no "
-                "tilt suits all. Noisy max is a compromise; combined GEM spends a part of ε on estimating the sign."
+                "tilt suits all. Heterogeneous noisy max favours no sensitivities; combined GEM spends a part of ε "
+                "on estimating the sign."
             )
         named = f"{_strength(self.correlation)} correlation, {signed(self.correlation)}"
         if abs(self.correlation) < 0.1:
@@ -131,6 +143,13 @@ class Facts:
             return f"No mechanism beats a random pick by more than {ALIKE:.0%}, and a random pick is free."
         if best is plain:
             return f"No mechanism beats plain noisy max by more than {ALIKE:.0%}."
+        if best is self.default and best.worst is not None and best is not self.ranking[0]:
+            return (
+                f"{name[:1].upper()}{name[1:]} is the default: no other mechanism is better both on average and in "
+                f"the worst case. The error of plain noisy max is {_times(plain.error / best.error)} its error."
+                if plain is not None and best.error > 0
+                else f"{name[:1].upper()}{name[1:]} is the default."
+            )
         near = f"The simplest mechanism within {ALIKE:.0%} of the best is"
         chosen = "The best mechanism is" if best.error == self.ranking[0].error else near
         if plain is None or best.error == 0:
@@ -171,16 +190,23 @@ def is_published(mechanism: Mechanism) -> bool:
     return any(record.in_paper and record(epsilon=epsilon) == mechanism for record in MECHANISMS.values())
 
 
+def is_default(mechanism: Mechanism) -> bool:
+    """Return whether a mechanism is heterogeneous noisy max with its default parameters."""
+    return mechanism == HeterogeneousNoisyMax(epsilon=mechanism.guarantee.epsilon or 1.0)
+
+
 def _tilt(mechanism: Mechanism) -> float:
     """Return a mechanism's tilt; 0 if it has none."""
     return float(getattr(mechanism, "tilt", 0.0))
 
 
 def _oddity(mechanism: Mechanism) -> float:
-    """Return how far a mechanism is from the two simplest, a random pick and plain noisy max."""
+    """Return how far a mechanism is from the simplest ones: a random pick, and both noisy max."""
     if isinstance(mechanism, Uniform):
         return -1.0
-    return abs(_tilt(mechanism)) + (0.0 if isinstance(mechanism, NoisyMax) else 100.0)
+    kept = getattr(mechanism, "keep", (0.0, 1.0)) != (0.0, 1.0)
+    simple = isinstance(mechanism, NoisyMax | HeterogeneousNoisyMax)
+    return abs(_tilt(mechanism)) + (10.0 if kept else 0.0) + (0.0 if simple else 100.0)
 
 
 def _strength(correlation: float) -> str:

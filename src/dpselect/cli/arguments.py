@@ -297,9 +297,9 @@ def _add_mechanism(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--epsilon", type=float, required=True, help="the privacy budget of one pick")
     group.add_argument(
         "--mechanism",
-        default="rnm",
+        default="heterogeneous-rnm",
         metavar="NAME",
-        help=f"{', '.join(MECHANISMS)} (default: rnm)",
+        help=f"{', '.join(MECHANISMS)} (default: heterogeneous-rnm)",
     )
     group.add_argument(
         "--parameter",
@@ -307,7 +307,7 @@ def _add_mechanism(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_parameter,
         metavar="NAME=VALUE",
-        help="another field of the mechanism, such as tilt=2; repeat it for several",
+        help="another field of the mechanism, such as tilt=2 or keep=0,0.25; repeat it for several",
     )
 
 
@@ -345,7 +345,7 @@ def _parameter(text: str) -> tuple[str, object]:
     if not equals or not name.isidentifier():
         raise argparse.ArgumentTypeError(f"must look like tilt=2, not {text!r}")
     try:
-        return name, json.loads(value)
+        return name, json.loads(f"[{value}]" if "," in value and value[:1] not in "([" else value)
     except ValueError:
         return name, value
 

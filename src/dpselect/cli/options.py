@@ -62,7 +62,7 @@ def make_mechanism(options: argparse.Namespace) -> Mechanism:
     make = MECHANISMS[options.mechanism].constructor
     fields = dict(options.parameter)
     # "em" stands for Gumbel noise, whatever else you give.
-    fixed = {"epsilon", *getattr(make, "keywords", {})} - {"tilt"}
+    fixed = {"epsilon", *getattr(make, "keywords", {})} - {"tilt", "keep"}
     known = [name for name in inspect.signature(make).parameters if name not in fixed]
     for name in fields:
         if name not in known:
@@ -79,7 +79,10 @@ def as_options(mechanism: Mechanism) -> str:
     name = FAMILIES[type(mechanism)]
     fields = {f.name: (getattr(mechanism, f.name), f.default) for f in dataclasses.fields(mechanism)}  # type: ignore[arg-type]
     changed = {key: value for key, (value, default) in fields.items() if key != "epsilon" and value != default}
-    return " ".join([f"--mechanism {name}", *(f"--parameter {key}={value}" for key, value in changed.items())])
+    texts = {
+        key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in changed.items()
+    }
+    return " ".join([f"--mechanism {name}", *(f"--parameter {key}={text}" for key, text in texts.items())])
 
 
 def read_list(option: str, text: str) -> list[float]:

@@ -60,6 +60,12 @@ class PartialUniform:
         self._leading += 1 << self.bits
         self.bits += octave + 1
 
+    def move_below_octave(self, octave: int) -> None:
+        """Become 2^−octave + (1 − 2^−octave) · this number: uniform between 2^−octave and 1."""
+        self._leading = (1 << self.bits) + self._leading * (2**octave - 1)
+        self._span *= 2**octave - 1
+        self.bits += octave
+
 
 def bernoulli_exp(uniform: PartialUniform, x: Fraction) -> bool:
     """Return whether a uniform real number is below exp(−x): a Bernoulli draw of exactly that probability."""

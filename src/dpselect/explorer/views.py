@@ -48,6 +48,13 @@ class Setting:
     beta: float
     gamma: float
     tilt: float
+    drop: float
+    """The share of candidates that may not compete: the most sensitive ones, or the least sensitive if negative."""
+
+    @property
+    def keep(self) -> tuple[float, float]:
+        """The quantiles of the sensitivities that may compete."""
+        return (0.0, 1.0 - self.drop) if self.drop >= 0 else (-self.drop, 1.0)
 
     def mechanism(self, record: Record) -> dps.Mechanism:
         """Return a mechanism with the values of the sliders."""
@@ -84,6 +91,7 @@ def read_setting(request: Any) -> Setting:
         beta=check.inside_unit_interval("beta", _number(request, "beta", 0.05)),
         gamma=check.probability("gamma", _number(request, "gamma", 0.05)),
         tilt=check.between("tilt", _number(request, "tilt", -1.0), -64, 64),
+        drop=check.between("drop", _number(request, "drop", 0.75), -0.95, 0.95),
     )
 
 
@@ -153,6 +161,7 @@ def _laws(setting: Setting) -> dict[str, FloatArray]:
 def _relevant(record: Record, setting: Setting) -> Setting:
     """Return the setting without what a mechanism's error curve does not depend on."""
     ignored: dict[str, Any] = {name: 0.5 for name in ("beta", "gamma", "tilt") if name not in record.parameters}
+    ignored |= {} if "keep" in record.parameters else {"drop": 0.0}
     return replace(setting, epsilon=1.0, neighbour=setting.scores, **ignored)
 
 

@@ -218,6 +218,14 @@ def compiled_without_refcounts(function: Callable[Parameters, Result]) -> Callab
     return Kernel(function, _nrt=False)
 
 
+def compiled_in_any_order(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Make a kernel without reference counts whose sums may be taken in any order, so that they are vectorised.
+
+    Only for public numbers whose last bits do not matter.
+    """
+    return Kernel(function, _nrt=False, fastmath={"reassoc", "nsz"})
+
+
 def inlined(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Make a kernel that is compiled as part of its callers: it may return slices without reference counts."""
     return Kernel(function, inline="always")

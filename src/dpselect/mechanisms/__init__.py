@@ -8,6 +8,7 @@ from dpselect.mechanisms.anchored import Anchored
 from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.combined import CombinedGEM
 from dpselect.mechanisms.gem import GEM, ModifiedGEM, gem_scores
+from dpselect.mechanisms.heterogeneous import HeterogeneousNoisyMax
 from dpselect.mechanisms.noisy_max import NoisyMax
 from dpselect.mechanisms.random_stopping import RandomStopping
 from dpselect.mechanisms.randomized_response import RandomizedResponse
@@ -18,6 +19,7 @@ __all__ = [
     "GEM",
     "Anchored",
     "CombinedGEM",
+    "HeterogeneousNoisyMax",
     "Mechanism",
     "ModifiedGEM",
     "NoisyMax",

@@ -10,6 +10,7 @@ from dpselect.laws.anchored import AnchoredLaw
 from dpselect.laws.composition import tilts
 from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.gem import GEM
+from dpselect.mechanisms.heterogeneous import HeterogeneousNoisyMax
 from dpselect.mechanisms.noisy_max import NoisyMax
 from dpselect.parameters import store
 
@@ -35,7 +36,7 @@ class Anchored(Mechanism):
         The cost of ``mechanism``.
 
     Args:
-        mechanism: A :class:`~dpselect.NoisyMax` or :class:`~dpselect.GEM`.
+        mechanism: A :class:`~dpselect.HeterogeneousNoisyMax`, :class:`~dpselect.NoisyMax` or :class:`~dpselect.GEM`.
         weight: The weight of the anchors; any real number.
 
     Example:
@@ -50,12 +51,14 @@ class Anchored(Mechanism):
 
     takes = ("anchors",)
 
-    mechanism: NoisyMax | GEM
+    mechanism: HeterogeneousNoisyMax | NoisyMax | GEM
     weight: float
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mechanism, NoisyMax | GEM):
-            raise ValueError("mechanism must be a NoisyMax or a GEM: other mechanisms take no offsets")
+        if not isinstance(self.mechanism, HeterogeneousNoisyMax | NoisyMax | GEM):
+            raise ValueError(
+                "mechanism must be a HeterogeneousNoisyMax, NoisyMax or GEM: other mechanisms take no offsets"
+            )
         store(self, weight=check.real("weight", self.weight))
 
     @property

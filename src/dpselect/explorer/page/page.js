@@ -10,10 +10,17 @@ const MOST_CANDIDATES = 400;
 const SLIDERS = {
   epsilon: { toValue: (at) => 10 ** at, toPlace: Math.log10 },
   tilt: { toValue: (at) => at, toPlace: (value) => value },
+  drop: { toValue: (at) => at, toPlace: (value) => value, say: kept },
   beta: { toValue: (at) => 10 ** at, toPlace: Math.log10 },
   gamma: { toValue: (at) => 10 ** at, toPlace: Math.log10 },
 };
-const DEFAULTS = { epsilon: 1, tilt: -1, beta: 0.05, gamma: 0.05 };
+const DEFAULTS = { epsilon: 1, tilt: -1, drop: 0.75, beta: 0.05, gamma: 0.05 };
+
+// Which sensitivities may compete, in words.
+function kept(drop) {
+  if (!drop) return "all candidates";
+  return `the ${drop > 0 ? "least" : "most"} sensitive ${Math.round(100 * (1 - Math.abs(drop)))} %`;
+}
 
 const $ = (id) => document.getElementById(id);
 const state = { scenario: "", ...DEFAULTS, names: [], scores: [], sensitivities: [], neighbour: [] };
@@ -93,9 +100,9 @@ async function refresh() {
 }
 
 async function ask() {
-  const { names, scores, sensitivities, neighbour, epsilon, tilt, beta, gamma } = state;
+  const { names, scores, sensitivities, neighbour, epsilon, tilt, drop, beta, gamma } = state;
   try {
-    const body = JSON.stringify({ names, scores, sensitivities, neighbour, epsilon, tilt, beta, gamma });
+    const body = JSON.stringify({ names, scores, sensitivities, neighbour, epsilon, tilt, drop, beta, gamma });
     const response = await fetch("/view", { method: "POST", headers: { "Content-Type": "application/json" }, body });
     const result = await response.json();
     if (result.error) {
@@ -128,7 +135,7 @@ function showSettings() {
   $("about").textContent = scenario ? scenario.about : "Your own candidates.";
   for (const [name, { toPlace }] of Object.entries(SLIDERS)) {
     $(name).value = toPlace(state[name]);
-    $(`${name}-value`).textContent = short(state[name]);
+    $(`${name}-value`).textContent = (SLIDERS[name].say ?? short)(state[name]);
   }
 }
 
@@ -371,7 +378,7 @@ function wire() {
   for (const [name, { toValue }] of Object.entries(SLIDERS)) {
     $(name).addEventListener("input", () => {
       state[name] = Number(toValue(Number($(name).value)).toPrecision(3));
-      $(`${name}-value`).textContent = short(state[name]);
+      $(`${name}-value`).textContent = (SLIDERS[name].say ?? short)(state[name]);
       changed();
     });
   }

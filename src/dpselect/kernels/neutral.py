@@ -1,0 +1,371 @@
+"""Noise that fits each candidate, and the public offsets that make it neutral.
+
+Candidate a's noise has mean (Δ_a + max_{b≠a} Δ_b)/ε. The means of a row differ by a factor of two at most. Larger
+noise wins more often, so *neutral* offsets n_a lower it: with equal scores, every candidate is picked with
+probability 1/k. They depend on the sensitivities alone. In units of the largest mean, with c_a = (mean of
+a)/(largest mean), they solve
+
+    log(k p_a) = 0,    p_a = ∫ f_a(x)/F_a(x) ∏_b F_b(x) dx,    F_a and f_a: the law of n_a + c_a Z,
+
+by the iteration n_a ← n_a − c_a log(k p_a). It starts within a few percent, at the limit for many
+candidates. There, the number of noisy scores beyond x is a Poisson variable of mean exp(−x/M), with M the mean of
+those that exceed 0, and ∫ e^(−x/c) exp(−e^(−x/M)) dx/c = Γ(1 + M/c). So n_a = −c_a (log k + log Γ(1 + M/c_a)).
+
+n_a is a smooth function of c_a, and so are log F_a and f_a/F_a. The function is known from its values at ATOMS
+Chebyshev points, and Σ_b log F_b = Σ_j W_j log F(c_j), where W_j is the sum of the j-th interpolating polynomial
+over all candidates. The extreme means are among the points, which makes rows with two distinct means exact. Rows of
+at most FEW candidates use the candidates themselves. A row costs O(k) and a few microseconds.
+
+For exponential and Gumbel noise |k p_a − 1| stays below 1e-6, for Laplace noise, whose density has a kink, below
+1e-3. Privacy never depends on it: any public offsets are private.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import chebyshev, legendre
+
+from dpselect.kernels.arrays import FloatArray
+from dpselect.kernels.compilation import compiled, compiled_in_any_order, compiled_without_refcounts
+from dpselect.kernels.instructions import float_bits, float_of_bits
+from dpselect.kernels.pmf.integrands import EXPONENTIAL, GUMBEL, LAPLACE
+
+ATOMS = 11
+FEW = 8
+LANES = 8
+POINTS = 512
+ENOUGH = 2e-7
+"""The iteration ends when the next step would be smaller."""
+MOST_STEPS = 60
+
+LEFT, RIGHT = -3.4, 1.4
+"""The product of all F is below 1e-15 left of LEFT. Right of RIGHT, it is smooth in exp(−x/STRETCH)."""
+STRETCH = 4.0
+PANEL, FINE = 0.8, 0.25
+SMALL = 0.05
+NODES, WEIGHTS = legendre.leggauss(8)
+TAIL_POINTS = RIGHT - STRETCH * np.log(0.5 * (1 - NODES))  # rising, like all points
+TAIL_WEIGHTS = STRETCH * WEIGHTS / (1 - NODES)
+
+_ANGLES = np.arange(ATOMS) * np.pi / (ATOMS - 1)
+CHEBYSHEV = np.cos(np.outer(np.arange(ATOMS), _ANGLES))
+"""T_n at the j-th Chebyshev point, which is CHEBYSHEV[1, j]."""
+HALVES = np.array([0.5] + [1.0] * (ATOMS - 2) + [0.5])
+TRANSFORM = 2.0 / (ATOMS - 1) * HALVES[:, None] * CHEBYSHEV * HALVES
+"""Turns values at the points into coefficients."""
+SQUARES = (0.5 * (CHEBYSHEV[1] + 1)) ** 2
+"""Where the points lie between the smallest c and the largest: closer to the smallest, where F is steepest."""
+POWERS_TO_COUNTS = np.array([chebyshev.cheb2poly(column) for column in TRANSFORM.T]).T.copy()
+"""Turns sums of powers into the weights W_j: the coefficients of the interpolating polynomials."""
+
+
+class Room(NamedTuple):
+    """Work arrays for one row."""
+
+    places: FloatArray
+    """c_j of each atom."""
+    counts: FloatArray
+    """W_j of each atom."""
+    values: FloatArray
+    """n_j of each atom, then the coefficients of the interpolating polynomial."""
+    masses: FloatArray
+    """k p_j of each atom."""
+    points: FloatArray
+    weights: FloatArray
+    product: FloatArray
+    """log ∏ F at each point, then ∏ F times the weight."""
+    decays: FloatArray
+    """exp(−x/c_j) at each point."""
+    ratios: FloatArray
+    """f/F of each atom at each point."""
+    lanes: FloatArray
+
+
+@compiled
+def new_room() -> Room:
+    """Return work arrays for any row."""
+    return Room(
+        np.zeros(ATOMS),
+        np.zeros(ATOMS),
+        np.zeros(ATOMS),
+        np.zeros(ATOMS),
+        np.zeros(POINTS),
+        np.zeros(POINTS),
+        np.zeros(POINTS),
+        np.zeros((ATOMS, POINTS)),
+        np.zeros((ATOMS, POINTS)),
+        np.zeros(LANES),
+    )
+
+
+@compiled_without_refcounts
+def fill_means(sensitivities: FloatArray, shares: FloatArray) -> tuple[float, float]:
+    """Fill c_a = (Δ_a + max_{b≠a} Δ_b)/(largest of these); return the largest, and the smallest c.
+
+    If all sensitivities are zero, the largest is 0, and every c_a is 1.
+    """
+    first, second = np.int64(0), np.int64(0)
+    for a in range(sensitivities.size):
+        bits = float_bits(sensitivities[a])  # not negative, so they have the order of the floats
+        second = max(second, min(bits, first))
+        first = max(first, bits)
+    widest, next_widest = float_of_bits(first), float_of_bits(second)
+    largest = widest + next_widest
+    if largest == 0.0:
+        shares[:] = 1.0
+        return 0.0, 1.0
+    least = np.int64(float_bits(1.0))
+    for a in range(sensitivities.size):
+        rival = widest if sensitivities[a] < widest else next_widest
+        shares[a] = (sensitivities[a] + rival) / largest
+        least = min(least, float_bits(shares[a]))
+    return largest, float_of_bits(least)
+
+
+@compiled_without_refcounts
+def fill_neutral(noise: int, shares: FloatArray, least: float, room: Room, offsets: FloatArray) -> None:
+    """Fill neutral offsets, in units of the largest mean, given all c_a and the smallest."""
+    k = shares.size
+    if least == 1.0:
+        offsets[:] = 0.0
+        return
+    if k <= FEW:
+        for a in range(k):
+            room.places[a] = shares[a]
+            room.counts[a] = 1.0
+        solve(noise, k, k, room)
+        for a in range(k):
+            offsets[a] = room.values[a]
+        return
+    for j in range(ATOMS):
+        room.places[j] = least + (1.0 - least) * SQUARES[j]
+    fill_counts(shares, least, room)
+    solve(noise, k, ATOMS, room)
+    interpolate(shares, least, room, offsets)
+
+
+@compiled_in_any_order
+def add_powers(shares: FloatArray, least: float, scale: float, sums: FloatArray) -> None:
+    """Fill the sums of the powers of x = 2√((c_a − least) · scale) − 1."""
+    s1, s2, s3, s4, s5 = 0.0, 0.0, 0.0, 0.0, 0.0
+    s6, s7, s8, s9, s10 = 0.0, 0.0, 0.0, 0.0, 0.0
+    for a in range(shares.size):
+        x = 2.0 * math.sqrt((shares[a] - least) * scale) - 1.0
+        square = x * x
+        cube = square * x
+        fourth = square * square
+        fifth = fourth * x
+        s1 += x
+        s2 += square
+        s3 += cube
+        s4 += fourth
+        s5 += fifth
+        s6 += cube * cube
+        s7 += fourth * cube
+        s8 += fourth * fourth
+        s9 += fifth * fourth
+        s10 += fifth * fifth
+    sums[0] = np.float64(shares.size)
+    sums[1], sums[2], sums[3], sums[4], sums[5] = s1, s2, s3, s4, s5
+    sums[6], sums[7], sums[8], sums[9], sums[10] = s6, s7, s8, s9, s10
+
+
+@compiled_without_refcounts
+def fill_counts(shares: FloatArray, least: float, room: Room) -> None:
+    """Fill W_j from the sums of powers."""
+    add_powers(shares, least, 1.0 / (1.0 - least), room.masses)
+    room.counts[:ATOMS] = 0.0
+    for n in range(ATOMS):
+        for j in range(ATOMS):
+            room.counts[j] += POWERS_TO_COUNTS[n, j] * room.masses[n]
+
+
+@compiled_without_refcounts
+def interpolate(shares: FloatArray, least: float, room: Room, offsets: FloatArray) -> None:
+    """Fill the polynomial through the atoms at every c_a."""
+    coefficients = room.masses
+    for n in range(ATOMS):
+        coefficients[n] = 0.0
+        for j in range(ATOMS):
+            coefficients[n] += TRANSFORM[n, j] * room.values[j]
+    scale = 1.0 / (1.0 - least)
+    c0, c1, c2 = coefficients[0], coefficients[1], coefficients[2]
+    c3, c4, c5 = coefficients[3], coefficients[4], coefficients[5]
+    c6, c7, c8 = coefficients[6], coefficients[7], coefficients[8]
+    c9, c10 = coefficients[9], coefficients[10]
+    for a in range(shares.size):
+        x = 2.0 * math.sqrt((shares[a] - least) * scale) - 1.0
+        y = 2.0 * x
+        b9 = c9 + y * c10
+        b8 = c8 + y * b9 - c10
+        b7 = c7 + y * b8 - b9
+        b6 = c6 + y * b7 - b8
+        b5 = c5 + y * b6 - b7
+        b4 = c4 + y * b5 - b6
+        b3 = c3 + y * b4 - b5
+        b2 = c2 + y * b3 - b4
+        b1 = c1 + y * b2 - b3
+        offsets[a] = c0 + x * b1 - b2
+
+
+@compiled_without_refcounts
+def solve(noise: int, k: int, atoms: int, room: Room) -> None:
+    """Fill the neutral offsets of the atoms."""
+    start(math.log(0.5 * k if noise == LAPLACE else 1.0 * k), atoms, room)
+    left = max(LEFT, largest_value(atoms, room))
+    points = fill_points(noise, k, left, room)
+    fill_decays(noise, atoms, points, room)
+    last = 1.0
+    for _ in range(MOST_STEPS):
+        fill_masses(noise, k, atoms, points, room)
+        error = 0.0
+        for j in range(atoms):
+            step = math.log(room.masses[j])
+            room.values[j] -= room.places[j] * step
+            error = max(error, abs(step))
+        if left > LEFT:  # move all offsets, so that the largest stays where the points start
+            shift = left - largest_value(atoms, room)
+            for j in range(atoms):
+                room.values[j] += shift
+        if error * max(1.5 / k, min(1.0, error / last)) < ENOUGH:  # the error after this step
+            return
+        last = error
+
+
+@compiled_without_refcounts
+def largest_value(atoms: int, room: Room) -> float:
+    """Return the largest offset of an atom."""
+    largest: float = room.values[0]
+    for j in range(1, atoms):
+        largest = max(largest, room.values[j])
+    return largest
+
+
+@compiled_without_refcounts
+def start(log_size: float, atoms: int, room: Room) -> None:
+    """Fill the limit for many candidates."""
+    total, mean = 0.0, 0.0
+    for j in range(atoms):
+        total += room.counts[j]
+        mean += room.counts[j] * room.places[j]
+    mean /= total
+    for _ in range(3):
+        total, inverse = 0.0, 0.0
+        for j in range(atoms):
+            correction = math.lgamma(1.0 + mean / room.places[j])
+            room.values[j] = -room.places[j] * (log_size + correction)
+            weight = room.counts[j] * math.exp(-correction)
+            total += weight
+            inverse += weight / room.places[j]
+        mean = total / inverse
+
+
+@compiled_without_refcounts
+def fill_points(noise: int, k: int, left: float, room: Room) -> int:
+    """Fill Gauss–Legendre points and weights; ``left`` is the largest offset, or LEFT. Return their number."""
+    if noise == EXPONENTIAL:  # F is zero left of an offset
+        return add_tail(add_panels(left, RIGHT, PANEL, 0, room), room)
+    if noise == GUMBEL or left == LEFT:
+        return add_tail(add_panels(LEFT, RIGHT, PANEL, 0, room), room)
+    reach = max(-LEFT, 21.0 / k - 0.7)  # left of all offsets, the product falls like (e^z/2)^k
+    return add_tail(add_panels(left, RIGHT, FINE, add_panels(left - reach, left, FINE, 0, room), room), room)
+
+
+@compiled_without_refcounts
+def add_panels(left: float, right: float, longest: float, filled: int, room: Room) -> int:
+    """Add points between two ends; return the number of points so far."""
+    panels = math.ceil((right - left) / longest)
+    length = (right - left) / panels
+    for panel in range(panels):
+        for i in range(NODES.size):
+            room.points[filled] = left + length * (panel + 0.5 * (NODES[i] + 1.0))
+            room.weights[filled] = 0.5 * length * WEIGHTS[i]
+            filled += 1
+    return filled
+
+
+@compiled_without_refcounts
+def add_tail(filled: int, room: Room) -> int:
+    """Add points right of RIGHT, in u = exp(−(x − RIGHT)/STRETCH); return the number of points."""
+    for i in range(NODES.size):
+        room.points[filled] = TAIL_POINTS[i]
+        room.weights[filled] = TAIL_WEIGHTS[i]
+        filled += 1
+    return filled
+
+
+@compiled_without_refcounts
+def fill_decays(noise: int, atoms: int, points: int, room: Room) -> None:
+    """Fill exp(−x/c_j) at each point. Panels of equal length differ by a factor."""
+    size, even = NODES.size, noise != LAPLACE
+    for j in range(atoms):
+        rate, decays = 1.0 / room.places[j], room.decays[j]
+        factor = math.exp((room.points[0] - room.points[size]) * rate)
+        for i in range(points):
+            if even and size <= i < points - size:
+                decays[i] = decays[i - size] * factor
+            else:
+                decays[i] = math.exp(-room.points[i] * rate)
+
+
+@compiled_without_refcounts
+def fill_masses(noise: int, k: int, atoms: int, points: int, room: Room) -> None:
+    """Fill k p_j of each atom."""
+    product, lanes = room.product, room.lanes
+    product[:points] = 0.0
+    for j in range(atoms):
+        fill_ratios(
+            noise, room.values[j] / room.places[j], room.counts[j], room.decays[j, :points], room.ratios[j], product
+        )
+    for i in range(points):
+        product[i] = room.weights[i] * math.exp(product[i])
+    for j in range(atoms):
+        ratios = room.ratios[j]
+        lanes[:] = 0.0
+        for first in range(0, points, LANES):
+            for lane in range(LANES):
+                lanes[lane] += ratios[first + lane] * product[first + lane]
+        total = 0.0
+        for lane in range(LANES):
+            total += lanes[lane]
+        room.masses[j] = k * total / room.places[j]
+
+
+@compiled_without_refcounts
+def fill_ratios(
+    noise: int, place: float, count: float, decays: FloatArray, ratios: FloatArray, product: FloatArray
+) -> None:
+    """Fill f/F of one atom at each point, and add ``count`` · log F to ``product``.
+
+    With exp(−z) = exp(``place``) · decay. Short series, which the compiler vectorises, replace logarithms where
+    exp(−z) is small.
+    """
+    factor = math.exp(place)
+    if noise == GUMBEL:
+        for i in range(decays.size):
+            tail = factor * decays[i]
+            ratios[i] = tail
+            product[i] -= count * tail
+        return
+    if noise == LAPLACE:
+        factor *= 0.5
+    for i in range(decays.size):
+        tail = factor * decays[i]
+        ratios[i] = tail / (1.0 - tail)
+        product[i] += count * log_series(tail if tail < SMALL else 0.0)
+    for i in range(decays.size):
+        tail = factor * decays[i]
+        if tail < SMALL:
+            return  # and so are all further ones
+        if noise == LAPLACE and tail > 0.5:  # z < 0: F is e^z/2
+            ratios[i] = 1.0
+            product[i] += count * math.log(0.25 / tail)
+        else:
+            product[i] += count * math.log1p(-tail)
+
+
+@compiled
+def log_series(x: float) -> float:
+    """Return log(1 − x) for 0 ≤ x < SMALL, with an error below 1e-10 · x."""
+    return -x * (1.0 + x * (1 / 2 + x * (1 / 3 + x * (1 / 4 + x * (1 / 5 + x * (1 / 6 + x / 7))))))

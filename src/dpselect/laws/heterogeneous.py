@@ -1,0 +1,185 @@
+"""The law of the heterogeneous noisy max: noise that fits each candidate, with neutral public offsets."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpselect import kernels
+from dpselect.candidates import Batch, frozen
+from dpselect.exact import ExactStream
+from dpselect.exact.samplers import heterogeneous_noisy_max, permute_and_flip
+from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Units
+from dpselect.laws.base import Law, RowLaw
+from dpselect.laws.composition import VISITS
+from dpselect.laws.noises import code_of
+from dpselect.parameters import Noise
+from dpselect.randomness import Randomness
+
+__all__ = ["HeterogeneousLaw", "KeptLaw", "kept_candidates"]
+
+MANY_VISITS = (72, 128)
+"""The number of candidates visited in random order before the whole row is scanned: base + size // divisor."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeterogeneousLaw(RowLaw):
+    """Picks the largest of q_a + o_a − tΔ_a + n_a + m_a Z_a, with m_a = (Δ_a + max_{b≠a} Δ_b)/ε and n_a neutral."""
+
+    checks_scores = True
+    pmf_seconds = 1e-6
+
+    noise: Noise
+    epsilon: float
+    tilts: FloatArray
+    """One for each row: t of −tΔ."""
+    neutral: bool
+
+    def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
+        """Write the probabilities of a block of rows, from heights in fractions where floats cannot be trusted."""
+        trusted = np.empty(last - first, dtype=np.bool_)
+        kernel = kernels.pmf.heterogeneous_noisy_max
+        kernel.fill_rows(first, last, batch.table, self._rule(batch), pmf, trusted)
+        for row in (first + np.flatnonzero(~trusted)).tolist():
+            heights, shares = self.exact_row(batch, row)
+            top = max(height for height in heights if height is not None)
+            numbers = np.array([-np.inf if height is None else float(height - top) for height in heights])
+            target = pmf[batch.table.bounds[row] : batch.table.bounds[row + 1]]
+            kernel.fill(code_of(self.noise), numbers, np.array([float(share) for share in shares]), target)
+
+    def fill_picks(
+        self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
+    ) -> None:
+        """Write the picks of a block of rows."""
+        loops, kernel = kernels.samplers.loops, kernels.samplers.heterogeneous_noisy_max
+        few, many = (loops.Setup(loops.Visits(*visits), units, width) for visits in (VISITS["global"], MANY_VISITS))
+        kernel.select_rows(first, last, batch.table, self._rule(batch), few, many, picks)
+
+    def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
+        """Return the pick of one row, in exact arithmetic."""
+        heights, shares = self.exact_row(batch, row)
+        if self.noise != "exponential":
+            return heterogeneous_noisy_max.pick_noisy(self.noise, heights, shares, stream)
+        if min(shares) == 1:
+            base, divisor = VISITS["global"]
+            top = max(height for height in heights if height is not None)
+            gaps = [None if height is None else top - height for height in heights]
+            return permute_and_flip.pick(gaps, min(len(gaps), base + len(gaps) // divisor), stream)
+        base, divisor = MANY_VISITS
+        finite = [height for height in heights if height is not None]  # all of them: some sensitivity is not zero
+        return heterogeneous_noisy_max.pick(finite, shares, min(len(finite), base + len(finite) // divisor), stream)
+
+    def exact_row(self, batch: Batch, row: int) -> tuple[list[Fraction | None], list[Fraction]]:
+        """Return heights and shares as fractions; ``None`` is −∞. Neutral offsets are the kernel's floats."""
+        scores, sensitivities, public = batch.row(row)
+        widths = [Fraction(sensitivity) for sensitivity in sensitivities]
+        tilt = Fraction(self.tilts[row])
+        levels = [
+            Fraction(q) + Fraction(o) - tilt * width for q, o, width in zip(scores, public, widths, strict=True)
+        ]
+        *_, second, widest = [Fraction(0), *sorted(widths)] if len(widths) == 1 else sorted(widths)
+        largest = second + widest
+        if largest == 0:
+            top = max(levels)
+            return [Fraction(0) if level == top else None for level in levels], [Fraction(1)] * len(levels)
+        offsets = self.neutral_offsets(batch, row)
+        unit = Fraction(self.epsilon) / largest
+        heights: list[Fraction | None] = [
+            level * unit + Fraction(n) for level, n in zip(levels, offsets, strict=True)
+        ]
+        shares = [(width + (widest if width < widest else second)) / largest for width in widths]
+        return heights, shares
+
+    def neutral_offsets(self, batch: Batch, row: int) -> FloatArray:
+        """Return n_a of one row, in units of the largest noise."""
+        offsets = np.empty(int(batch.table.bounds[row + 1] - batch.table.bounds[row]))
+        kernels.pmf.heterogeneous_noisy_max.fill_offsets(batch.table, self._rule(batch), row, offsets)
+        return offsets
+
+    def _rule(self, batch: Batch) -> Any:  # noqa: ANN401 - a type of the kernels, which load the compiler
+        plain = not batch.has_public and not np.count_nonzero(self.tilts)
+        return kernels.heterogeneous.Rule(code_of(self.noise), self.epsilon, self.neutral, plain, self.tilts)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLaw(Law):
+    """The law ``inner``, for the candidates whose sensitivity lies between two quantiles of the row's."""
+
+    checks_scores = True
+
+    inner: Law
+    low: float
+    high: float
+
+    def pmf(self, batch: Batch) -> FloatArray:
+        """Return the exact probability of each candidate, as a flat array."""
+        kept, places = self._keep(batch)
+        pmf = np.zeros(int(batch.table.bounds[-1]))
+        pmf[places] = self.inner.pmf(kept)
+        return pmf
+
+    def select(self, batch: Batch, randomness: Randomness) -> IndexArray:
+        """Return one pick for each row."""
+        batch.check_scores()  # also those of candidates that are not kept
+        kept, places = self._keep(batch)
+        picks = self.inner.select(kept, randomness)
+        chosen: IndexArray = places[kept.table.bounds[:-1] + picks] - batch.table.bounds[:-1]
+        return chosen
+
+    def _keep(self, batch: Batch) -> tuple[Batch, IndexArray]:
+        """Return the batch of the kept candidates, and the places of these candidates in the whole batch."""
+        starts = batch.table.sensitivities.starts
+        if batch.shape is not None and batch.rows and (starts == starts[0]).all():
+            return self._keep_alike(batch)
+        sensitivities = batch.spread(batch.table.sensitivities)
+        bounds = batch.table.bounds
+        keep = np.concatenate(
+            [
+                kept_candidates(sensitivities[bounds[row] : bounds[row + 1]], self.low, self.high)
+                for row in range(batch.rows)
+            ]
+            or [np.empty(0, dtype=np.bool_)]
+        )
+        places = np.flatnonzero(keep)
+        kept_bounds = np.concatenate([[0], np.cumsum(keep)])[bounds]
+        columns = (batch.table.scores, batch.table.sensitivities, batch.table.public)
+        scores, widths, public = (Column(batch.spread(c)[places], kept_bounds[:-1]) for c in columns)
+        table = batch.table._replace(scores=scores, sensitivities=widths, public=public, bounds=kept_bounds)
+        return replace(batch, table=frozen(table), shape=None, width=0), places
+
+    def _keep_alike(self, batch: Batch) -> tuple[Batch, IndexArray]:
+        """Do the same for dense rows that share their sensitivities, which stay shared."""
+        table, rows, size = batch.table, batch.rows, batch.width
+        start = table.sensitivities.starts[0]
+        widths = table.sensitivities.values[start : start + size]
+        kept = np.flatnonzero(kept_candidates(widths, self.low, self.high))
+        places = (table.bounds[:-1, None] + kept).reshape(-1)
+        bounds = np.arange(rows + 1) * kept.size
+        scores, public = (
+            Column(column.values[(column.starts[:, None] + kept).reshape(-1)], bounds[:-1])
+            for column in (table.scores, table.public)
+        )
+        shared = Column(widths[kept], np.zeros(rows, dtype=np.int64))
+        reduced = table._replace(scores=scores, sensitivities=shared, public=public, bounds=bounds)
+        return replace(batch, table=frozen(reduced), shape=(rows,), width=kept.size), places
+
+
+def kept_candidates(
+    sensitivities: FloatArray, low: float, high: float
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return which sensitivities lie between the quantiles ``low`` and ``high`` of all of them, ends included.
+
+    Sorted sensitivities number i is the quantile i/(k − 1). If none lies between, the one nearest to the middle is
+    kept. Equal sensitivities are kept together.
+    """
+    last = sensitivities.size - 1
+    first = int(np.ceil(low * last - 1e-9))  # 0.29 · 100 is 28.999999999999996
+    final = int(np.floor(high * last + 1e-9))
+    if first > final:
+        first = final = int(np.floor(0.5 * (low + high) * last + 0.5))
+    ordered = np.sort(sensitivities)
+    between: np.ndarray[tuple[int], np.dtype[np.bool_]] = (sensitivities >= ordered[first]) & (
+        sensitivities <= ordered[final]
+    )
+    return between

@@ -1,0 +1,154 @@
+"""Heterogeneous noisy max: noise that fits each candidate."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+import dpselect.parameters as check
+from dpselect.candidates import Numbers, read_batch, read_sensitivities
+from dpselect.guarantees import WITHIN_SENSITIVITIES, Guarantee
+from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.laws import Law
+from dpselect.laws.composition import tilts
+from dpselect.laws.heterogeneous import HeterogeneousLaw, KeptLaw, kept_candidates
+from dpselect.mechanisms.base import Mechanism, tilt_label
+from dpselect.parameters import Noise, store
+
+__all__ = ["HeterogeneousNoisyMax"]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class HeterogeneousNoisyMax(Mechanism):
+    r"""The mechanism to use if you know nothing: noisy max with noise that fits each candidate.
+
+    Returns argmax_a {q_a + o_a − tΔ_a + n_a + m_a Z_a} with
+
+    - m_a = (Δ_a + max_{b≠a} Δ_b)/ε: a candidate's own sensitivity and that of its most sensitive rival;
+    - Z_a independent noise of scale one;
+    - n_a *neutral offsets*: with equal scores, every candidate is picked with probability 1/k;
+    - o_a public offsets that you may pass, and t = tilt · 2 log(k/β)/ε.
+
+    With exponential noise, Pr[a] = ∫₀^∞ p_a e^(−s/m_a)/m_a ∏_{b≠a} (1 − p_b e^(−s/m_b)) ds, p_a = exp(−(max y −
+    y_a)/m_a), where y_a is everything but the noise.
+
+    If all sensitivities are equal, it is :class:`NoisyMax`. Otherwise it has less noise. In every scenario of the
+    paper its mean squared error is below that of noisy max, at every ε. It can lose: by a few percent to noisy max
+    on some rows of three candidates, and far more to ``keep`` or :class:`GEM` if a few candidates are much more
+    sensitive than all others (docs/theory/heterogeneous-noisy-max.md).
+
+    ``keep=(low, high)`` lets only those candidates compete whose sensitivity lies between these two quantiles of
+    the row's sensitivities, ends included. The others are never picked and do not count for the noise.
+    ``keep=(0, 0.25)`` keeps the least sensitive quarter, which needs less noise. ``keep=(0.75, 1)`` keeps the most
+    sensitive quarter, which helps if good candidates are sensitive.
+
+    Privacy:
+        ε-DP, assuming that sensitivities, offsets and the list of candidates are public. Fix the noise of all
+        others. Candidate a wins if m_a Z_a exceeds a threshold. Between neighbours the threshold moves by at most
+        Δ_a + max_{b≠a} Δ_b = ε m_a, and the survival function of m_a Z_a changes by at most a factor e^ε. Neutral
+        offsets, tilt and ``keep`` depend on sensitivities alone, so they cost nothing, and privacy does not depend
+        on how well they are computed. If all sensitivities are zero, the scores are public and the best candidate
+        is reported; ties are broken uniformly.
+
+    Cost:
+        ``select`` takes O(k), about twice as long as noisy max. Rows with sensitivities of their own solve for
+        their neutral offsets, some ten microseconds each. ``pmf`` takes O(k) with exponential noise; with other noises it
+        is a quadrature of up to O(k²).
+
+    Args:
+        epsilon: The privacy budget of one pick.
+        noise: ``"exponential"``, the most accurate, ``"laplace"`` or ``"gumbel"``.
+        keep: The lowest and highest quantile of the sensitivities that may compete. At least one candidate is kept.
+        tilt: The weight of the sensitivities; any real number.
+        beta: The failure probability in the tilt's scale; no effect if ``tilt`` is 0.
+        neutral: Whether to add neutral offsets. Without them, sensitive candidates are picked more often.
+
+    Example:
+        >>> import dpselect as dps
+        >>> mechanism = dps.HeterogeneousNoisyMax(epsilon=1.0)
+        >>> mechanism.pmf([0.0, 0.0, 0.0], [0.1, 0.5, 1.0]).round(6)  # neutral
+        array([0.333333, 0.333333, 0.333333])
+        >>> scores, sensitivities = [8.0, 5.0, 2.0], [0.1, 0.5, 1.0]
+        >>> mechanism.pmf(scores, sensitivities).round(3)
+        array([0.929, 0.063, 0.008])
+        >>> dps.NoisyMax(epsilon=1.0).pmf(scores, sensitivities).round(3)
+        array([0.867, 0.11 , 0.023])
+
+    References:
+        docs/theory/heterogeneous-noisy-max.md.
+    """
+
+    takes = ("offsets",)
+
+    epsilon: float
+    noise: Noise = "exponential"
+    keep: tuple[float, float] = (0.0, 1.0)
+    tilt: float = 0.0
+    beta: float = 0.05
+    neutral: bool = True
+
+    def __post_init__(self) -> None:
+        store(
+            self,
+            epsilon=check.positive("epsilon", self.epsilon),
+            noise=check.noise("noise", self.noise),
+            keep=check.interval("keep", self.keep),
+            tilt=check.real("tilt", self.tilt),
+            beta=check.inside_unit_interval("beta", self.beta),
+            neutral=check.flag("neutral", self.neutral),
+        )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """ε-DP, in proportion to the distance of the scores."""
+        return Guarantee(
+            epsilon=self.epsilon,
+            flat_epsilon=0.0,
+            laplace_epsilon=self.epsilon,
+            neighbours=WITHIN_SENSITIVITIES,
+            theorem="noisy max with noise of scale (Δ_a + max_{b≠a} Δ_b)/ε plus public numbers is ε-DP",
+            reference="docs/theory/heterogeneous-noisy-max.md",
+        )
+
+    @property
+    def label(self) -> str:
+        """Heterogeneous noisy max, with what is kept and the tilt."""
+        noise = "" if self.noise == "exponential" else f" with {self.noise.capitalize()} noise"
+        low, high = self.keep
+        kept = "" if self.keep == (0.0, 1.0) else f", keep {low:.4g} to {high:.4g}"
+        biased = "" if self.neutral else ", not neutral"
+        return f"heterogeneous noisy max{noise}{kept}{tilt_label(self.tilt)}{biased}"
+
+    def law(self, sizes: IndexArray) -> Law:
+        """Noise that fits each of the kept candidates."""
+        slopes = tilts(sizes, self.tilt * 2 / self.epsilon, self.beta)
+        law = HeterogeneousLaw(self.noise, self.epsilon, slopes, self.neutral)
+        return law if self.keep == (0.0, 1.0) else KeptLaw(law, *self.keep)
+
+    def neutral_offsets(self, sensitivities: Numbers) -> FloatArray:
+        """Return the neutral offsets for one row of sensitivities, in units of the scores; −∞ for the others.
+
+        Only their differences matter; the largest is 0.
+
+        Example:
+            >>> import dpselect as dps
+            >>> dps.HeterogeneousNoisyMax(epsilon=1.0).neutral_offsets([0.1, 0.5, 1.0]).round(3)
+            array([ 0.   , -0.405, -0.403])
+        """
+        widths = read_sensitivities(sensitivities).reshape(-1)
+        keep = kept_candidates(widths, *self.keep)
+        offsets = np.full(widths.size, -np.inf)
+        offsets[keep] = _offsets(self, widths[keep])
+        return offsets
+
+
+def _offsets(mechanism: HeterogeneousNoisyMax, widths: FloatArray) -> FloatArray:
+    first, second = (np.r_[0.0, np.sort(widths)])[-1:-3:-1]
+    if not mechanism.neutral or first + second == 0:
+        return np.zeros(widths.size)
+    batch = read_batch(np.zeros(widths.size), widths)
+    law = HeterogeneousLaw(mechanism.noise, mechanism.epsilon, np.zeros(1), neutral=True)
+    offsets = law.neutral_offsets(batch, 0) * ((first + second) / mechanism.epsilon)
+    shifted: FloatArray = offsets - offsets.max()
+    return shifted
