@@ -45,7 +45,7 @@ class Kernel(Generic[Parameters, Result]):
         update_wrapper(self, function)
         self.function = cast("FunctionType", function)
         self.options = options
-        self.in_numpy: Callable[..., Any] | None = None
+        self.in_numpy: FunctionType | None = None
         self.seconds = 0.0
         self.ready: Callable[..., Any] | None = None
 
@@ -107,7 +107,7 @@ class Kernel(Generic[Parameters, Result]):
     @cached_property
     def plain(self) -> Callable[..., Any]:
         """The function in plain Python, which calls other kernels in plain Python."""
-        return self.in_numpy or self.calling("plain")
+        return _bound(self.in_numpy or self.function, "plain")
 
     @cached_property
     def dispatcher(self) -> Any:
@@ -116,10 +116,9 @@ class Kernel(Generic[Parameters, Result]):
 
         return compiler.dispatcher_of(self)
 
-    def calling(self, form: str) -> Callable[..., Any]:
-        """Return the function with one form of the kernels that its module knows."""
-        code, names = self.function.__code__, _names(self.function.__globals__, form)
-        return update_wrapper(FunctionType(code, names, code.co_name), self.function)
+    def for_compiler(self) -> Callable[..., Any]:
+        """Return the function with all kernels that it calls as the compiler's functions."""
+        return _bound(self.function, "dispatcher")
 
 
 class Instruction(Kernel[Parameters, Result]):
@@ -148,6 +147,12 @@ def compiled_at_once() -> Iterator[None]:
         yield
     finally:
         _AT_ONCE.pop()
+
+
+def _bound(function: FunctionType, form: str) -> Callable[..., Any]:
+    """Return a copy of a function that calls one form of all kernels."""
+    code = function.__code__
+    return update_wrapper(FunctionType(code, _names(function.__globals__, form), code.co_name), function)
 
 
 _KNOWN: dict[tuple[str, str], dict[str, Any]] = {}
@@ -242,7 +247,7 @@ def in_numpy(
     """Let this function run in place of a kernel where that is not compiled: loops in Python are slow."""
 
     def register(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        cast("Kernel[Parameters, Result]", kernel).in_numpy = function
+        cast("Kernel[Parameters, Result]", kernel).in_numpy = cast("FunctionType", function)
         return function
 
     return register

@@ -36,7 +36,7 @@ def dispatcher_of(kernel: Kernel[..., Any]) -> Any:
     the error bounds in :mod:`dpselect.kernels.twofloat` need every rounding to happen as written.
     """
     njit: Any = numba.njit  # its type stubs do not list all options
-    dispatcher = njit(nogil=True, error_model="numpy", **kernel.options)(kernel.calling("dispatcher"))
+    dispatcher = njit(nogil=True, error_model="numpy", **kernel.options)(kernel.for_compiler())
     dispatcher.kernel = kernel
     dispatcher._cache = KernelCache(dispatcher.py_func)  # noqa: SLF001 - the option `cache` knows only one directory
     return dispatcher

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.polynomial import chebyshev, legendre
 
 from dpselect.kernels.arrays import FloatArray
-from dpselect.kernels.compilation import compiled, compiled_in_any_order, compiled_without_refcounts
+from dpselect.kernels.compilation import compiled, compiled_in_any_order, compiled_without_refcounts, in_numpy
 from dpselect.kernels.instructions import float_bits, float_of_bits
 from dpselect.kernels.pmf.integrands import EXPONENTIAL, GUMBEL, LAPLACE
 
@@ -369,3 +369,23 @@ def fill_ratios(
 def log_series(x: float) -> float:
     """Return log(1 − x) for 0 ≤ x < SMALL, with an error below 1e-10 · x."""
     return -x * (1.0 + x * (1 / 2 + x * (1 / 3 + x * (1 / 4 + x * (1 / 5 + x * (1 / 6 + x / 7))))))
+
+
+@in_numpy(fill_ratios)
+def _fill_ratios(
+    noise: int, place: float, count: float, decays: FloatArray, ratios: FloatArray, product: FloatArray
+) -> None:
+    tails = math.exp(place) * decays * (0.5 if noise == LAPLACE else 1.0)
+    target, total = ratios[: decays.size], product[: decays.size]
+    if noise == GUMBEL:
+        target[:] = tails
+        total -= count * tails
+        return
+    rising = (tails > 0.5) & (noise == LAPLACE)
+    target[:] = np.where(rising, 1.0, tails / (1.0 - tails))
+    total += count * np.where(rising, np.log(0.25 / tails), np.log1p(-np.where(rising, 0.0, tails)))
+
+
+@in_numpy(fill_decays)
+def _fill_decays(noise: int, atoms: int, points: int, room: Room) -> None:  # noqa: ARG001
+    room.decays[:atoms, :points] = np.exp(-room.points[:points] / room.places[:atoms, None])

@@ -198,6 +198,20 @@ def weigh_points(law: Law, row: Row, base: float, deltas: FloatArray) -> tuple[F
     return product, np.where(product > 0.0, ratios @ row.rates, math.inf), ratios
 
 
+@in_numpy(atom_mass)
+def _atom_mass(law: Law, row: Row, base: float, atoms: int) -> float:
+    if not law.stopping:
+        return float(weigh_points(law, row, base, np.zeros(1))[0][0])
+    distances = base - row.scores
+    z = distances * row.rates
+    if law.noise == EXPONENTIAL:
+        noisy = np.exp(-np.maximum(0.0, z))
+    else:
+        noisy = np.where(z >= 0.0, 0.5 * np.exp(-np.abs(z)), 1.0 - 0.5 * np.exp(-np.abs(z)))
+    survival = np.where(row.rates > 0.0, noisy, distances < 0.0).sum() / row.scores.size
+    return stopping_increment(law.gamma, law.eta, survival, atoms / row.scores.size)
+
+
 @in_numpy(weigh_point)
 def _weigh_point(law: Law, row: Row, base: float, delta: float) -> tuple[float, float]:
     shared, slopes, ratios = weigh_points(law, row, base, np.array([delta]))
