@@ -141,7 +141,7 @@ def fill_neutral(noise: int, shares: FloatArray, least: float, room: Room, offse
     for j in range(ATOMS):
         room.places[j] = least + (1.0 - least) * SQUARES[j]
     fill_counts(shares, least, room)
-    solve(noise, k, ATOMS, room)
+    solve(noise, k, room.places.size, room)  # ATOMS, but not as a literal, for which it would be compiled again
     interpolate(shares, least, room, offsets)
 
 

@@ -9,7 +9,7 @@ from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts, in_numpy
 from dpselect.kernels.instructions import fused_multiply_add
 
-EXPONENTIAL, LAPLACE, GUMBEL = 0, 1, 2
+EXPONENTIAL, LAPLACE, GUMBEL = np.arange(3, dtype=np.int64)  # not literals, or kernels are compiled for each
 NO_ETA = 1e-30
 """Below this, |η| log(1/γ) makes no difference in float64, and formulas that divide by η lose their digits."""
 
@@ -20,7 +20,7 @@ TINY = 1e-290
 class Law(NamedTuple):
     """The law to compute: the noise, and how many candidates are drawn."""
 
-    noise: int
+    noise: int | np.int64
     stopping: bool
     """Whether K random candidates are drawn. If not, every candidate is drawn once and the other fields are
     unused.

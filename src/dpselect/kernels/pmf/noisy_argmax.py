@@ -65,7 +65,7 @@ __all__ = [
     "fill_rows",
 ]
 
-ONCE, STOPPING = False, True
+ONCE, STOPPING = np.array([False, True])  # not literals, or kernels are compiled for each
 """Whether every candidate is drawn once, or a random number of random candidates is drawn."""
 
 FINE, COARSE = 2.0, 8.0
@@ -358,7 +358,7 @@ def fill_by_cells(law: Law, scores: FloatArray, scales: FloatArray, pmf: FloatAr
 
 @compiled
 def fill_largest_noisy_pmf(
-    noise: int,
+    noise: int | np.int64,
     scores: FloatArray,
     scales: FloatArray,
     stopping: bool,  # noqa: FBT001
@@ -391,7 +391,7 @@ def fill_rows(
 ) -> None:
     """Fill in the probabilities for each row of a block; candidate a's noise has scale ``scale`` · Δ_a."""
     for row in range(first, last):
-        scores = row_of(table.scores, table.bounds, row)
+        scores = row_of(table.scores, table.bounds, row).copy()  # writable, as in all calls: compiled only once
         scales = row_of(table.sensitivities, table.bounds, row) * scale
         target = pmf[table.bounds[row] : table.bounds[row + 1]]
         fill_largest_noisy_pmf(noise, scores, scales, stopping, gamma, eta, target)
