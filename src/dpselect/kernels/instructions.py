@@ -27,6 +27,8 @@ def fused_multiply_add(a: float, b: float, c: float) -> float:
     the product without rounding, one rounding is left.
     """
     product = a * b
+    if a == 0.0 or b == 0.0:
+        return product + c
     if 2.0**-900 < abs(product) < 2.0**900 and 2.0**-900 < abs(a) < 2.0**900 and 2.0**-900 < abs(b) < 2.0**900:
         a_high, b_high = SPLITTER * a, SPLITTER * b
         a_high, b_high = a_high - (a_high - a), b_high - (b_high - b)
