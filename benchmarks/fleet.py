@@ -185,7 +185,7 @@ def file_rows(fleet: Fleet, rounds: int) -> Iterator[Measured]:
         columns += [] if options else ["candidate"]
         path = fleet.folder / name
         command = ["select", str(path), "--epsilon", "1", "--mechanism", *mechanism, *options, "-q"]
-        command += ["-o", str(fleet.folder / "picks.parquet")]
+        command += ["-o", str(fleet.folder / "picks.parquet"), "--overwrite"]
         work = {"kernel": lambda m=chosen, k=known: m.select(*k), "whole": lambda c=command: command_line(c)}
         if path.suffix == ".parquet":
             work["reading"] = lambda p=path, c=columns: consume(open_table(p).batches(c))

@@ -10,6 +10,7 @@ from pathlib import Path
 from experiments.accounting import MANY_PICKS
 from experiments.audits import AUDITS
 from experiments.bandit import EXPERIMENTS as BANDIT
+from experiments.default import EXPERIMENTS as DEFAULT
 from experiments.experiment import FAST, FULL
 from experiments.files import replacing
 from experiments.recommender.sections import EXPERIMENTS as RECOMMENDER
@@ -19,10 +20,10 @@ from experiments.tuning import TUNING
 
 __all__ = ["EXPERIMENTS", "copy_pictures", "main"]
 
-EXPERIMENTS = (*SYNTHETIC, AUDITS, MANY_PICKS, TUNING, *RECOMMENDER, *BANDIT)
+EXPERIMENTS = (*SYNTHETIC, *DEFAULT, AUDITS, MANY_PICKS, TUNING, *RECOMMENDER, *BANDIT)
 """In the order of the report."""
 
-PICTURES = {"scenarios.png": "scenarios-1-to-3.png"}
+PICTURES = {"scenarios.png": "default-scenarios.png"}
 """The pictures of the documentation, and the figure that each one shows."""
 
 

@@ -4,7 +4,10 @@ import re
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import dpselect as dps
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md"))
@@ -33,6 +36,24 @@ def test_the_readme_shows_a_pick_and_what_it_is_worth(capsys):
         exec(compile(block, "README.md", "exec"), namespace)  # noqa: S102 - our own text
     assert namespace["pick"] in (0, 1, 2)
     assert "mgem" in capsys.readouterr().out
+
+
+def test_the_numbers_of_the_readmes_first_table_are_true():
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("| mean squared error at ε = "))
+    epsilons = [float(number) for number in re.findall(r"ε = (\d+)", lines[start])]
+    scores = np.repeat([1.0, -1.0], 50)
+    layouts = [np.repeat(widths, 25) for widths in ([1.8, 1.8, 1, 1], [1, 1, 1.8, 1.8], [1.8, 1, 1.8, 1])]
+    for place, name in enumerate(["heterogeneous-rnm", "rnm", "gem", "mgem", "uniform"], start=start + 2):
+        errors = [
+            [
+                f"{dps.expected_error(dps.MECHANISMS[name](epsilon=epsilon), scores, widths):.3f}"
+                for epsilon in epsilons
+            ]
+            for widths in layouts
+        ]
+        shown = [cell.split(" / ") for cell in lines[place].strip("| ").split(" | ")[1:]]
+        assert shown == errors, name
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=name_of)

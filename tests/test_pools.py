@@ -104,7 +104,7 @@ def test_anchored_mechanisms_lose_at_most_their_budget(seed, epsilon, family):
 
 
 def test_bad_pools_are_refused_with_a_clear_message():
-    with pytest.raises(ValueError, match="mechanism must be a NoisyMax or a GEM"):
+    with pytest.raises(ValueError, match="mechanism must be a HeterogeneousNoisyMax, NoisyMax or GEM"):
         Anchored(mechanism=dps.Uniform(), weight=1.0)
     with pytest.raises(ValueError, match="weight must be"):
         Anchored(mechanism=dps.NoisyMax(epsilon=1.0), weight=float("nan"))

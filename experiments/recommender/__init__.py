@@ -10,6 +10,7 @@ privately. There is one module for each step:
     models, sansa   EASE, built in; SANSA, an extra
     scoring         percentiles in blocks of items, the best 500 in batches of users
     protocol, tuned errors, correlations, ratios, tilts; the tuned mechanism
+    gains           the default against noisy max, user by user
     private         a protocol that is private from end to end
     pipeline, alone all of it for one run, resumable, in a process of its own
     results         the small tables that are kept

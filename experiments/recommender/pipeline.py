@@ -22,7 +22,7 @@ import dpselect as dps
 from experiments import report, tables
 from experiments.files import replacing
 from experiments.mechanisms import COMPARED
-from experiments.recommender import private, protocol, results, tuned
+from experiments.recommender import gains, private, protocol, results, tuned
 from experiments.recommender.datasets import DATASETS, Run, find, load
 from experiments.recommender.interactions import Counts, Interactions
 from experiments.recommender.models import Model, fit_ease
@@ -136,9 +136,13 @@ def _tables(
         anchors = scored.midpoints(clipped, TUNED_USERS)
         return pa.Table.from_pylist([tuned.tuned_row(users, anchors, e, seed=SEED) for e in TILT_EPSILONS]), {}
 
+    def gained() -> tuple[pa.Table, dict[str, object]]:
+        return pa.Table.from_pylist(gains.gain_rows(clipped)), {}
+
     table("correlations", correlations)
     table("ratios", ratios)
     table("tilts", tilts)
+    table("gains", gained)
     _errors(home, log, {"clipped": clipped, "unclipped": sample}, gamma)
     table("tuned", chosen)
 

@@ -4,6 +4,8 @@
 >>> mechanism = dps.HeterogeneousNoisyMax(epsilon=1.0)
 >>> pick = mechanism.select([0.2, 0.9, 0.5], [1.0, 0.1, 0.3])
 
+From a table of users, candidates, scores and sensitivities to named picks: ``select_table(table, mechanism)``.
+
 A mechanism is an immutable value made of public numbers. Scores are private, and you pass them with each call.
 Sensitivities, candidates and the mechanism's fields are public.
 
@@ -18,6 +20,7 @@ from dpselect._version import __version__
 if TYPE_CHECKING:
     from dpselect import accounting, advice, auditing, bounds, correlation, pools, tuning, unsafe
     from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
+    from dpselect.frames import select_table
     from dpselect.guarantees import Guarantee
     from dpselect.mechanisms import (
         GEM,
@@ -65,6 +68,7 @@ __all__ = [
     "gem_scores",
     "pools",
     "probability_of_best",
+    "select_table",
     "tuning",
     "unsafe",
 ]
@@ -75,6 +79,7 @@ _HOMES = {
     "Guarantee": "guarantees",
     "Randomness": "randomness",
     "compile": "precompilation",
+    "select_table": "frames",
     **dict.fromkeys(("error_quantile", "expected_error", "expected_regret", "probability_of_best"), "evaluation"),
 }
 """The modules of names that are not a mechanism's."""

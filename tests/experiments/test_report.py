@@ -10,6 +10,7 @@ from jinja2 import Template
 
 from experiments import report, tables
 from experiments.__main__ import EXPERIMENTS, copy_pictures, main
+from experiments.default.scenarios import CORRELATIONS
 from experiments.experiment import FAST, FULL
 from experiments.ledger import WORDS, Verdict
 from experiments.recommender import results, sections
@@ -155,10 +156,10 @@ def test_figures_are_the_same_bytes_when_one_is_run_alone(output, tmp_path):
 
 
 def test_pictures_for_the_documentation_are_copies_of_figures(tmp_path):
-    run([BIMODAL], replace(FAST, formats=FULL.formats), tmp_path / "output")
+    run([CORRELATIONS], replace(FAST, formats=FULL.formats), tmp_path / "output")
     copy_pictures(tmp_path / "output" / "figures", tmp_path / "images")
     assert files_in(tmp_path / "images") == {"scenarios.png"}
-    figure = tmp_path / "output" / "figures" / "scenarios-1-to-3.png"
+    figure = tmp_path / "output" / "figures" / "default-scenarios.png"
     assert (tmp_path / "images" / "scenarios.png").read_bytes() == figure.read_bytes()
 
 

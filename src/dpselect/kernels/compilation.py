@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, update_wrapper
-from types import FunctionType, SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -97,11 +97,13 @@ class Kernel(Generic[Parameters, Result]):
 
     def _reached(self) -> "set[Kernel[..., Any]]":
         """Return this kernel and all that it calls."""
-        names = self.function.__globals__
+        names, module = self.function.__code__.co_names, self.function.__globals__
+        values = [module.get(name) for name in names]
+        values += [vars(value).get(name) for value in values if isinstance(value, ModuleType) for name in names]
         reached: set[Kernel[..., Any]] = {self}
-        for name in self.function.__code__.co_names:
-            if isinstance(names.get(name), Kernel):
-                reached |= names[name]._reached()  # noqa: SLF001 - a kernel's own
+        for value in values:
+            if isinstance(value, Kernel):
+                reached |= value._reached()  # noqa: SLF001 - a kernel's own
         return reached
 
     @cached_property
@@ -168,6 +170,9 @@ def _names(module: dict[str, Any], form: str) -> dict[str, Any]:
                 names[name] = getattr(value, form)
             elif value is math and form == "plain":
                 names[name] = IEEE
+            elif isinstance(value, ModuleType) and value.__name__.startswith("dpselect.kernels."):
+                names[name] = ModuleType(value.__name__)  # its kernels, in the same form
+                vars(names[name]).update(_names(vars(value), form))
     return _KNOWN[key]
 
 

@@ -24,25 +24,24 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial import chebyshev, legendre
+from numpy.polynomial import Polynomial, chebyshev, legendre
 
 from dpselect.kernels.arrays import FloatArray
-from dpselect.kernels.compilation import compiled, compiled_in_any_order, compiled_without_refcounts, in_numpy
-from dpselect.kernels.instructions import float_bits, float_of_bits
+from dpselect.kernels.compilation import compiled, compiled_in_any_order, compiled_without_refcounts
+from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits
 from dpselect.kernels.pmf.integrands import EXPONENTIAL, GUMBEL, LAPLACE
 
 ATOMS = 11
-FEW = 8
-LANES = 8
+FEW = 16
 POINTS = 512
-ENOUGH = 2e-7
+ENOUGH = 5e-7
 """The iteration ends when the next step would be smaller."""
 MOST_STEPS = 60
 
 LEFT, RIGHT = -3.4, 1.4
 """The product of all F is below 1e-15 left of LEFT. Right of RIGHT, it is smooth in exp(−x/STRETCH)."""
 STRETCH = 4.0
-PANEL, FINE = 0.8, 0.25
+PANEL, FINE = 0.97, 0.25
 SMALL = 0.05
 NODES, WEIGHTS = legendre.leggauss(8)
 TAIL_POINTS = RIGHT - STRETCH * np.log(0.5 * (1 - NODES))  # rising, like all points
@@ -60,6 +59,16 @@ POWERS_TO_COUNTS = np.array([chebyshev.cheb2poly(column) for column in TRANSFORM
 """Turns sums of powers into the weights W_j: the coefficients of the interpolating polynomials."""
 
 
+LOG2_E, MAGIC = 1.0 / math.log(2.0), 1.5 * 2.0**52
+"""Adding MAGIC rounds a float to a whole number, which is then in its last bits."""
+LN_2_HIGH, LN_2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
+ONE = np.int64(0x3FF0000000000000)
+"""The bits of 1.0."""
+_SPAN = np.linspace(0.5, 2.0, 40)
+LOG_GAMMA = Polynomial.fit(_SPAN, [math.lgamma(1 + z) for z in _SPAN], 5).convert().coef
+"""log Γ(1 + z) for z between 1/2 and 2, within 1e-5."""
+
+
 class Room(NamedTuple):
     """Work arrays for one row."""
 
@@ -71,6 +80,8 @@ class Room(NamedTuple):
     """n_j of each atom, then the coefficients of the interpolating polynomial."""
     masses: FloatArray
     """k p_j of each atom."""
+    steps: FloatArray
+    """log(k p_j) of each atom, one iteration before."""
     points: FloatArray
     weights: FloatArray
     product: FloatArray
@@ -79,79 +90,107 @@ class Room(NamedTuple):
     """exp(−x/c_j) at each point."""
     ratios: FloatArray
     """f/F of each atom at each point."""
-    lanes: FloatArray
 
 
 @compiled
 def new_room() -> Room:
     """Return work arrays for any row."""
     return Room(
-        np.zeros(ATOMS),
-        np.zeros(ATOMS),
-        np.zeros(ATOMS),
-        np.zeros(ATOMS),
+        np.zeros(FEW),
+        np.zeros(FEW),
+        np.zeros(FEW),
+        np.zeros(FEW),
+        np.zeros(FEW),
         np.zeros(POINTS),
         np.zeros(POINTS),
         np.zeros(POINTS),
-        np.zeros((ATOMS, POINTS)),
-        np.zeros((ATOMS, POINTS)),
-        np.zeros(LANES),
+        np.zeros((FEW, POINTS)),
+        np.zeros((FEW, POINTS)),
     )
 
 
-@compiled_without_refcounts
-def fill_means(sensitivities: FloatArray, shares: FloatArray) -> tuple[float, float]:
-    """Fill c_a = (Δ_a + max_{b≠a} Δ_b)/(largest of these); return the largest, and the smallest c.
+class Widths(NamedTuple):
+    """The extremes of a row of sensitivities."""
 
-    If all sensitivities are zero, the largest is 0, and every c_a is 1.
-    """
-    first, second = np.int64(0), np.int64(0)
+    widest: float
+    second: float
+    """The second largest; zero for a single candidate."""
+    largest: float
+    """L, the sum of both."""
+    least: float
+    """The smallest share c."""
+    equal: bool
+    """Whether all shares are equal: exactly, not just after rounding."""
+
+
+@compiled_without_refcounts
+def widths_of(sensitivities: FloatArray) -> Widths:
+    """Return the extremes of a row of sensitivities."""
+    first, second, last = np.int64(0), np.int64(0), MAGNITUDE
     for a in range(sensitivities.size):
         bits = float_bits(sensitivities[a])  # not negative, so they have the order of the floats
         second = max(second, min(bits, first))
         first = max(first, bits)
+        last = min(last, bits)
     widest, next_widest = float_of_bits(first), float_of_bits(second)
     largest = widest + next_widest
-    if largest == 0.0:
-        shares[:] = 1.0
-        return 0.0, 1.0
-    least = np.int64(float_bits(1.0))
-    for a in range(sensitivities.size):
-        rival = widest if sensitivities[a] < widest else next_widest
-        shares[a] = (sensitivities[a] + rival) / largest
-        least = min(least, float_bits(shares[a]))
-    return largest, float_of_bits(least)
+    equal = last == second or sensitivities.size == 1
+    return Widths(widest, next_widest, largest, 1.0 if equal else (float_of_bits(last) + widest) / largest, equal)
 
 
 @compiled_without_refcounts
-def fill_neutral(noise: int, shares: FloatArray, least: float, room: Room, offsets: FloatArray) -> None:
-    """Fill neutral offsets, in units of the largest mean, given all c_a and the smallest."""
-    k = shares.size
-    if least == 1.0:
+def fill_neutral(noise: int, sensitivities: FloatArray, widths: Widths, room: Room, offsets: FloatArray) -> None:
+    """Fill neutral offsets, in units of the largest mean."""
+    k = sensitivities.size
+    if widths.least == 1.0:
         offsets[:] = 0.0
         return
     if k <= FEW:
         for a in range(k):
-            room.places[a] = shares[a]
+            rival = widths.widest if sensitivities[a] < widths.widest else widths.second
+            room.places[a] = (sensitivities[a] + rival) / widths.largest
             room.counts[a] = 1.0
         solve(noise, k, k, room)
         for a in range(k):
             offsets[a] = room.values[a]
         return
     for j in range(ATOMS):
-        room.places[j] = least + (1.0 - least) * SQUARES[j]
-    fill_counts(shares, least, room)
-    solve(noise, k, room.places.size, room)  # ATOMS, but not as a literal, for which it would be compiled again
-    interpolate(shares, least, room, offsets)
+        room.places[j] = widths.least + (1.0 - widths.least) * SQUARES[j]
+    fill_places(sensitivities, widths, offsets)
+    fill_counts(offsets, room)
+    solve(noise, k, SQUARES.size, room)  # ATOMS, but not as a literal, for which it would be compiled again
+    interpolate(room, offsets)
+
+
+@compiled_without_refcounts
+def fill_places(sensitivities: FloatArray, widths: Widths, places: FloatArray) -> None:
+    """Fill where each c_a lies between the points: x in [−1, 1], with c = least + (1 − least)((x + 1)/2)²."""
+    inverse, scale = 1.0 / widths.largest, 1.0 / (1.0 - widths.least)
+    for a in range(sensitivities.size):
+        rival = widths.widest if sensitivities[a] < widths.widest else widths.second
+        share = (sensitivities[a] + rival) * inverse
+        places[a] = 2.0 * math.sqrt(min(1.0, max(0.0, (share - widths.least) * scale))) - 1.0
+
+
+@compiled
+def quick_exp(x: float) -> float:
+    """Return exp(x) for |x| < 700 within 1e-11, in a form that the compiler vectorises."""
+    shifted = x * LOG2_E + MAGIC
+    whole = shifted - MAGIC
+    r = x - whole * LN_2_HIGH - whole * LN_2_LOW
+    scale: float = float_of_bits((float_bits(shifted) << np.int64(52)) + ONE)
+    series = 1 / 720 + r * (1 / 5040 + r * (1 / 40320 + r * (1 / 362880 + r / 3628800)))
+    series = 1 / 2 + r * (1 / 6 + r * (1 / 24 + r * (1 / 120 + r * series)))
+    return scale * (1.0 + r * (1.0 + r * series))
 
 
 @compiled_in_any_order
-def add_powers(shares: FloatArray, least: float, scale: float, sums: FloatArray) -> None:
-    """Fill the sums of the powers of x = 2√((c_a − least) · scale) − 1."""
+def add_powers(places: FloatArray, sums: FloatArray) -> None:
+    """Fill the sums of the powers of all places."""
     s1, s2, s3, s4, s5 = 0.0, 0.0, 0.0, 0.0, 0.0
     s6, s7, s8, s9, s10 = 0.0, 0.0, 0.0, 0.0, 0.0
-    for a in range(shares.size):
-        x = 2.0 * math.sqrt((shares[a] - least) * scale) - 1.0
+    for a in range(places.size):
+        x = places[a]
         square = x * x
         cube = square * x
         fourth = square * square
@@ -166,15 +205,15 @@ def add_powers(shares: FloatArray, least: float, scale: float, sums: FloatArray)
         s8 += fourth * fourth
         s9 += fifth * fourth
         s10 += fifth * fifth
-    sums[0] = np.float64(shares.size)
+    sums[0] = np.float64(places.size)
     sums[1], sums[2], sums[3], sums[4], sums[5] = s1, s2, s3, s4, s5
     sums[6], sums[7], sums[8], sums[9], sums[10] = s6, s7, s8, s9, s10
 
 
 @compiled_without_refcounts
-def fill_counts(shares: FloatArray, least: float, room: Room) -> None:
+def fill_counts(places: FloatArray, room: Room) -> None:
     """Fill W_j from the sums of powers."""
-    add_powers(shares, least, 1.0 / (1.0 - least), room.masses)
+    add_powers(places, room.masses)
     room.counts[:ATOMS] = 0.0
     for n in range(ATOMS):
         for j in range(ATOMS):
@@ -182,20 +221,19 @@ def fill_counts(shares: FloatArray, least: float, room: Room) -> None:
 
 
 @compiled_without_refcounts
-def interpolate(shares: FloatArray, least: float, room: Room, offsets: FloatArray) -> None:
-    """Fill the polynomial through the atoms at every c_a."""
+def interpolate(room: Room, places: FloatArray) -> None:
+    """Replace every place by the value there of the polynomial through the atoms."""
     coefficients = room.masses
     for n in range(ATOMS):
         coefficients[n] = 0.0
         for j in range(ATOMS):
             coefficients[n] += TRANSFORM[n, j] * room.values[j]
-    scale = 1.0 / (1.0 - least)
     c0, c1, c2 = coefficients[0], coefficients[1], coefficients[2]
     c3, c4, c5 = coefficients[3], coefficients[4], coefficients[5]
     c6, c7, c8 = coefficients[6], coefficients[7], coefficients[8]
     c9, c10 = coefficients[9], coefficients[10]
-    for a in range(shares.size):
-        x = 2.0 * math.sqrt((shares[a] - least) * scale) - 1.0
+    for a in range(places.size):
+        x = places[a]
         y = 2.0 * x
         b9 = c9 + y * c10
         b8 = c8 + y * b9 - c10
@@ -206,7 +244,7 @@ def interpolate(shares: FloatArray, least: float, room: Room, offsets: FloatArra
         b3 = c3 + y * b4 - b5
         b2 = c2 + y * b3 - b4
         b1 = c1 + y * b2 - b3
-        offsets[a] = c0 + x * b1 - b2
+        places[a] = c0 + x * b1 - b2
 
 
 @compiled_without_refcounts
@@ -215,22 +253,26 @@ def solve(noise: int, k: int, atoms: int, room: Room) -> None:
     start(math.log(0.5 * k if noise == LAPLACE else 1.0 * k), atoms, room)
     left = max(LEFT, largest_value(atoms, room))
     points = fill_points(noise, k, left, room)
-    fill_decays(noise, atoms, points, room)
-    last = 1.0
+    fill_decays(atoms, points, room)
+    room.steps[:] = 0.0
     for _ in range(MOST_STEPS):
         fill_masses(noise, k, atoms, points, room)
-        error = 0.0
+        error, along, length = 0.0, 0.0, 0.0
         for j in range(atoms):
             step = math.log(room.masses[j])
-            room.values[j] -= room.places[j] * step
             error = max(error, abs(step))
+            along += step * room.steps[j]
+            length += room.steps[j] * room.steps[j]
+            room.steps[j] = step
+        ratio = max(-0.5, min(0.5, along / length)) if length > 0.0 else 0.0
+        for j in range(atoms):  # the sum of this step and of all further ones, if each is ``ratio`` of the last
+            room.values[j] -= room.places[j] * room.steps[j] / (1.0 - ratio)
         if left > LEFT:  # move all offsets, so that the largest stays where the points start
             shift = left - largest_value(atoms, room)
             for j in range(atoms):
                 room.values[j] += shift
-        if error * max(1.5 / k, min(1.0, error / last)) < ENOUGH:  # the error after this step
+        if error < ENOUGH or (length > 0.0 and error * max(1.5 / k, abs(ratio)) < ENOUGH):
             return
-        last = error
 
 
 @compiled_without_refcounts
@@ -250,12 +292,14 @@ def start(log_size: float, atoms: int, room: Room) -> None:
         total += room.counts[j]
         mean += room.counts[j] * room.places[j]
     mean /= total
-    for _ in range(3):
+    for _ in range(2):
         total, inverse = 0.0, 0.0
         for j in range(atoms):
-            correction = math.lgamma(1.0 + mean / room.places[j])
+            z, correction = mean / room.places[j], 0.0
+            for n in range(LOG_GAMMA.size - 1, -1, -1):
+                correction = correction * z + LOG_GAMMA[n]
             room.values[j] = -room.places[j] * (log_size + correction)
-            weight = room.counts[j] * math.exp(-correction)
+            weight = room.counts[j] * quick_exp(-correction)
             total += weight
             inverse += weight / room.places[j]
         mean = total / inverse
@@ -296,40 +340,36 @@ def add_tail(filled: int, room: Room) -> int:
 
 
 @compiled_without_refcounts
-def fill_decays(noise: int, atoms: int, points: int, room: Room) -> None:
-    """Fill exp(−x/c_j) at each point. Panels of equal length differ by a factor."""
-    size, even = NODES.size, noise != LAPLACE
+def fill_decays(atoms: int, points: int, room: Room) -> None:
+    """Fill exp(−x/c_j) at each point."""
     for j in range(atoms):
         rate, decays = 1.0 / room.places[j], room.decays[j]
-        factor = math.exp((room.points[0] - room.points[size]) * rate)
         for i in range(points):
-            if even and size <= i < points - size:
-                decays[i] = decays[i - size] * factor
-            else:
-                decays[i] = math.exp(-room.points[i] * rate)
+            decays[i] = quick_exp(-room.points[i] * rate)
 
 
 @compiled_without_refcounts
 def fill_masses(noise: int, k: int, atoms: int, points: int, room: Room) -> None:
     """Fill k p_j of each atom."""
-    product, lanes = room.product, room.lanes
+    product = room.product
     product[:points] = 0.0
     for j in range(atoms):
         fill_ratios(
             noise, room.values[j] / room.places[j], room.counts[j], room.decays[j, :points], room.ratios[j], product
         )
     for i in range(points):
-        product[i] = room.weights[i] * math.exp(product[i])
+        product[i] = room.weights[i] * quick_exp(max(product[i], -600.0))
     for j in range(atoms):
-        ratios = room.ratios[j]
-        lanes[:] = 0.0
-        for first in range(0, points, LANES):
-            for lane in range(LANES):
-                lanes[lane] += ratios[first + lane] * product[first + lane]
-        total = 0.0
-        for lane in range(LANES):
-            total += lanes[lane]
-        room.masses[j] = k * total / room.places[j]
+        room.masses[j] = k * product_sum(room.ratios[j, :points], product) / room.places[j]
+
+
+@compiled_in_any_order
+def product_sum(a: FloatArray, b: FloatArray) -> float:
+    """Return Σ a_i b_i, over all of a."""
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
 
 
 @compiled_without_refcounts
@@ -367,25 +407,5 @@ def fill_ratios(
 
 @compiled
 def log_series(x: float) -> float:
-    """Return log(1 − x) for 0 ≤ x < SMALL, with an error below 1e-10 · x."""
-    return -x * (1.0 + x * (1 / 2 + x * (1 / 3 + x * (1 / 4 + x * (1 / 5 + x * (1 / 6 + x / 7))))))
-
-
-@in_numpy(fill_ratios)
-def _fill_ratios(
-    noise: int, place: float, count: float, decays: FloatArray, ratios: FloatArray, product: FloatArray
-) -> None:
-    tails = math.exp(place) * decays * (0.5 if noise == LAPLACE else 1.0)
-    target, total = ratios[: decays.size], product[: decays.size]
-    if noise == GUMBEL:
-        target[:] = tails
-        total -= count * tails
-        return
-    rising = (tails > 0.5) & (noise == LAPLACE)
-    target[:] = np.where(rising, 1.0, tails / (1.0 - tails))
-    total += count * np.where(rising, np.log(0.25 / tails), np.log1p(-np.where(rising, 0.0, tails)))
-
-
-@in_numpy(fill_decays)
-def _fill_decays(noise: int, atoms: int, points: int, room: Room) -> None:  # noqa: ARG001
-    room.decays[:atoms, :points] = np.exp(-room.points[:points] / room.places[:atoms, None])
+    """Return log(1 − x) for 0 ≤ x < SMALL, with an error below 1e-8 · x."""
+    return -x * (1.0 + x * (1 / 2 + x * (1 / 3 + x * (1 / 4 + x * (1 / 5 + x / 6)))))

@@ -10,7 +10,7 @@ from dpselect import kernels
 from dpselect.candidates import Batch, frozen
 from dpselect.exact import ExactStream
 from dpselect.exact.samplers import heterogeneous_noisy_max, permute_and_flip
-from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Units
+from dpselect.kernels.arrays import ALL_GAPS_NEEDED, Column, FloatArray, IndexArray, Units
 from dpselect.laws.base import Law, RowLaw
 from dpselect.laws.composition import VISITS
 from dpselect.laws.noises import code_of
@@ -19,8 +19,11 @@ from dpselect.randomness import Randomness
 
 __all__ = ["HeterogeneousLaw", "KeptLaw", "kept_candidates"]
 
-MANY_VISITS = (72, 128)
-"""The number of candidates visited in random order before the whole row is scanned: base + size // divisor."""
+EQUAL, FEW, MANY = VISITS["global"], (72, 128), (140, 128)
+"""How many candidates are visited in random order before the whole row is scanned: base + size // divisor.
+
+EQUAL for equal sensitivities; otherwise FEW as long as nobody has passed, and then MANY.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class HeterogeneousLaw(RowLaw):
     """Picks the largest of q_a + o_a − tΔ_a + n_a + m_a Z_a, with m_a = (Δ_a + max_{b≠a} Δ_b)/ε and n_a neutral."""
 
     checks_scores = True
-    pmf_seconds = 1e-6
+    pmf_seconds = 1.5e-7
 
     noise: Noise
     epsilon: float
@@ -53,22 +56,28 @@ class HeterogeneousLaw(RowLaw):
     ) -> None:
         """Write the picks of a block of rows."""
         loops, kernel = kernels.samplers.loops, kernels.samplers.heterogeneous_noisy_max
-        few, many = (loops.Setup(loops.Visits(*visits), units, width) for visits in (VISITS["global"], MANY_VISITS))
-        kernel.select_rows(first, last, batch.table, self._rule(batch), few, many, picks)
+        equal, few, many = (loops.Visits(*visits) for visits in (EQUAL, FEW, MANY))
+        rule, setup = self._rule(batch), loops.Setup(many, units, width)
+        if rule.plain:
+            kernel.select_from_scores(first, last, batch.table, rule, setup, equal, few, picks)
+        else:
+            kernels.blocks.mark_rows(first, last, batch.table, picks)
+        rows = first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)
+        if rows.size:
+            kernel.select_from_levels(rows, batch.table, rule, setup, equal, few, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""
         heights, shares = self.exact_row(batch, row)
         if self.noise != "exponential":
             return heterogeneous_noisy_max.pick_noisy(self.noise, heights, shares, stream)
+        equal, few, many = (min(len(shares), base + len(shares) // by) for base, by in (EQUAL, FEW, MANY))
         if min(shares) == 1:
-            base, divisor = VISITS["global"]
             top = max(height for height in heights if height is not None)
             gaps = [None if height is None else top - height for height in heights]
-            return permute_and_flip.pick(gaps, min(len(gaps), base + len(gaps) // divisor), stream)
-        base, divisor = MANY_VISITS
+            return permute_and_flip.pick(gaps, equal, stream)
         finite = [height for height in heights if height is not None]  # all of them: some sensitivity is not zero
-        return heterogeneous_noisy_max.pick(finite, shares, min(len(finite), base + len(finite) // divisor), stream)
+        return heterogeneous_noisy_max.pick(finite, shares, few, many, stream)
 
     def exact_row(self, batch: Batch, row: int) -> tuple[list[Fraction | None], list[Fraction]]:
         """Return heights and shares as fractions; ``None`` is −∞. Neutral offsets are the kernel's floats."""
@@ -94,7 +103,7 @@ class HeterogeneousLaw(RowLaw):
     def neutral_offsets(self, batch: Batch, row: int) -> FloatArray:
         """Return n_a of one row, in units of the largest noise."""
         offsets = np.empty(int(batch.table.bounds[row + 1] - batch.table.bounds[row]))
-        kernels.pmf.heterogeneous_noisy_max.fill_offsets(batch.table, self._rule(batch), row, offsets)
+        kernels.pmf.heterogeneous_noisy_max.fill_public_offsets(batch.table, self._rule(batch), row, offsets)
         return offsets
 
     def _rule(self, batch: Batch) -> Any:  # noqa: ANN401 - a type of the kernels, which load the compiler

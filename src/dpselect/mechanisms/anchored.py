@@ -36,7 +36,8 @@ class Anchored(Mechanism):
         The cost of ``mechanism``.
 
     Args:
-        mechanism: A :class:`~dpselect.HeterogeneousNoisyMax`, :class:`~dpselect.NoisyMax` or :class:`~dpselect.GEM`.
+        mechanism: A :class:`~dpselect.HeterogeneousNoisyMax`, :class:`~dpselect.NoisyMax` or
+            :class:`~dpselect.GEM`.
         weight: The weight of the anchors; any real number.
 
     Example:

@@ -10,15 +10,15 @@ from dpselect.parameters import Noise
 __all__ = ["pick", "pick_noisy"]
 
 
-def pick(heights: list[Fraction], shares: list[Fraction], visits: int, stream: ExactStream) -> int:
+def pick(heights: list[Fraction], shares: list[Fraction], few: int, many: int, stream: ExactStream) -> int:
     """Pick the largest share · E among the candidates that pass (exponential noise)."""
     size, top = len(heights), max(heights)
     gaps = [(top - height) / share for height, share in zip(heights, shares, strict=True)]
     counts = _count_octaves(size, stream)
-    lowest = next(j for j in range(1, len(counts)) if counts[j] <= visits)
     passed: list[NoisyScore] = []
     seen: set[int] = set()
-    for octave in range(len(counts) - 1, lowest - 1, -1):
+    octave = len(counts) - 1
+    while octave > 0 and counts[octave] <= (many if passed else few):
         while len(seen) < counts[octave]:
             coin = stream.uniform()
             a = coin.split(size)
@@ -28,10 +28,11 @@ def pick(heights: list[Fraction], shares: list[Fraction], visits: int, stream: E
                     uniform = stream.uniform()
                     uniform.move_to_octave(octave)
                     passed.append(NoisyScore(a, 1, uniform, shares[a], Fraction(0)))
+        octave -= 1
     for a in range(size):
         if a not in seen and bernoulli_exp(stream.candidate_uniform(a), gaps[a]):
             uniform = stream.uniform()
-            uniform.move_below_octave(lowest)
+            uniform.move_below_octave(octave + 1)
             passed.append(NoisyScore(a, 1, uniform, shares[a], Fraction(0)))
     return largest(passed)
 

@@ -5,16 +5,10 @@ import numpy as np
 from dpselect.kernels.arrays import FlagArray, FloatArray, Table
 from dpselect.kernels.blocks import row_extent, row_of, widest_row
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.heterogeneous import (
-    Rule,
-    fill_heights,
-    fill_plain_heights,
-    fill_public_row,
-    new_public_row,
-)
+from dpselect.kernels.heterogeneous import NO_WIDTHS, Rule, fill_levels, fill_offsets, new_public_row, share_of
+from dpselect.kernels.pmf import permute_and_flip, similar_scales
 from dpselect.kernels.pmf.integrands import EXPONENTIAL
 from dpselect.kernels.pmf.noisy_argmax import ONCE, fill_largest_noisy_pmf
-from dpselect.kernels.pmf.permute_and_flip import fill as fill_of_equal_noise
 
 
 @compiled
@@ -28,7 +22,9 @@ def fill(noise: int, heights: FloatArray, shares: FloatArray, pmf: FloatArray) -
     elif noise == EXPONENTIAL and shares.min() == 1.0:
         for a in range(heights.size):
             pmf[a] = top - heights[a]
-        fill_of_equal_noise(pmf, pmf)
+        permute_and_flip.fill(pmf, pmf)
+    elif noise == EXPONENTIAL:
+        similar_scales.fill(heights, top, shares, pmf)
     else:
         fill_largest_noisy_pmf(noise, heights, shares, ONCE, 1.0, 1.0, pmf)
 
@@ -36,24 +32,28 @@ def fill(noise: int, heights: FloatArray, shares: FloatArray, pmf: FloatArray) -
 @compiled
 def fill_rows(first: int, last: int, table: Table, rule: Rule, pmf: FloatArray, trusted: FlagArray) -> None:
     """Fill the probabilities of each row of a block whose heights can be trusted, and say which those are."""
-    public = new_public_row(widest_row(first, last, table.bounds))
+    size = widest_row(first, last, table.bounds)
+    public, widths = new_public_row(size), NO_WIDTHS
+    heights, shares = np.empty(size), np.empty(size)
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
-        largest, _ = fill_public_row(rule, table, row, public)
-        trusted[row - first] = True
-        if rule.plain and largest > 0.0:
-            fill_plain_heights(scores, row_extent(scores)[0], rule.epsilon / largest, public)
-        else:
-            trusted[row - first] = fill_heights(rule, table, row, largest, public)[1]
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        widths = fill_offsets(rule, table, row, widths, public)
+        plain = rule.plain and widths.largest > 0.0
+        trusted[row - first] = plain or fill_levels(rule, table, row, widths, public)
         if trusted[row - first]:
-            size = scores.size
+            best, rate = row_extent(scores)[0], rule.epsilon / widths.largest
+            for a in range(scores.size):
+                level = (scores[a] - best) * rate if plain else public.levels[a]
+                heights[a] = level + public.offsets[a]
+                shares[a] = share_of(widths, sensitivities[a]) if widths.largest > 0.0 else 1.0
             target = pmf[table.bounds[row] : table.bounds[row + 1]]
-            fill(rule.noise, public.heights[:size], public.shares[:size], target)
+            fill(rule.noise, heights[: scores.size], shares[: scores.size], target)
 
 
 @compiled
-def fill_offsets(table: Table, rule: Rule, row: int, offsets: FloatArray) -> None:
+def fill_public_offsets(table: Table, rule: Rule, row: int, offsets: FloatArray) -> None:
     """Fill the neutral offsets n_a of one row, for the sampler in exact arithmetic."""
     public = new_public_row(offsets.size)
-    fill_public_row(rule, table, row, public)
-    offsets[:] = public.offsets[: offsets.size]
+    fill_offsets(rule, table, row, NO_WIDTHS, public)
+    offsets[:] = public.offsets

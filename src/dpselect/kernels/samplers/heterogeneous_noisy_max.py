@@ -8,9 +8,9 @@ the highest height by share · E with a fresh exponential variable E. The larges
 Most of these are never drawn. E = −log W is in *octave* j if 2^−(j+1) ≤ W < 2^−j. The number of candidates in
 octave j or higher is a number of ones among random bits, as in random stopping, and they are a random set.
 The sampler visits them from the highest octave down, flips the coin of each, and stops when no remaining octave can
-reach the largest share · E so far. After a number of visits it scans all others in one pass, as permute-and-flip
-does: one byte for each candidate decides most coins, and only those that pass draw E, given that it is in a lower
-octave.
+reach the largest share · E so far. After a number of visits, smaller as long as nobody has passed, it scans all
+others in one pass, as permute-and-flip does. One byte for each candidate decides most coins, and only those that
+pass draw E, given that it is in a lower octave.
 
 If all shares are equal, this is permute-and-flip, and that sampler is used.
 
@@ -20,29 +20,44 @@ The twin in :mod:`dpselect.exact.samplers` does the same in exact arithmetic, wi
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from dpselect.kernels.arrays import INVALID, LARGEST, UNRESOLVED, FloatArray, IndexArray, Table
+from dpselect.kernels.arrays import (
+    ALL_GAPS_NEEDED,
+    INVALID,
+    LARGEST,
+    UNRESOLVED,
+    FloatArray,
+    IndexArray,
+    Table,
+    Units,
+)
 from dpselect.kernels.blocks import row_extent, row_of, widest_row
-from dpselect.kernels.chacha import GROUP_BYTES, StreamState, candidate_byte, load_bytes, next_word, seek
+from dpselect.kernels.chacha import BYTES, GROUP_BYTES, StreamState, candidate_byte, load_bytes, next_word, seek
 from dpselect.kernels.coins import FAIL, PASS, UNSURE, bernoulli_exp, bernoulli_exp_byte, draw_exponential, split
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.heterogeneous import (
+    NEAR,
+    NO_WIDTHS,
     WIDER,
+    Heights,
     PublicRow,
     Rule,
-    fill_heights,
-    fill_plain_heights,
-    fill_public_row,
+    fill_levels,
+    fill_offsets,
+    height_of,
+    highest_of,
     new_public_row,
+    share_of,
 )
-from dpselect.kernels.instructions import BLOCK, lowest_bit, ones_of
+from dpselect.kernels.instructions import BLOCK, lowest_bit, ones_of, reaching, zero_bytes
 from dpselect.kernels.lazy_gaps import KNOWN, LazyGaps
 from dpselect.kernels.pmf.integrands import EXPONENTIAL, GUMBEL
-from dpselect.kernels.samplers.loops import Setup, Workspace, new_workspace, visits_of
-from dpselect.kernels.samplers.permute_and_flip import bernoulli_exp_candidate, suspects_in_block
-from dpselect.kernels.samplers.permute_and_flip import pick as pick_of_equal_noise
+from dpselect.kernels.samplers import permute_and_flip
+from dpselect.kernels.samplers.loops import Setup, Visits, Workspace, new_workspace, visits_of
+from dpselect.kernels.samplers.permute_and_flip import LONG_SHOT, bernoulli_exp_candidate
 
 ALL = np.uint64(2**64 - 1)
 LOG_2 = math.log(2.0)
@@ -82,20 +97,17 @@ def count_octaves(size: int, stream: StreamState, counts: IndexArray) -> int:
 
 @compiled_without_refcounts
 def pick(
-    heights: FloatArray, top: float, public: PublicRow, visits: int, space: Workspace, counts: IndexArray
+    heights: Heights, top: float, few: int, many: int, space: Workspace, counts: IndexArray, block: FloatArray
 ) -> int:
-    """Pick the largest share · E among the candidates that pass."""
-    size = heights.size
+    """Pick the largest share · E among the candidates that pass; ``block`` has room for BLOCK heights."""
+    size = heights.values.size
     stream, width, seen, visited = space
     octaves = count_octaves(size, stream, counts)
     if octaves == UNSURE:
         return UNRESOLVED
-    lowest = 1
-    while counts[lowest] > visits:
-        lowest += 1
     best = (UNRESOLVED, -math.inf, -math.inf, -math.inf)
-    made, sure, octave = 0, True, octaves - 1
-    while octave >= lowest and sure and best[1] <= LOG_2 * MARGIN * (octave + 1):
+    made, sure, octave, visits = 0, True, octaves - 1, few
+    while octave > 0 and counts[octave] <= visits and sure and best[1] <= LOG_2 * MARGIN * (octave + 1):
         while made < counts[octave] and sure:
             a, coin = split(next_word(stream), size)
             if a == UNSURE:
@@ -104,16 +116,18 @@ def pick(
                 seen[a] = True
                 visited[made] = a
                 made += 1
-                verdict = bernoulli_exp(coin, size, (top - heights[a]) * public.inverses[a], width)
+                share = share_of(heights.widths, heights.sensitivities[a])
+                verdict = bernoulli_exp(coin, size, (top - height_of(heights, a)) / share, width)
                 if verdict == PASS:
                     # W = (1 + V)/2^(octave + 1), in units of 2⁻⁶³: between 1/2 and 1, and the octave
                     bits = np.uint64(2**62) | (next_word(stream) >> np.uint64(2))
                     noise, error = draw_exponential(bits, np.uint64(2))
-                    best = keep_largest(a, LOG_2 * octave + noise, error, public.shares[a], best)
+                    best = keep_largest(a, LOG_2 * octave + noise, error, share, best)
+                    visits = many
                 sure = verdict != UNSURE
         octave -= 1
     if sure and best[1] <= LOG_2 * MARGIN * (octave + 1):
-        sure, best = scan(heights, top, public, lowest, space, best)
+        sure, best = scan(heights, top, octave + 1, space, block, best)
     for i in range(made):
         seen[visited[i]] = False
     return best[0] if sure and best[1] > best[3] else UNRESOLVED
@@ -133,11 +147,11 @@ def keep_largest(
 
 @compiled_without_refcounts
 def scan(
-    heights: FloatArray,
+    heights: Heights,
     top: float,
-    public: PublicRow,
     lowest: int,
     space: Workspace,
+    block: FloatArray,
     best: tuple[int, float, float, float],
 ) -> tuple[bool, tuple[int, float, float, float]]:
     """Flip the coins of all candidates not yet visited, whose E is below octave ``lowest``.
@@ -145,17 +159,22 @@ def scan(
     Returns whether floats could decide every coin, and the largest value.
     """
     stream, width, seen, _ = space
-    bounds = LazyGaps(heights, top, 1.0, KNOWN, heights, 0.0, 0.0, 0.0)  # shares are at most 1
-    floor = 0.5**lowest
-    for first in range(0, heights.size, BLOCK):
+    size, floor = heights.values.size, 0.5**lowest
+    for first in range(0, size, BLOCK):
         if first % GROUP_BYTES == 0:
             load_bytes(stream, first // GROUP_BYTES)
-        suspects = suspects_in_block(bounds, first, stream)
+        for i in range(min(BLOCK, size - first)):
+            block[i] = height_of(heights, first + i)
+        suspects = zero_bytes(stream, BYTES + first % GROUP_BYTES // 8)
+        suspects |= reaching(block, 0, top - LONG_SHOT)  # shares are at most 1, so gaps are at least that large
+        suspects &= ALL >> np.uint64(BLOCK - min(BLOCK, size - first))
         while suspects != 0:
-            a = first + lowest_bit(suspects)
+            i = lowest_bit(suspects)
+            a = first + i
             suspects &= suspects - np.uint64(1)
             byte = candidate_byte(stream, a)
-            gap = (top - heights[a]) * public.inverses[a]
+            share = share_of(heights.widths, heights.sensitivities[a])
+            gap = (top - block[i]) / share
             if bernoulli_exp_byte(byte, gap, width) == FAIL or seen[a]:
                 continue
             after_zero = next_word(stream) if byte == 0 else np.uint64(0)
@@ -166,7 +185,7 @@ def scan(
                 uniform = (np.float64(next_word(stream)) + 0.5) * 2.0**-64
                 w = floor + (1.0 - floor) * uniform
                 noise = -math.log(w)
-                best = keep_largest(a, noise, 2.0**-51 / w + noise * 2.0**-44, public.shares[a], best)
+                best = keep_largest(a, noise, 2.0**-51 / w + noise * 2.0**-44, share, best)
     return True, best
 
 
@@ -183,20 +202,21 @@ def draw_gumbel(word: np.uint64) -> tuple[float, float]:
 
 
 @compiled_without_refcounts
-def pick_noisy(noise: int, heights: FloatArray, top: float, public: PublicRow, space: Workspace) -> int:
+def pick_noisy(noise: int, heights: Heights, top: float, space: Workspace) -> int:
     """Pick the largest height + share · Z. A candidate takes one word: for Laplace noise a sign bit and 63 bits."""
     best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
-    for a in range(heights.size):
+    for a in range(heights.values.size):
         word = next_word(space.stream)
         if noise == GUMBEL:
             size, error = draw_gumbel(word)
         else:
             size, error = draw_exponential(word >> np.uint64(1), np.uint64(1))
             size = size if word & np.uint64(1) else -size
-        gap = top - heights[a]
+        gap = top - height_of(heights, a)
         if gap == math.inf:
             continue
-        value = public.shares[a] * size - gap
+        share = share_of(heights.widths, heights.sensitivities[a]) if heights.widths.largest > 0.0 else 1.0
+        value = share * size - gap
         error += space.width * (1.0 + abs(size) + gap)
         if value - error > best_low:
             rival = max(rival, best_high)
@@ -206,55 +226,112 @@ def pick_noisy(noise: int, heights: FloatArray, top: float, public: PublicRow, s
     return picked if best_low > rival else UNRESOLVED
 
 
-@compiled_without_refcounts
-def pick_rows(
-    first: int,
-    last: int,
-    table: Table,
-    rule: Rule,
-    few: Setup,
-    many: Setup,
-    space: Workspace,
-    public: PublicRow,
-    counts: IndexArray,
-    picks: IndexArray,
-) -> None:
-    """Pick one candidate for each row; ``few`` has the visits of permute-and-flip, ``many`` those of this one."""
-    for row in range(first, last):
-        scores = row_of(table.scores, table.bounds, row)
-        best, magnitude = row_extent(scores)
-        if not magnitude <= LARGEST:
-            picks[row] = INVALID
-            continue
-        largest, least = fill_public_row(rule, table, row, public)
-        seek(space.stream, few.units.nonces, row)
-        heights, trusted = public.heights[: scores.size], True
-        if rule.plain and largest > 0.0:
-            rate = rule.epsilon / largest
-            if least == 1.0 and rule.noise == EXPONENTIAL:
-                equal = LazyGaps(scores, best, rate, KNOWN, scores, 0.0, 0.0, 0.0)
-                picks[row] = pick_of_equal_noise(equal, visits_of(few.visits, scores.size), space)
-                continue
-            top = fill_plain_heights(scores, best, rate, public)
-        else:
-            top, trusted = fill_heights(rule, table, row, largest, public)
-        if not trusted:
-            picks[row] = UNRESOLVED
-        elif rule.noise != EXPONENTIAL:
-            picks[row] = pick_noisy(rule.noise, heights, top, public, space)
-        elif least == 1.0:
-            equal = LazyGaps(heights, top, 1.0, KNOWN, heights, 0.0, 0.0, 0.0)
-            picks[row] = pick_of_equal_noise(equal, visits_of(few.visits, scores.size), space)
-        else:
-            picks[row] = pick(heights, top, public, visits_of(many.visits, scores.size), space, counts)
+class Space(NamedTuple):
+    """Room to pick one row, and the numbers of visits."""
+
+    work: Workspace
+    public: PublicRow
+    counts: IndexArray
+    block: FloatArray
+    equal: Visits
+    """For equal sensitivities."""
+    few: Visits
+    """As long as nobody has passed."""
+    many: Visits
 
 
 @compiled
-def select_rows(
-    first: int, last: int, table: Table, rule: Rule, few: Setup, many: Setup, picks: IndexArray
+def new_space(setup: Setup, equal: Visits, few: Visits, size: int) -> Space:
+    """Return room for rows of up to ``size`` candidates."""
+    stream, width, seen, visited = new_workspace(setup, size)
+    work = Workspace(stream, width * WIDER, seen, visited)
+    counts, block = np.empty(OCTAVES, np.int64), np.empty(BLOCK)
+    return Space(work, new_public_row(size), counts, block, equal, few, setup.visits)
+
+
+@compiled_without_refcounts
+def pick_row(noise: int, heights: Heights, top: float, space: Space) -> int:
+    """Pick one candidate of one row."""
+    if noise == EXPONENTIAL:
+        few, many = visits_of(space.few, heights.values.size), visits_of(space.many, heights.values.size)
+        return pick(heights, top, few, many, space.work, space.counts, space.block)
+    return pick_noisy(noise, heights, top, space.work)
+
+
+@compiled_without_refcounts
+def pick_scores(
+    first: int, last: int, table: Table, rule: Rule, units: Units, space: Space, picks: IndexArray
 ) -> None:
-    """Pick one candidate for each row of a block."""
-    size = widest_row(first, last, table.bounds)
-    stream, width, seen, visited = new_workspace(many, size)
-    space = Workspace(stream, width * WIDER, seen, visited)
-    pick_rows(first, last, table, rule, few, many, space, new_public_row(size), np.empty(OCTAVES, np.int64), picks)
+    """Pick one candidate for each row, without offsets and tilts.
+
+    A row whose sensitivities are all zero is marked ALL_GAPS_NEEDED, because its heights are zero or −∞.
+    """
+    widths = NO_WIDTHS
+    for row in range(first, last):
+        scores = row_of(table.scores, table.bounds, row)
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        widths = fill_offsets(rule, table, row, widths, space.public)
+        seek(space.work.stream, units.nonces, row)
+        picks[row] = ALL_GAPS_NEEDED
+        if widths.largest == 0.0:
+            if not row_extent(scores)[1] <= LARGEST:
+                picks[row] = INVALID
+            continue
+        rate = rule.epsilon / widths.largest
+        if widths.equal and rule.noise == EXPONENTIAL:
+            top, magnitude = row_extent(scores)
+            equal = LazyGaps(scores, top, rate, KNOWN, scores, 0.0, 0.0, 0.0)
+            picks[row] = INVALID
+            if magnitude <= LARGEST:
+                picks[row] = permute_and_flip.pick(equal, visits_of(space.equal, scores.size), space.work)
+            continue
+        offsets = space.public.offsets[: scores.size]
+        heights = Heights(scores, scores[0], rate, offsets, sensitivities, widths)
+        top, magnitude, farthest = highest_of(heights)
+        if not magnitude <= LARGEST:
+            picks[row] = INVALID
+            continue
+        if farthest * rate > NEAR:
+            heights = Heights(scores, row_extent(scores)[0], rate, offsets, sensitivities, widths)
+            top, _, _ = highest_of(heights)
+        picks[row] = pick_row(rule.noise, heights, top, space)
+
+
+@compiled_without_refcounts
+def pick_levels(rows: IndexArray, table: Table, rule: Rule, units: Units, space: Space, picks: IndexArray) -> None:
+    """Pick one candidate for each of the given rows, with offsets and tilts."""
+    widths = NO_WIDTHS
+    for row in rows:
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        widths = fill_offsets(rule, table, row, widths, space.public)
+        seek(space.work.stream, units.nonces, row)
+        if not fill_levels(rule, table, row, widths, space.public):
+            picks[row] = UNRESOLVED
+            continue
+        levels = space.public.levels[: sensitivities.size]
+        if widths.equal and rule.noise == EXPONENTIAL:
+            equal = LazyGaps(levels, 0.0, 1.0, KNOWN, levels, 0.0, 0.0, 0.0)
+            picks[row] = permute_and_flip.pick(equal, visits_of(space.equal, levels.size), space.work)
+        else:
+            heights = Heights(levels, 0.0, 1.0, space.public.offsets[: levels.size], sensitivities, widths)
+            picks[row] = pick_row(rule.noise, heights, highest_of(heights)[0], space)
+
+
+@compiled
+def select_from_scores(
+    first: int, last: int, table: Table, rule: Rule, setup: Setup, equal: Visits, few: Visits, picks: IndexArray
+) -> None:
+    """Pick one candidate for each row of a block, without offsets and tilts."""
+    space = new_space(setup, equal, few, widest_row(first, last, table.bounds))
+    pick_scores(first, last, table, rule, setup.units, space, picks)
+
+
+@compiled
+def select_from_levels(
+    rows: IndexArray, table: Table, rule: Rule, setup: Setup, equal: Visits, few: Visits, picks: IndexArray
+) -> None:
+    """Pick one candidate for each of the given rows, with offsets and tilts."""
+    size = 0
+    for row in rows:
+        size = max(size, table.bounds[row + 1] - table.bounds[row])
+    pick_levels(rows, table, rule, setup.units, new_space(setup, equal, few, size), picks)
