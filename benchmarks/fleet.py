@@ -430,7 +430,7 @@ and the reader must unpack them. To make reading cheap:
 
 ## Cold start
 
-With compiled kernels in the cache, `dpselect select` on a small CSV file takes {start.processor_seconds:.1f} s of
+`dpselect select` on a small CSV file takes {start.processor_seconds:.1f} s of
 processor time from the start of the process to the pick, and {start.seconds:.1f} s of wall-clock time.
 
 ## One pick out of many candidates

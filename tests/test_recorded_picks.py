@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from routes import in_plain_python
 
 import dpselect as dps
 from dpselect import Anchored, unsafe
@@ -160,6 +161,17 @@ def test_the_table_is_of_the_present_stream_format(table):
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=law_name)
 def test_a_key_gives_the_recorded_picks(mechanism, table):
     assert recorded(mechanism) == table["picks"][law_name(mechanism)]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=law_name)
+def test_a_key_gives_the_recorded_picks_in_plain_python(mechanism, table):
+    keyed = dps.Randomness.keyed(KEY, range(12))
+    for size in SIZES:
+        scores, sensitivities = rows_of(size)
+        with in_plain_python():
+            picks = mechanism.select(scores[:12], sensitivities[:12], randomness=keyed)
+        readable = table["picks"][law_name(mechanism)][f"{size} own"].partition(" …")[0]
+        assert " ".join(map(str, picks)) == readable
 
 
 @pytest.mark.parametrize("part", [with_public_numbers, over_parts, tuned], ids=lambda part: part.__name__)

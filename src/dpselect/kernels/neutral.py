@@ -164,7 +164,7 @@ def fill_neutral(noise: int, sensitivities: FloatArray, widths: Widths, room: Ro
         room.places[j] = widths.least + (1.0 - widths.least) * SQUARES[j]
     fill_places(sensitivities, widths, offsets)
     fill_counts(offsets, room)
-    solve(noise, k, ATOMS, room)
+    solve(noise, k, SQUARES.size, room)  # ATOMS, but not as a literal, for which it would be compiled again
     interpolate(room, offsets)
 
 
