@@ -97,13 +97,18 @@ class Kernel(Generic[Parameters, Result]):
 
     def _reached(self) -> "set[Kernel[..., Any]]":
         """Return this kernel and all that it calls."""
-        names, module = self.function.__code__.co_names, self.function.__globals__
-        values = [module.get(name) for name in names]
-        values += [vars(value).get(name) for value in values if isinstance(value, ModuleType) for name in names]
-        reached: set[Kernel[..., Any]] = {self}
-        for value in values:
-            if isinstance(value, Kernel):
-                reached |= value._reached()  # noqa: SLF001 - a kernel's own
+        reached: set[Kernel[..., Any]] = set()
+        waiting: list[Any] = [self]
+        while waiting:
+            kernel = waiting.pop()
+            if isinstance(kernel, Kernel) and kernel not in reached:
+                reached.add(kernel)
+                names, module = kernel.function.__code__.co_names, kernel.function.__globals__
+                known = [
+                    module,
+                    *(vars(module[name]) for name in names if isinstance(module.get(name), ModuleType)),
+                ]
+                waiting += [place.get(name) for place in known for name in names]
         return reached
 
     @cached_property
