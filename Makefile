@@ -6,7 +6,7 @@ OUTPUT ?= output
 PYTEST_WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help test check format hooks docs test-statistics test-services bench bench-fleet paper recommender suitesparse clean
+.PHONY: help test check format hooks docs test-statistics test-services bench bench-fleet bench-tables paper recommender suitesparse clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ bench: $(VENV)/.bench  ## Measure speed against other libraries; writes docs/ben
 
 bench-fleet: $(VENV)/.bench  ## Measure files, fleets and large selections; writes docs/scaling.md
 	$(BIN)/python -m benchmarks.fleet
+
+bench-tables: $(VENV)/.bench  ## Measure long tables from the shell against pandas; writes docs/long-tables.md
+	$(BIN)/python -m benchmarks.long_tables
 
 paper: $(VENV)/.paper  ## Reproduce the paper into output/report.html (FAST=1: a quick look; FIGURE=name: one figure)
 	DPSELECT_RESULTS=$(OUTPUT)/recommender $(BIN)/python -m experiments --output $(OUTPUT) $(if $(FAST),--fast) $(addprefix --only ,$(FIGURE))

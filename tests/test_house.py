@@ -11,7 +11,14 @@ SUPPORT = TESTS / "support"
 
 ACROSS = {
     *("test_bad_input", "test_contract", "test_documentation", "test_house", "test_package", "test_peers"),
-    *("test_recorded_picks", "test_repository", "test_startup", "test_statistics", "test_stream_format"),
+    *(
+        "test_distribution",
+        "test_recorded_picks",
+        "test_repository",
+        "test_startup",
+        "test_statistics",
+        "test_stream_format",
+    ),
 }
 """Tests of the package as a whole."""
 

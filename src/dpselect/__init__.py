@@ -4,6 +4,8 @@
 >>> mechanism = dps.HeterogeneousNoisyMax(epsilon=1.0)
 >>> pick = mechanism.select([0.2, 0.9, 0.5], [1.0, 0.1, 0.3])
 
+From a table of users, candidates, scores and sensitivities to named picks: ``select_table(table, mechanism)``.
+
 A mechanism is an immutable value made of public numbers. Scores are private, and you pass them with each call.
 Sensitivities, candidates and the mechanism's fields are public.
 
@@ -15,6 +17,7 @@ from typing import NoReturn
 from dpselect import accounting, advice, auditing, bounds, correlation, pools, tuning, unsafe
 from dpselect._version import __version__
 from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
+from dpselect.frames import select_table
 from dpselect.guarantees import Guarantee
 from dpselect.mechanisms import (
     GEM,
@@ -60,6 +63,7 @@ __all__ = [
     "gem_scores",
     "pools",
     "probability_of_best",
+    "select_table",
     "tuning",
     "unsafe",
 ]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpselect import kernels, rules
 from dpselect.kernels.arrays import LARGEST, Column, FloatArray, IndexArray, Table
+from dpselect.labels import Labels, is_labelled, split_labels
 
 __all__ = [
     "Batch",
@@ -28,11 +29,9 @@ Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
 
 - an array whose last axis is candidates and whose leading axes are a batch;
 - a tuple ``(values, offsets)`` for rows of different length: row i is ``values[offsets[i]:offsets[i + 1]]``;
-- an Arrow list array (``ListArray``, ``LargeListArray``, ``FixedSizeListArray``, chunked or not), with one list
-  for each row.
-
-pandas objects are read by position. If their labels show that positions do not match (the same labels in another
-order), they are rejected: a candidate with another candidate's sensitivity would void the guarantee.
+- an Arrow list array (``ListArray``, ``LargeListArray``, ``FixedSizeListArray``, chunked or not) or a polars list
+  column, with one list for each row;
+- a mapping or a pandas Series, with a label for each candidate: then a pick is a label (:mod:`dpselect.labels`).
 """
 
 
@@ -61,6 +60,8 @@ class Batch:
     """Whether the call passed public numbers (offsets or anchors). If not, they are zero."""
     width: int = 0
     """The number of candidates in each row of a dense batch."""
+    labels: Labels | None = None
+    """The labels of the candidates, if the scores have any."""
 
     @property
     def rows(self) -> int:
@@ -111,7 +112,19 @@ class Batch:
             import pyarrow as pa  # noqa: PLC0415 - only for callers that pass Arrow arrays
 
             return pa.LargeListArray.from_arrays(self.table.bounds, flat)
-        return flat if self.shape is None else flat.reshape(*self.shape, self.width)
+        if self.shape is None:
+            return flat
+        shaped = flat.reshape(*self.shape, self.width)
+        return shaped if self.labels is None else self.labels.name_candidates(shaped)
+
+    def restore_picks(self, flat: IndexArray) -> Any:
+        """Return one pick for each row: a position, or a label if the scores have labels."""
+        if self.shape is None:
+            return flat
+        picks = flat.reshape(self.shape)
+        if self.labels is not None:
+            return self.labels.name_picks(picks)
+        return picks if self.shape else int(picks)
 
     def restore_rows(self, flat: NDArray[Any]) -> Any:
         """Return one number for each row, or a scalar for a single row without leading axes."""
@@ -133,10 +146,15 @@ def read_batch(scores: Numbers, sensitivities: Numbers, *, finite: bool = True, 
         ValueError: If an argument breaks a rule. The message names both.
     """
     (public_name, public_numbers) = next(iter(public.items()), ("offsets", None))
-    if _is_labelled(scores):
-        _refuse_other_order(scores, **{"sensitivities": sensitivities, public_name: public_numbers})
+    labels = None
+    if is_labelled(scores) or is_labelled(sensitivities) or is_labelled(public_numbers):
+        others = {"sensitivities": sensitivities, public_name: public_numbers}
+        scores, others, labels = split_labels(scores, **others)
+        sensitivities, public_numbers = others.values()
     read = _read_ragged if _is_ragged(scores) else _read_dense
     batch = read(scores, sensitivities, public_name, public_numbers)
+    if labels is not None:
+        batch = replace(batch, labels=labels)
     if finite:
         batch.check_scores()
     return batch
@@ -148,9 +166,9 @@ def read_neighbours(
     """Check two sets of scores that are neighbours, and the sensitivities; return them as arrays."""
     if _is_ragged(scores) or _is_ragged(neighbour):
         raise ValueError("scores and neighbour must be arrays whose last axis is candidates, not ragged rows")
+    scores, others, _ = split_labels(scores, neighbour=neighbour, sensitivities=sensitivities)
+    neighbour, sensitivities = others.values()
     read_batch(scores, sensitivities)
-    if _is_labelled(scores):
-        _refuse_other_order(scores, neighbour=neighbour)
     here, there = read_numbers("scores", scores), read_numbers("neighbour", neighbour)
     _check_finite("neighbour", there)
     if here.shape != there.shape:
@@ -179,22 +197,13 @@ def _is_arrow(numbers: Numbers) -> bool:
     return type(numbers).__module__.partition(".")[0] == "pyarrow"
 
 
-def _is_labelled(numbers: Numbers) -> bool:
-    return type(numbers).__module__.partition(".")[0] == "pandas"
-
-
-def _refuse_other_order(scores: Any, **others: Any) -> None:
-    """Raise if numbers have the labels of the scores in another order."""
-    for name, numbers in others.items():
-        if not _is_labelled(numbers):
-            continue
-        axes = zip(reversed(getattr(scores, "axes", [])), reversed(getattr(numbers, "axes", [])), strict=False)
-        if any(not ours.equals(theirs) and set(ours) == set(theirs) for ours, theirs in axes):
-            raise ValueError(f"{name} must have the labels of scores in the same order; reindex {name} first")
-
-
 def _is_ragged(numbers: Numbers) -> bool:
-    return isinstance(numbers, tuple) or _is_arrow(numbers)
+    return isinstance(numbers, tuple) or _is_arrow(numbers) or _is_polars_list(numbers)
+
+
+def _is_polars_list(numbers: Numbers) -> bool:
+    """Tell whether numbers are a polars column of lists; one of numbers, or of lists of one size, is an array."""
+    return type(numbers).__module__.startswith("polars.") and str(getattr(numbers, "dtype", "")).startswith("List")
 
 
 # --- Numbers ------------------------------------------------------------------------------------------
@@ -213,7 +222,9 @@ def read_numbers(name: str, numbers: Numbers) -> FloatArray:
             f"{name} must be rectangular; pass rows of different length as (values, offsets)"
         ) from None
     if array.dtype.kind not in "iuf" and array.size:
-        raise ValueError(f"{name} must hold numbers, got {array.dtype.name}")
+        lists = isinstance(array.reshape(-1)[0], list | np.ndarray)
+        hint = f"; pass lists as an Arrow array, pyarrow.array({name})" if lists else ""
+        raise ValueError(f"{name} must hold numbers, got {array.dtype.name}{hint}")
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         raise ValueError(f"{name} must be float64 or narrower, got {array.dtype.name}; convert with astype(float)")
     if _holds_wide_integers(array, numbers):
@@ -376,12 +387,18 @@ def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:
 
 def _split(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:
     """Return (values, bounds) of ragged rows; bounds start at 0."""
-    if _is_arrow(numbers):
-        return _split_arrow(name, numbers)
+    if not isinstance(numbers, tuple):
+        return _split_arrow(name, numbers if _is_arrow(numbers) else numbers.to_arrow())
     if len(numbers) != 2:
         raise ValueError(f"{name}: a tuple means ragged rows (values, offsets); pass an array as a list")
     values = read_numbers(name, numbers[0])
     bounds = np.asarray(numbers[1])
+    alike = all(isinstance(part, list | tuple) for part in numbers) or np.asarray(numbers[0]).dtype.kind in "iu"
+    if alike and values.shape == bounds.shape and bounds.dtype.kind in "iu":
+        raise ValueError(
+            f"{name} may be two rows, or ragged rows (values, offsets): pass two rows as a list, "
+            "[[…], […]], or ragged values as an array of floats, (numpy.array(values, float), numpy.array(offsets))"
+        )
     if bounds.dtype.kind not in "iu" or bounds.ndim != 1 or bounds.size == 0:
         raise ValueError(
             f"{name}: a tuple means ragged rows (values, offsets); offsets must be a flat array of integers, "
@@ -400,13 +417,19 @@ def _split_arrow(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:
     import pyarrow as pa  # noqa: PLC0415 - only for callers that pass Arrow arrays
 
     if not isinstance(numbers, pa.Array | pa.ChunkedArray):
-        raise ValueError(f"{name} must be an Arrow list array, got {type(numbers).__name__}")
+        raise ValueError(
+            f"{name} must be an Arrow list array, got {type(numbers).__name__}; for a table use "
+            "dps.select_table(table, mechanism)"
+        )
     array = numbers.combine_chunks() if isinstance(numbers, pa.ChunkedArray) else numbers
     if isinstance(array, pa.ChunkedArray):  # older versions of Arrow return a chunked array of one chunk
         array = array.chunk(0) if array.num_chunks else pa.array([], array.type)
     kind = array.type
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
-        raise ValueError(f"{name} must be an Arrow list array with one list for each row, got {kind}")
+        raise ValueError(
+            f"{name} must be an Arrow list array with one list for each row, got {kind}; pass a column of numbers "
+            f"as {name}.to_numpy(), and a table to dps.select_table"
+        )
     if not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
         raise ValueError(f"{name} must hold numbers, got {kind.value_type}")
     if array.null_count:

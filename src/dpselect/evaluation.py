@@ -9,6 +9,7 @@ from dpselect import kernels
 from dpselect import parameters as check
 from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.kernels.arrays import FloatArray
+from dpselect.labels import split_labels
 from dpselect.mechanisms.base import Mechanism
 from dpselect.parallel import over_rows
 
@@ -129,6 +130,8 @@ class _ErrorLaw:
     ) -> "_ErrorLaw":
         """Return the law of the error of the pick. It is as private as the scores."""
         check.require_attributes("mechanism", mechanism, "pmf")
+        scores, others, _ = split_labels(scores, sensitivities=sensitivities, **public)
+        sensitivities, public = others.pop("sensitivities"), others
         weights = mechanism.pmf(scores, sensitivities, **public)
         batch = read_batch(scores, sensitivities, **public)
         values = batch.spread(batch.table.scores)

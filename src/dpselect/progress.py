@@ -11,7 +11,10 @@ from typing import Any, NamedTuple, Self, TextIO, TypeAlias, TypeVar
 
 __all__ = ["Meter", "Report", "Step", "Steps", "ignore", "tracked"]
 
-SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BETWEEN_LINES = 5.0
+
+SECONDS_BEFORE_AN_ESTIMATE = 2.0
+"""A rate measured over less time says little about how long the rest will take."""
 
 Item = TypeVar("Item")
 
@@ -26,6 +29,8 @@ class Step(NamedTuple):
     """What is counted."""
     resumed: int = 0
     """What an earlier run had done."""
+    phase: str = ""
+    """What is done before the work itself, such as "sorting". Each phase has a progress of its own."""
 
 
 Report: TypeAlias = Callable[[Step], None]
@@ -82,21 +87,21 @@ class _Shown:
 
 
 class Meter(_Shown):
-    """Shows steps as a bar with rate and remaining time, or as a line every ten seconds."""
+    """Shows steps as a bar with rate and remaining time, or as a line every few seconds."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._start = self._last = time.monotonic()
+        self._phase: str | None = None
+        self._first = 0
 
     def __call__(self, step: Step) -> None:
         """Show a step."""
         if self._quiet:
             return
         now = time.monotonic()
-        if self._bar is None:
-            self._start = now if step.done == step.resumed else self._start
-            unit = f" {step.unit}"
-            self._bar = _bar(sys.stderr, unit=unit, unit_scale=True, leave=False, initial=step.resumed)
+        if step.phase != self._phase:
+            self._begin(step, now)
         if self._bar is not None:
             self._bar.total = step.total
             self._bar.update(step.done - self._bar.n)
@@ -104,12 +109,27 @@ class Meter(_Shown):
             self._last = now
             print(self._line(step, now), file=sys.stderr, flush=True)
 
+    def _begin(self, step: Step, now: float) -> None:
+        """Begin a phase, whose rate does not depend on those before it."""
+        if self._bar is not None:
+            self._bar.close()
+        self._phase, self._start, self._first = step.phase, now, step.done
+        settings: dict[str, Any] = {"desc": step.phase} if step.phase else {}
+        unit = f" {step.unit}"
+        self._bar = _bar(sys.stderr, unit=unit, unit_scale=True, leave=False, initial=step.done, **settings)
+
     def _line(self, step: Step, now: float) -> str:
-        rate = (step.done - step.resumed) / max(now - self._start, 1e-9)
-        line = f"{step.done:,} {step.unit}, {rate:,.0f} a second"
-        if step.total and rate > 0:
-            left = max(0.0, (step.total - step.done) / rate)
-            line += f", {step.done / step.total:.0%}, about {left:.0f} seconds left"
+        seconds = now - self._start
+        line = f"{step.phase}: {step.done:,} {step.unit}" if step.phase else f"{step.done:,} {step.unit}"
+        if step.total:
+            line += f", {step.done / step.total:.0%}"
+        elif step.done == self._first:
+            line += f", for {seconds:.0f} seconds so far"
+        done = step.done - self._first
+        if done and seconds >= SECONDS_BEFORE_AN_ESTIMATE:
+            line += f", {done / seconds:,.0f} a second"
+            if step.total:
+                line += f", about {(step.total - step.done) * seconds / done:.0f} seconds left"
         return line
 
 

@@ -125,6 +125,21 @@ class Randomness:
             raise ValueError(f"randomness must be a Randomness or None, got {type(randomness).__name__}")
         return randomness
 
+    @classmethod
+    def key_for_units(cls, randomness: "Randomness | bytes | None") -> bytes:
+        """Return the key of a call that addresses streams by a column of units.
+
+        Args:
+            randomness: 32 secret bytes, :meth:`seeded` or :meth:`fresh` randomness, or ``None`` for a fresh key.
+        """
+        if isinstance(randomness, bytes):
+            cls.keyed(randomness, [0])  # refuses a bad key
+            return randomness
+        given = cls.given(randomness)
+        if given._nonces is not None:  # noqa: SLF001 - our own
+            raise ValueError("randomness must be the key itself here, since the table has the units: pass the key")
+        return given._key  # noqa: SLF001
+
     def serving(self, law: str) -> "Randomness":
         """Return randomness for one law: the streams of two laws, or of two stream formats, are independent."""
         purpose = f"{STREAM_FORMAT} {law}".encode()

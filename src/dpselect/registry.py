@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -21,7 +22,7 @@ from dpselect.mechanisms import (
 )
 from dpselect.unsafe import NaiveHeterogeneousNoisyMax
 
-__all__ = ["MECHANISMS", "UNSAFE", "Grid", "Record"]
+__all__ = ["MECHANISMS", "UNSAFE", "Grid", "Record", "unknown_name"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,7 @@ class Record:
     """The paper's abbreviation, for figures."""
     description: str
     constructor: Callable[..., Mechanism]
-    """Takes ``epsilon=`` and further fields as keywords."""
+    """Takes ε, with or without its name, and further fields as keywords."""
     family: str
     """Mechanisms that differ only in parameters are one family."""
     parameters: tuple[str, ...] = ()
@@ -70,18 +71,38 @@ class Record:
     anchored: Callable[[Grid, float], Iterable[Mechanism]] = lambda *_: ()
     """What it contributes to pools with public anchors, for a weight of the anchors."""
 
-    def __call__(self, **parameters: Any) -> Mechanism:
+    def __call__(self, *epsilon: float, **parameters: Any) -> Mechanism:
         """Return the mechanism with these parameters."""
-        return self.constructor(**parameters)
+        return self.constructor(*epsilon, **parameters)
 
 
-def _uniform(*, epsilon: float = 0.0) -> Uniform:  # noqa: ARG001
+def _uniform(epsilon: float = 0.0) -> Uniform:  # noqa: ARG001
     """Return :class:`Uniform`. The budget is unused; all records take one."""
     return Uniform()
 
 
+class _Records(dict[str, Record]):
+    """Records by short name. An unknown name raises an error with the name to use."""
+
+    def __missing__(self, name: object) -> Record:
+        raise KeyError(unknown_name(name, self))
+
+
+def unknown_name(name: object, records: Mapping[str, Record]) -> str:
+    """Say which short name to use in place of one that no record has."""
+    wanted = str(name).casefold()
+    others = {
+        other.casefold(): short
+        for short, record in records.items()
+        for other in (getattr(record.constructor, "__name__", short), record.symbol, record.label, short)
+    }
+    close = get_close_matches(wanted, others, n=1)
+    hint = f"write {others[close[0]]!r}" if close else f"there are {', '.join(records)}"
+    return f"no mechanism has the short name {name!r}: {hint}"
+
+
 def _by_name(*records: Record) -> Mapping[str, Record]:
-    return MappingProxyType({record.name: record for record in records})
+    return MappingProxyType(_Records({record.name: record for record in records}))
 
 
 # The colours of Okabe and Ito (2008), which people with any colour vision can tell apart, without their

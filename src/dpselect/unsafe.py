@@ -4,7 +4,7 @@ They are in no registry, and their ``guarantee`` has ε = ∞. Never use them on
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import final
 
@@ -23,7 +23,7 @@ SCALES: dict[Noise, int] = {"exponential": 2, "gumbel": 2, "laplace": 1}
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class NaiveHeterogeneousNoisyMax(Mechanism):
     r"""**Not private.** Noisy max with noise in proportion to each candidate's own sensitivity (RNMH).
 
@@ -51,6 +51,7 @@ class NaiveHeterogeneousNoisyMax(Mechanism):
     """
 
     epsilon: float
+    _: KW_ONLY
     noise: Noise = "exponential"
 
     def __post_init__(self) -> None:

@@ -213,9 +213,11 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path, monkeypat
     assert b"users/s" in shown
     assert b"%|" in shown
     monkeypatch.setattr("dpselect.progress.SECONDS_BETWEEN_LINES", 0.0)
-    assert main(command) == 0
+    monkeypatch.setattr("dpselect.progress.SECONDS_BEFORE_AN_ESTIMATE", 0.0)
+    assert main([*command, "--overwrite"]) == 0
     lines = capsys.readouterr().err.splitlines()
-    assert any("users, " in line and "a second, 100%, about 0 seconds left" in line for line in lines)
+    assert lines[0] == "0 users, 0%"
+    assert any("40 users, 100%, " in line and " a second, about 0 seconds left" in line for line in lines)
 
 
 def test_audits_tell_private_mechanisms_from_others(capsys):
@@ -244,7 +246,7 @@ def test_advice_ranks_mechanisms_from_what_is_public(tmp_path, capsys):
     assert facts["best"] == repr(expected.best)
     assert [row["error"] for row in facts["rows"]] == [row.error for row in expected.ranking]
     assert main(["advise", "--sensitivities", "1,2", "--epsilon", "0.5"]) == 0
-    assert "dpselect select … --epsilon 0.5 --mechanism " in capsys.readouterr().out
+    assert "dpselect select scores.csv --epsilon 0.5 --mechanism " in capsys.readouterr().out
     assert main(["advise", "--epsilon", "1"]) == 2
     assert main(["advise", "--epsilon", "1", "--candidates", str(tmp_path / "items.csv")]) == 2
 

@@ -22,7 +22,7 @@ import dpselect.release.spark as release
 from dpselect.budget import Ledger, ReleaseConflictError
 from dpselect.engines.arrow import Layout, PickTransform
 from dpselect.mechanisms.partitioned import PartitionedSelection
-from dpselect.release import Charge
+from dpselect.release import Charge, KeyFile, release_table
 from dpselect.release.spark import release_frame
 
 KEY = bytes(range(32))
@@ -293,3 +293,17 @@ def test_the_example_of_the_documentation_runs(spark, ledger):
             runner.run(example)
     assert runner.summarize(verbose=False).failed == 0
     assert runner.tries > 8
+
+
+def test_the_calls_for_any_table_take_a_frame(spark, ledger):
+    frame = spark.createDataFrame(ROWS, NAMES)
+    assert collected(dps.select_table(frame, MECHANISM, randomness=KEY)) == locally()
+    items = spark.createDataFrame([(f"item {item:02}", 1.5) for item in range(ITEMS)], ["candidate", "width"])
+    picks = dps.select_table(frame, MECHANISM, sensitivity="width", candidates=items, randomness=KEY)
+    assert collected(picks) == collected(dps.select_table(frame, MECHANISM, sensitivity=1.5, randomness=KEY))
+    charge = Charge(ledger, "readers", "spring")
+    first, again = (release_table(frame.repartition(n), MECHANISM, charge) for n in (1, 4))
+    assert collected(first.picks) == collected(again.picks) == collected(first.picks)
+    assert (first.receipt.charged, again.receipt.charged) == (True, False)
+    with pytest.raises(ValueError, match="payment must be a Charge for a Spark frame"):
+        release_table(frame, MECHANISM, KeyFile("key"))

@@ -249,7 +249,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing_under_the_name(tmp_path, key
 def test_an_old_output_stays_until_the_new_one_is_complete(tmp_path):
     output = tmp_path / "picks.csv"
     output.write_text("old")
-    assert run_csv(tmp_path, GOOD_CSV + "bob,x,nan,1\n")[0] == 3
+    assert run_csv(tmp_path, GOOD_CSV + "bob,x,nan,1\n", "--overwrite")[0] == 3
     assert output.read_text() == "old"
-    assert run_csv(tmp_path, GOOD_CSV)[0] == 0
+    assert run_csv(tmp_path, GOOD_CSV, "--overwrite")[0] == 0
     assert list(read(output)) == ["ann"]

@@ -13,6 +13,7 @@ import dpselect as dps
 from dpselect.budget import BudgetExhaustedError, Ledger, ReleaseConflictError
 from dpselect.engines.arrow import Layout
 from dpselect.mechanisms.partitioned import PartitionedSelection
+from dpselect.progress import Step
 from dpselect.release import (
     Charge,
     KeyFile,
@@ -85,7 +86,7 @@ def test_an_interrupted_call_goes_on_where_it_stopped(tmp_path, ledger):
 
     with pytest.raises(KeyboardInterrupt):
         release_picks(LISTS, MECHANISM, tmp_path / "p.csv", payment=charge, batch_candidates=16, progress=stop)
-    assert steps[0] == (0, 40, "users", 0)
+    assert steps[0] == Step(0, 40, "users")
     assert ledger.statement("readers").epsilon_spent == 0
     assert not (tmp_path / "p.csv").exists()
     released = release_picks(LISTS, MECHANISM, tmp_path / "p.csv", payment=charge, batch_candidates=16)
@@ -152,7 +153,7 @@ def test_an_unfit_argument_is_named_with_the_argument_to_pass(tmp_path):
         release_picks(LISTS, MECHANISM, output, layout=Layout(unit="who"))
     with pytest.raises(LayoutError, match="candidates by position need lists of scores"):
         release_picks(LONG_TABLE, MECHANISM, output, layout=Layout(candidate=None))
-    with pytest.raises(ValueError, match="table must be a path or an Arrow table, not int"):
+    with pytest.raises(ValueError, match=r"table must be a path, an Arrow table, or a data frame .*, not int"):
         release_picks(7, MECHANISM, output)
     with pytest.raises(ValueError, match="output must end in one of"):
         release_picks(LISTS, MECHANISM, tmp_path / "p.xlsx")

@@ -51,7 +51,12 @@ class Advice:
     def __str__(self) -> str:
         lines = [f"Use {self.best.label}: {self.best!r}", f"Assumed: {self.assumption}."]
         if self.ranking:
-            lines += ["", *_table(self._shown())]
+            shown = self._shown()
+            lines += ["", *_table(shown)]
+            if len(shown) < len(self.ranking):
+                lines.append(
+                    f"({len(shown)} of {len(self.ranking)} mechanisms: the five best and those of the paper)"
+                )
         for title, sentences in (("Why", self.reasons), ("Warnings", self.warnings)):
             if sentences:
                 lines += ["", f"{title}:", *(f"- {sentence}" for sentence in sentences)]
@@ -118,8 +123,8 @@ def advise(
         >>> advice.best.tilt < 0
         True
         >>> print(advice.reasons[0])
-        The sensitive candidates have the high scores (strong positive correlation, +0.90). Negative tilts,
-        modified GEM and random stopping favour large sensitivities and gain; GEM favours small ones and loses.
+        The sensitive candidates have the high scores (strong positive correlation, +0.90). This suits mechanisms
+        that favour large sensitivities: negative tilts, modified GEM, random stopping.
 
     References:
         D. Antonova et al., Private selection with heterogeneous sensitivities, 2025, for correlation as a guide.

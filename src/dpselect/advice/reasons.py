@@ -7,7 +7,7 @@ import numpy as np
 
 from dpselect.correlation import spearman
 from dpselect.kernels.arrays import FloatArray
-from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism, NoisyMax, RandomizedResponse, Uniform
+from dpselect.mechanisms import GEM, HeterogeneousNoisyMax, Mechanism, NoisyMax, RandomizedResponse, Uniform
 from dpselect.registry import MECHANISMS
 
 __all__ = ["Facts", "Ranked", "is_default", "is_published", "signed"]
@@ -107,9 +107,9 @@ class Facts:
             return "All scores of each example are equal, so all mechanisms do equally well."
         if self.strength >= 0.3 and 0.2 <= self.positive_share <= 0.8:
             return (
-                f"The correlation is strong, but positive in only {self.positive_share:.0%} of the examples, so no "
-                "tilt suits all. Heterogeneous noisy max favours no sensitivities; combined GEM spends a part of ε "
-                "on estimating the sign."
+                f"The correlation is positive in {self.positive_share:.0%} of the examples and negative in the "
+                "others, so no tilt suits all. Heterogeneous noisy max favours no sensitivities; combined GEM "
+                "spends a part of ε on estimating the sign."
             )
         named = f"{_strength(self.correlation)} correlation, {signed(self.correlation)}"
         if abs(self.correlation) < 0.1:
@@ -119,13 +119,25 @@ class Facts:
             )
         if self.correlation > 0:
             return (
-                f"The sensitive candidates have the high scores ({named}). Negative tilts, modified GEM and random "
-                "stopping favour large sensitivities and gain; GEM favours small ones and loses."
+                f"The sensitive candidates have the high scores ({named}). This suits mechanisms that favour large "
+                f"sensitivities: negative tilts, modified GEM, random stopping.{self._exception()}"
             )
         return (
-            f"The candidates of small sensitivity have the high scores ({named}). Positive tilts and GEM favour "
-            "small sensitivities and gain; modified GEM and random stopping favour large ones and lose."
+            f"The candidates of small sensitivity have the high scores ({named}). This suits mechanisms that "
+            f"favour small sensitivities: positive tilts, GEM.{self._exception()}"
         )
+
+    def _exception(self) -> str:
+        """Say so if the ranking contradicts the rule for the correlation."""
+        errors = {
+            ranked.mechanism.tilt: ranked.error
+            for ranked in self.ranking
+            if isinstance(ranked.mechanism, GEM) and abs(ranked.mechanism.tilt) == 1
+        }
+        if len(errors) < 2 or (errors[-1.0] < errors[1.0]) == (self.correlation > 0):
+            return ""
+        better, worse = ("GEM", "modified GEM") if self.correlation > 0 else ("modified GEM", "GEM")
+        return f" Here the noise matters more: {better} errs less than {worse}."
 
     def _about_budget(self) -> str:
         needed = math.log(self.candidates) if self.candidates > 1 else 0.0
@@ -133,7 +145,8 @@ class Facts:
         if self.ranking[0].of_random >= 0.95:
             return f"The budget is too small to do much better than a random pick: {size}."
         if self.signal < needed:
-            return f"The noise of noisy max hides the scores ({size}), so public information decides."
+            hidden = f"The noise of noisy max hides the scores ({size})"
+            return f"{hidden}, so public information decides." if _tilt(self.advised.mechanism) else f"{hidden}."
         return f"The budget is large enough for noisy max to find candidates with high scores: {size}."
 
     def _about_best(self) -> str:
@@ -165,20 +178,22 @@ class Facts:
     def warnings(self) -> tuple[str, ...]:
         """Return which published mechanisms are worse than random, and what a wrong sign would cost."""
         sentences = [
-            f"{ranked.mechanism.label} is worse than a random pick: "
+            f"{_capital(ranked.mechanism.label)} is worse than a random pick: "
             f"its error is {_times(ranked.of_random)} that of one."
             for ranked in self.ranking
             if is_published(ranked.mechanism) and ranked.of_random > 1 + NEGLIGIBLE
         ]
         losers = sum(ranked.of_random > 1 + NEGLIGIBLE for ranked in self.ranking)
         if losers > len(sentences):
-            sentences.append(f"In all, {losers} of {len(self.ranking)} mechanisms are worse than a random pick.")
+            sentences.append(
+                f"In all, {losers} of the {len(self.ranking)} mechanisms compared are worse than a random pick."
+            )
         best = self.advised
         if best.if_reversed is not None and best.if_reversed > 1 + NEGLIGIBLE:
             safe = min(self.ranking, key=lambda ranked: max(ranked.of_random, ranked.if_reversed or 0.0))
             sentences.append(
                 f"If the correlation has the opposite sign, the error of {best.mechanism.label} is "
-                f"{_times(best.if_reversed)} that of a random pick. {safe.mechanism.label} is the safest "
+                f"{_times(best.if_reversed)} that of a random pick. {_capital(safe.mechanism.label)} is the safest "
                 "for both signs."
             )
         return tuple(sentences)
@@ -215,6 +230,11 @@ def _strength(correlation: float) -> str:
     if size < 0.1:
         return "no"
     return f"{'weak' if size < 0.3 else 'moderate' if size < 0.6 else 'strong'} {sign}"
+
+
+def _capital(label: str) -> str:
+    """Write a label at the start of a sentence."""
+    return label[:1].upper() + label[1:]
 
 
 def _times(ratio: float) -> str:

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from dpselect.extras import install_command
+
 __all__ = ["Database", "DatabaseError", "open_postgres", "open_sqlite"]
 
 APPLICATION = 0x64707365
@@ -126,7 +128,7 @@ class Postgres:
         try:
             import psycopg
         except ModuleNotFoundError:
-            raise DatabaseError("a budget in PostgreSQL needs psycopg: pip install 'dpselect[postgres]'") from None
+            raise DatabaseError(f"a budget in PostgreSQL needs psycopg: {install_command('postgres')}") from None
         self._failed = psycopg.Error
         self._name = _shown(url)
         with self._errors():

@@ -4,7 +4,7 @@ import argparse
 
 from dpselect import rules
 from dpselect.advice import advise
-from dpselect.cli.options import UsageError, as_options, make_layout, named_options, read_list
+from dpselect.cli.options import UsageError, as_command, as_options, make_layout, named_options, read_list
 from dpselect.cli.reporting import report
 from dpselect.tables.stored import open_table
 
@@ -22,9 +22,13 @@ def run(options: argparse.Namespace) -> None:
     )
     if not options.json:
         print(found)
-        print(f"\ndpselect select … --epsilon {options.epsilon:g} {as_options(found.best)}")
+        print(f"\n{as_command(found.best, options.epsilon)}")
         return
-    rows = [{"mechanism": repr(r.mechanism), "error": r.error, "of_random": r.of_random} for r in found.ranking]
+    rows = [
+        {"mechanism": repr(row.mechanism), "options": as_options(row.mechanism)}
+        | {"error": row.error, "of_random": row.of_random}
+        for row in found.ranking
+    ]
     facts = {"best": repr(found.best), "options": as_options(found.best), "assumption": found.assumption}
     report(options, facts | {"reasons": found.reasons, "warnings": found.warnings, "rows": rows}, [])
 

@@ -94,7 +94,11 @@ def _add_select(commands: Commands) -> None:
         help="make one pick out of the whole table, which has a row for each candidate and no users",
     )
     _add_mechanism(parser)
-    _add_output(parser, "picks")
+    _add_output(parser, "picks").add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace an output that exists; without --key-file or --budget that is a release that costs ε again",
+    )
     _add_payment(parser, "picks")
 
 
@@ -187,7 +191,13 @@ def _add_advise(commands: Commands) -> None:
     _add_power(parser)
     _add_reporting(parser)
     parser.set_defaults(
-        unit="user", score="score", offset=None, anchor=None, by_position=False, on_bad_unit="raise"
+        unit="user",
+        score="score",
+        offset=None,
+        anchor=None,
+        by_position=False,
+        on_bad_unit="raise",
+        public_from=None,
     )
 
 
@@ -241,10 +251,16 @@ def _add_pmf(commands: Commands) -> None:
 
 
 def _add_input(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("input", type=Path, help="CSV, Parquet, a folder of Parquet files, or Arrow IPC")
+    parser.add_argument(
+        "input", type=Path, help="CSV, Parquet, a folder of Parquet files, or Arrow IPC; - is the standard input"
+    )
     parser.add_argument(
         "--format", choices=["csv", "parquet", "arrow"], help="the format, if the file's name does not say it"
     )
+    text = parser.add_argument_group("CSV, also that of --candidates (recognised as far as that is certain)")
+    text.add_argument("--delimiter", metavar="CHARACTER", help="what is between two fields, such as ';'")
+    text.add_argument("--encoding", metavar="NAME", help="such as latin-1, cp1252 or utf-16 (default: utf-8)")
+    text.add_argument("--decimal", choices=[".", ","], help="the decimal mark of numbers (default: a point)")
     columns = parser.add_argument_group("columns")
     columns.add_argument("--unit", default="user", metavar="COLUMN", help="the column of users (default: user)")
     columns.add_argument(
@@ -261,6 +277,11 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
     columns.add_argument("--anchor", metavar="COLUMN", help="public anchors, for mechanisms that take them")
     columns.add_argument(
         "--candidates", type=Path, metavar="FILE", help="a second table, with the public numbers of each candidate"
+    )
+    columns.add_argument(
+        "--public-from",
+        choices=["input", "candidates"],
+        help="which table's column of sensitivities, offsets or anchors counts if both tables have it",
     )
     columns.add_argument(
         "--by-position",
@@ -310,7 +331,7 @@ def _add_mechanism(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
+def _add_output(parser: argparse.ArgumentParser, what: str) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("output")
     group.add_argument(
         "--output",
@@ -323,6 +344,7 @@ def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
         "--restart", action="store_true", help="give up an unfinished job for the same output and start again"
     )
     _add_reporting(group)
+    return group
 
 
 def _add_reporting(parser: argparse._ActionsContainer) -> None:

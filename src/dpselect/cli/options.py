@@ -3,21 +3,29 @@
 import argparse
 import dataclasses
 import inspect
+import json
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from dpselect.budget import Ledger
 from dpselect.mechanisms import Mechanism, Uniform
-from dpselect.registry import MECHANISMS
-from dpselect.release import Charge, KeyFile, Payment
-from dpselect.tables.layout import Layout, UnknownColumnError
-from dpselect.tables.writing import output_format
+from dpselect.registry import MECHANISMS, unknown_name
+from dpselect.release import Charge, Csv, KeyFile, OutputExistsError, Payment
+from dpselect.tables import writing
+from dpselect.tables.layout import Layout, TwoColumnsError, UnknownColumnError
+from dpselect.tables.memory_sort import memory_bytes
 
 __all__ = [
     "UsageError",
+    "as_command",
     "as_options",
     "check_output",
+    "input_path",
     "make_layout",
     "make_mechanism",
     "named_options",
@@ -44,13 +52,23 @@ def named_options() -> Iterator[None]:
     except UnknownColumnError as error:
         hint = ", or give --sensitivity a number" if error.role == "sensitivity" else ""
         raise UsageError(f"{error.problem}; name it with --{error.role}{hint}") from None
+    except TwoColumnsError as error:
+        raise UsageError(
+            f"{error.problem}: say which one counts with --public-from input or --public-from candidates"
+        ) from None
+    except OutputExistsError as error:
+        how = (
+            "--overwrite replaces it; with --key-file or --budget the same command gives the same picks for nothing"
+        )
+        error.args = (f"{error.problem}. {how}",)
+        raise
 
 
 def check_output(options: argparse.Namespace) -> None:
-    """Raise if the output has a format that cannot be written."""
+    """Raise if the output has a format or a folder that cannot be written to."""
     try:
         if options.output is not None:
-            output_format(options.output)
+            writing.check_output(options.output)
     except ValueError as error:
         raise UsageError(f"--{error}") from None
 
@@ -58,7 +76,9 @@ def check_output(options: argparse.Namespace) -> None:
 def make_mechanism(options: argparse.Namespace) -> Mechanism:
     """Return the mechanism that the options describe."""
     if options.mechanism not in MECHANISMS:
-        raise UsageError(f"--mechanism must be one of {', '.join(MECHANISMS)}, not {options.mechanism!r}")
+        raise UsageError(
+            f"--mechanism must be one of {', '.join(MECHANISMS)}: {unknown_name(options.mechanism, MECHANISMS)}"
+        )
     make = MECHANISMS[options.mechanism].constructor
     fields = dict(options.parameter)
     # "em" stands for Gumbel noise, whatever else you give.
@@ -80,9 +100,35 @@ def as_options(mechanism: Mechanism) -> str:
     fields = {f.name: (getattr(mechanism, f.name), f.default) for f in dataclasses.fields(mechanism)}  # type: ignore[arg-type]
     changed = {key: value for key, (value, default) in fields.items() if key != "epsilon" and value != default}
     texts = {
-        key: ",".join(map(str, value)) if isinstance(value, tuple) else value for key, value in changed.items()
+        key: value
+        if isinstance(value, str)
+        else ",".join(map(str, value))
+        if isinstance(value, tuple)
+        else json.dumps(value)
+        for key, value in changed.items()
     }
     return " ".join([f"--mechanism {name}", *(f"--parameter {key}={text}" for key, text in texts.items())])
+
+
+def as_command(mechanism: Mechanism, epsilon: float) -> str:
+    """Return a command that picks with a mechanism, to be pasted."""
+    return f"dpselect select scores.csv --epsilon {epsilon!r} {as_options(mechanism)} --output picks.csv"
+
+
+@contextmanager
+def input_path(options: argparse.Namespace) -> Iterator[Path]:
+    """Yield the path of the input. The standard input is copied to a file, because it may have to be read twice."""
+    if str(options.input) != "-":
+        yield options.input
+        return
+    with tempfile.TemporaryDirectory(prefix="dpselect-") as directory:
+        path = Path(directory) / "standard input"
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        with path.open("rb") as file:
+            magic = file.read(6)
+        kind = "parquet" if magic.startswith(b"PAR1") else "arrow" if magic == b"ARROW1" else "csv"
+        yield path.rename(path.with_suffix(f".{options.format or kind}"))
 
 
 def read_list(option: str, text: str) -> list[float]:
@@ -106,16 +152,25 @@ def make_layout(options: argparse.Namespace) -> Layout:
         sensitivity=sensitivity,
         offset=options.offset,
         anchor=options.anchor,
+        public_from="table" if options.public_from == "input" else options.public_from,
         on_bad_unit=options.on_bad_unit,
     )
 
 
 def table_arguments(options: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments about tables that all releases take."""
+    try:
+        memory_bytes(options.memory)
+        given = {name: getattr(options, name) for name in ("delimiter", "encoding", "decimal")}
+        csv = Csv(**{name: value for name, value in given.items() if value is not None})
+    except ValueError as error:
+        raise UsageError(f"--{error}") from None
+    if csv != Csv() and options.format not in {None, "csv"}:
+        raise UsageError(f"--delimiter, --encoding and --decimal are for CSV, not for --format {options.format}")
     return {
         "layout": make_layout(options),
         "candidates": options.candidates,
-        "format": options.format,
+        "format": options.format if csv == Csv() else csv,
         "batch_candidates": options.batch_candidates,
     }
 

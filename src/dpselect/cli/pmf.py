@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from dpselect.cli.options import check_output, make_mechanism, named_options, table_arguments
+from dpselect.cli.options import check_output, input_path, make_mechanism, named_options, table_arguments
 from dpselect.cli.reporting import output_path, report
 from dpselect.progress import Meter
 from dpselect.release import write_pmf
@@ -18,13 +18,18 @@ def run(options: argparse.Namespace) -> None:
     mechanism = make_mechanism(options)
     check_output(options)
     print(NOTICE, file=sys.stderr)
-    with named_options(), output_path(options) as output, Meter(quiet=options.quiet) as progress:
+    with (
+        named_options(),
+        input_path(options) as table,
+        output_path(options) as output,
+        Meter(quiet=options.quiet) as progress,
+    ):
         written = write_pmf(
-            options.input,
+            table,
             mechanism,
             output,
             **table_arguments(options),
-            restart=options.restart,
+            restart=options.restart or table != options.input,
             memory=options.memory,
             progress=progress,
         )

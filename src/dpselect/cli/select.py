@@ -5,6 +5,7 @@ import argparse
 from dpselect.cli.options import (
     UsageError,
     check_output,
+    input_path,
     make_mechanism,
     named_options,
     open_payment,
@@ -32,16 +33,19 @@ def _picks(options: argparse.Namespace, mechanism: Mechanism) -> tuple[dict[str,
     with (
         named_options(),
         open_payment(options) as payment,
+        input_path(options) as table,
         output_path(options) as output,
         Meter(quiet=options.quiet) as progress,
     ):
         released = release_picks(
-            options.input,
+            table,
             mechanism,
             output,
             **table_arguments(options),
             payment=payment,
-            restart=options.restart,
+            overwrite=options.overwrite,
+            restart=options.restart
+            or table != options.input,  # a copy of the standard input is never the same file
             memory=options.memory,
             progress=progress,
         )
@@ -61,11 +65,18 @@ def _one(options: argparse.Namespace, mechanism: Mechanism) -> tuple[dict[str, o
     with (
         named_options(),
         open_payment(options) as payment,
+        input_path(options) as table,
         output_path(options) as output,
         Meter(quiet=options.quiet) as progress,
     ):
         released = release_one(
-            options.input, mechanism, output, **table_arguments(options), payment=payment, progress=progress
+            table,
+            mechanism,
+            output,
+            **table_arguments(options),
+            payment=payment,
+            overwrite=options.overwrite,
+            progress=progress,
         )
     facts: dict[str, object] = {"candidates": released.candidates, "seconds": round(released.seconds, 3)}
     price = f"ε = {mechanism.guarantee.epsilon:g}"

@@ -4,7 +4,9 @@ import argparse
 
 from dpselect.cli.options import (
     UsageError,
+    as_command,
     as_options,
+    input_path,
     named_options,
     open_payment,
     read_list,
@@ -25,9 +27,9 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError("--on-bad-unit skip does not go with tune: the number of users must not depend on scores")
     if options.offset or options.anchor:
         raise UsageError("--offset and --anchor do not go with tune: its mechanisms take none")
-    with named_options(), open_payment(options) as payment:
+    with named_options(), open_payment(options) as payment, input_path(options) as table:
         released = release_choice(
-            options.input,
+            table,
             options.epsilon,
             options.tuning_epsilon,
             cap=cap,
@@ -48,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
     }
     if not options.json:
         print(found)
-        print(f"dpselect select … --epsilon {options.epsilon:g} {facts['options']}")
+        print(as_command(found.mechanism, options.epsilon))
     report(options, facts | receipt_facts(released.receipt), receipt_lines(released.receipt))
 
 

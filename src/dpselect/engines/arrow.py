@@ -13,7 +13,7 @@ from dpselect.engines.distinct import DistinctUnits
 from dpselect.kernels.arrays import WordArray
 from dpselect.mechanisms.base import Mechanism
 from dpselect.randomness import Randomness, RepeatedUnitsError
-from dpselect.tables.arrays import decoded, flags
+from dpselect.tables.arrays import decoded, flags, to_numpy
 from dpselect.tables.layout import Layout
 from dpselect.tables.units import BadUnitsError, find_problems, read_units
 
@@ -122,7 +122,7 @@ class PickTransform:
     def _randomness(self, units: pa.Array) -> Randomness:
         plain = decoded(units)
         integers = pa.types.is_integer(plain.type)
-        return Randomness.keyed(self.key, plain.to_numpy(zero_copy_only=False) if integers else plain.to_pylist())
+        return Randomness.keyed(self.key, to_numpy(plain) if integers else plain.to_pylist())
 
 
 @dataclass(frozen=True)

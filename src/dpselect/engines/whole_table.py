@@ -12,7 +12,7 @@ from dpselect.engines.distinct import DistinctUnits
 from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms.partitioned import Contender, PartitionedSelection, Summary
 from dpselect.randomness import Randomness
-from dpselect.tables.arrays import as_floats, decoded, flags
+from dpselect.tables.arrays import as_floats, decoded, flags, to_numpy
 from dpselect.tables.layout import Layout
 from dpselect.tables.stored import Located
 
@@ -99,7 +99,7 @@ def _columns(located: Located, layout: Layout) -> tuple[Any, FloatArray, FloatAr
         sensitivities = layout.join(name, column) if layout.is_joined(name) else as_floats(name, batch.column(name))
         _check(located, sensitivities, name, "sensitivities")
     integers = pa.types.is_integer(column.type)
-    return column.to_numpy(zero_copy_only=False) if integers else column.to_pylist(), scores, sensitivities
+    return to_numpy(column) if integers else column.to_pylist(), scores, sensitivities
 
 
 def _check(located: Located, values: FloatArray, column: str, argument: str) -> None:

@@ -21,9 +21,11 @@ class Mechanism(ABC):
     numbers that some mechanisms take with a call (``offsets=``, ``anchors=``) are public too.
 
     Scores may be an array (the last axis is candidates, leading axes are a batch), a tuple ``(values, offsets)``
-    for rows of different length, or an Arrow list array. Sensitivities broadcast against scores.
+    for rows of different length, an Arrow list array, or a mapping or pandas Series with a label for each
+    candidate. Sensitivities broadcast against scores.
 
-    A mechanism is a frozen dataclass with keyword-only fields. It supplies a guarantee, a label and a law; ``pmf``
+    A mechanism is a frozen dataclass. You may pass ε first and without its name; all other fields are keyword-only.
+    It supplies a guarantee, a label and a law; ``pmf``
     and ``select`` are the same for all mechanisms.
     """
 
@@ -79,7 +81,8 @@ class Mechanism(ABC):
     ) -> Any:
         """Return the index of one candidate for each row, drawn privately.
 
-        Without ``randomness``, a fresh secret key comes from the operating system.
+        One row without leading axes gives a plain ``int``. If the scores have labels (a mapping, a pandas Series),
+        the pick is a label. Without ``randomness``, a fresh secret key comes from the operating system.
         """
         batch = self.read(scores, sensitivities, offsets, anchors)
         law = self.law(batch.sizes)
@@ -90,7 +93,7 @@ class Mechanism(ABC):
         # A fresh key serves this call alone, so only a key that was passed is bound to the law.
         stream = Randomness.fresh() if randomness is None else Randomness.given(randomness).serving(self._law_name)
         stream.check_rows(batch.rows)
-        return batch.restore_rows(law.select(batch, stream))
+        return batch.restore_picks(law.select(batch, stream))
 
     @cached_property
     def _law_name(self) -> str:

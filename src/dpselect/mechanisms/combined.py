@@ -1,7 +1,7 @@
 """Combined GEM: estimate privately whether scores and sensitivities correlate, then run GEM or modified GEM."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import final
 
@@ -17,7 +17,7 @@ __all__ = ["CombinedGEM"]
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class CombinedGEM(Mechanism):
     r"""Estimate the sign of Spearman's correlation privately; run modified GEM if it is ≥ 0, otherwise GEM.
 
@@ -53,6 +53,7 @@ class CombinedGEM(Mechanism):
     """
 
     epsilon: float
+    _: KW_ONLY
     beta: float = 0.05
     correlation_share: float = 0.6
 

@@ -1,6 +1,6 @@
 """The generalised exponential mechanism, its tilted family, and modified GEM."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
 import numpy as np
@@ -18,7 +18,7 @@ __all__ = ["GEM", "ModifiedGEM", "gem_law", "gem_scores"]
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class GEM(Mechanism):
     r"""Generalised exponential mechanism: noisy max over scores that compare candidates two by two.
 
@@ -61,6 +61,7 @@ class GEM(Mechanism):
     takes = ("offsets",)
 
     epsilon: float
+    _: KW_ONLY
     beta: float = 0.05
     tilt: float = 1.0
     noise: Noise = "exponential"
@@ -96,7 +97,7 @@ class GEM(Mechanism):
         return gem_law(sizes, self.epsilon, self.beta, self.tilt, self.noise)
 
 
-def ModifiedGEM(*, epsilon: float, beta: float = 0.05, noise: Noise = "exponential") -> GEM:  # noqa: N802 - a mechanism's name
+def ModifiedGEM(epsilon: float, *, beta: float = 0.05, noise: Noise = "exponential") -> GEM:  # noqa: N802 - a mechanism's name
     r"""Modified GEM: :class:`GEM` with tilt −1, which favours candidates of large sensitivity.
 
     It is made for positive correlation: it does well where good candidates have large sensitivities, as popular

@@ -1,6 +1,6 @@
 """Heterogeneous noisy max: noise that fits each candidate."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import final
 
 import numpy as np
@@ -19,7 +19,7 @@ __all__ = ["HeterogeneousNoisyMax"]
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class HeterogeneousNoisyMax(Mechanism):
     r"""The mechanism to use if you know nothing: noisy max with noise that fits each candidate.
 
@@ -82,6 +82,7 @@ class HeterogeneousNoisyMax(Mechanism):
     takes = ("offsets",)
 
     epsilon: float
+    _: KW_ONLY
     noise: Noise = "exponential"
     keep: tuple[float, float] = (0.0, 1.0)
     tilt: float = 0.0

@@ -1,6 +1,6 @@
 """Report noisy max, the exponential mechanism, permute-and-flip, and tilted noisy max."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import final
 
 import dpselect.parameters as check
@@ -15,7 +15,7 @@ __all__ = ["NoisyMax"]
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class NoisyMax(Mechanism):
     r"""Report noisy max: add noise for the largest sensitivity to every score, report the largest.
 
@@ -70,6 +70,7 @@ class NoisyMax(Mechanism):
     takes = ("offsets",)
 
     epsilon: float
+    _: KW_ONLY
     noise: Noise = "exponential"
     monotone: bool = False
     tilt: float = 0.0

@@ -1,6 +1,6 @@
 """Random stopping: the best of a random number of private draws."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias, final
 
@@ -21,7 +21,7 @@ THEOREMS: dict[StoppingNoise, str] = {
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RandomStopping(Mechanism):
     r"""Draw K random candidates, add noise of each one's own scale, report the largest.
 
@@ -76,6 +76,7 @@ class RandomStopping(Mechanism):
     """
 
     epsilon: float
+    _: KW_ONLY
     gamma: float = 0.05
     eta: float = 1.0
     noise: StoppingNoise = "laplace"

@@ -14,7 +14,7 @@ __all__ = ["RandomizedResponse"]
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RandomizedResponse(Mechanism):
     r"""k-ary randomised response: the best candidate with high probability, otherwise any other.
 

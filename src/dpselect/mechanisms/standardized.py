@@ -1,6 +1,6 @@
 """Standardized noisy max: private, with noise in proportion to each candidate's own sensitivity."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import final
 
 import dpselect.parameters as check
@@ -14,7 +14,7 @@ __all__ = ["StandardizedNoisyMax"]
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class StandardizedNoisyMax(Mechanism):
     r"""Noisy max over scores measured from public anchors, in units of their own sensitivities.
 
@@ -57,6 +57,7 @@ class StandardizedNoisyMax(Mechanism):
     takes = ("anchors",)
 
     epsilon: float
+    _: KW_ONLY
     noise: Noise = "exponential"
     tilt: float = 0.0
     anchor_weight: float = 0.0

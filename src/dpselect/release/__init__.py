@@ -20,29 +20,35 @@ crash leaves nothing unpaid, and the same call made again goes on where it stopp
 False
 >>> ledger.close(); home.cleanup()
 
-Releases of Spark frames are in :mod:`dpselect.release.spark`.
+:func:`release_table` takes any data frame, also one of Spark's, and returns the picks in the same kind of frame.
 """
 
 from dpselect.release.choice import ReleasedChoice, release_choice
+from dpselect.release.frames import ReleasedTable, release_table
 from dpselect.release.jobs import JobConflictError
 from dpselect.release.key_files import KeyReuseError
 from dpselect.release.one import ReleasedPick, release_one
-from dpselect.release.payment import Charge, FreshKey, KeyFile, Payment, Receipt
+from dpselect.release.payment import Charge, FreshKey, KeyFile, OutputExistsError, Payment, Receipt
 from dpselect.release.picks import Released, release_picks, write_pmf
+from dpselect.tables.csv_files import Csv
 
 __all__ = [
     "Charge",
+    "Csv",
     "FreshKey",
     "JobConflictError",
     "KeyFile",
     "KeyReuseError",
+    "OutputExistsError",
     "Payment",
     "Receipt",
     "Released",
     "ReleasedChoice",
     "ReleasedPick",
+    "ReleasedTable",
     "release_choice",
     "release_one",
     "release_picks",
+    "release_table",
     "write_pmf",
 ]

@@ -14,7 +14,7 @@ from dpselect.release.payment import FreshKey, Payment, Receipt, Terms
 from dpselect.tables.layout import Layout, LayoutError
 from dpselect.tables.sorting import MEMORY
 from dpselect.tables.sources import UnitSource, open_units, prefetched
-from dpselect.tables.stored import BATCH_CANDIDATES, AnyTable, Format
+from dpselect.tables.stored import BATCH_CANDIDATES, AnyTable, Csv, Format
 from dpselect.tables.units import BadUnitsError, find_problems, read_units
 from dpselect.tuning import Tuned, choice_guarantee, tune
 
@@ -60,7 +60,7 @@ def release_choice(
     power: float = 2.0,
     layout: Layout | None = None,
     candidates: AnyTable | None = None,
-    format: Format | None = None,
+    format: Format | Csv | None = None,
     payment: Payment | None = None,
     memory: str = MEMORY,
     batch_candidates: int = BATCH_CANDIDATES,

@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 from dpselect.budget import fingerprint_files
 from dpselect.tables.layout import Layout
-from dpselect.tables.stored import AnyTable, Format, MemoryTable, StoredTable, open_table
+from dpselect.tables.stored import AnyTable, Csv, Format, MemoryTable, StoredTable, open_table
 
 __all__ = ["Inputs"]
 
@@ -23,20 +23,22 @@ class Inputs(NamedTuple):
         table: AnyTable,
         layout: Layout | None,
         candidates: AnyTable | None,
-        format: Format | None,
+        format: Format | Csv | None,
     ) -> Self:
         """Open the tables. The second one may be part of the layout, or come by itself."""
         columns = layout or Layout()
-        opened = open_table(table, format)
+        opened = open_table(table, format, columns.names, columns.number_names)
         if candidates is not None:
-            second = open_table(candidates)
+            csv = format if isinstance(format, Csv) else None
+            second = open_table(candidates, csv, columns.names, columns.number_names)
             return cls(opened, second, columns.with_candidates(second))
         return cls(opened, None if columns.candidates is None else MemoryTable(columns.candidates), columns)
 
     def settings(self, *, one: bool = False) -> dict[str, object]:
         """Return what decides, besides the contents of tables, what is read out of them."""
         columns = self.layout
-        return {
+        chosen = {} if columns.public_from is None else {"public_from": columns.public_from}
+        return chosen | {
             "unit": columns.unit,
             "candidate": columns.pick_name,
             "score": columns.score,

@@ -17,13 +17,13 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import pyarrow as pa
 
 from dpselect.budget.databases import DatabaseError
 from dpselect.files import write_atomically
-from dpselect.tables.writing import output_format, write_batches
+from dpselect.tables.writing import check_output, output_format, write_batches
 
 __all__ = ["Job", "JobConflictError", "gives_up"]
 
@@ -35,8 +35,12 @@ class JobConflictError(ValueError):
 
 
 def gives_up(error: BaseException | None) -> bool:
-    """Tell whether a job that ends with an error cannot go on later: it was refused, not interrupted."""
-    return isinstance(error, ValueError) and not isinstance(error, DatabaseError | JobConflictError)
+    """Tell whether a job that ends with an error cannot go on later: it was refused, not interrupted.
+
+    An internal error counts as a refusal: it would occur again, and a corrected input is another job.
+    """
+    later = DatabaseError, JobConflictError, MemoryError, OSError
+    return isinstance(error, Exception) and not isinstance(error, later)
 
 
 class Job:
@@ -49,7 +53,7 @@ class Job:
         self._restart = restart
         self._lock: int | None = None
         self._parts: list[Path] = []
-        output_format(output)  # refuses an unknown one before any work
+        check_output(output)
 
     def __enter__(self) -> Self:
         self.directory.mkdir(mode=0o700, exist_ok=True)
@@ -61,11 +65,13 @@ class Job:
         stored = self.directory / "job.json"
         if self._restart:
             self.discard()
-        if stored.exists():
-            self._check_description(json.loads(stored.read_text("utf-8")))
+        self._parts = self._find_parts()
+        if stored.exists() and json.loads(stored.read_text("utf-8")) != self.description:
+            if self._parts:
+                self._refuse(json.loads(stored.read_text("utf-8")))
+            self.discard()  # nothing has been computed
         with write_atomically(stored, private=True) as file:
             file.write(json.dumps(self.description, indent=1).encode())
-        self._parts = self._find_parts()
         return self
 
     def __exit__(
@@ -80,11 +86,9 @@ class Job:
             os.close(self._lock)
             self._lock = None
 
-    def _check_description(self, begun: dict[str, Any]) -> None:
-        """Raise if the unfinished job is another one."""
+    def _refuse(self, begun: dict[str, Any]) -> NoReturn:
+        """Raise because the unfinished job is another one."""
         name = "stream_format"
-        if begun == self.description:
-            return
         if begun.get(name) != self.description.get(name):
             message = (
                 f"an unfinished job for {self.output.name!r} was begun by a version of dpselect that gives other "

@@ -13,11 +13,11 @@ from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.partitioned import PartitionedSelection
 from dpselect.progress import Report, Step, ignore
 from dpselect.release.inputs import Inputs
-from dpselect.release.payment import FreshKey, Payment, Receipt, Terms
+from dpselect.release.payment import FreshKey, Payment, Receipt, Terms, refuse_second_release
 from dpselect.tables.layout import Layout, LayoutError
 from dpselect.tables.sources import prefetched
-from dpselect.tables.stored import BATCH_CANDIDATES, AnyTable, Format, Located
-from dpselect.tables.writing import output_format, write_batches
+from dpselect.tables.stored import BATCH_CANDIDATES, AnyTable, Csv, Format, Located
+from dpselect.tables.writing import check_output, output_format, write_batches
 
 __all__ = ["ReleasedPick", "release_one"]
 
@@ -43,8 +43,9 @@ def release_one(
     *,
     layout: Layout | None = None,
     candidates: AnyTable | None = None,
-    format: Format | None = None,
+    format: Format | Csv | None = None,
     payment: Payment | None = None,
+    overwrite: bool = False,
     batch_candidates: int = BATCH_CANDIDATES,
     progress: Report = ignore,
 ) -> ReleasedPick:
@@ -62,8 +63,9 @@ def release_one(
         output: Where to write the pick as well.
         layout: Where the columns are.
         candidates: A second table with the sensitivity of each candidate.
-        format: The format of the file, if its name does not say.
+        format: The format of the file, if its name does not say; or :class:`Csv`, how to read a CSV file.
         payment: :class:`Charge`, :class:`KeyFile`, or by default a fresh key that is forgotten.
+        overwrite: Whether to replace an output that exists, as for :func:`release_picks`.
         batch_candidates: About how many candidates a batch holds.
         progress: Called with a :class:`~dpselect.progress.Step` now and then.
 
@@ -83,6 +85,11 @@ def release_one(
     started = time.monotonic()
     path = None if output is None else Path(output)
     kind = None if path is None else output_format(path)
+    paying = payment or FreshKey()
+    if path is not None:
+        check_output(path)
+        if not overwrite:
+            refuse_second_release(path, paying, mechanism)
     inputs = Inputs.open(table, layout, candidates, format)
     columns, stored = inputs.layout, inputs.table
     if columns.candidate is None or columns.offset or columns.anchor or columns.on_bad_unit == "skip":
@@ -92,7 +99,6 @@ def release_one(
     if pa.types.is_dictionary(pick_type):
         pick_type = pick_type.value_type
     terms = Terms.of_tables("select", mechanism, inputs, one=True)
-    paying = payment or FreshKey()
     paying.check(terms)
 
     def batches() -> Iterator[Located]:

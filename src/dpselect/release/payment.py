@@ -16,7 +16,17 @@ from dpselect.release.inputs import Inputs
 from dpselect.release.jobs import Job, gives_up
 from dpselect.release.key_files import BoundKey
 
-__all__ = ["Charge", "FreshKey", "KeyFile", "Payment", "Priced", "Receipt", "Terms"]
+__all__ = [
+    "Charge",
+    "FreshKey",
+    "KeyFile",
+    "OutputExistsError",
+    "Payment",
+    "Priced",
+    "Receipt",
+    "Terms",
+    "refuse_second_release",
+]
 
 Result = TypeVar("Result")
 
@@ -69,6 +79,28 @@ class Receipt:
     epsilon_spent: float
     """The ε of all releases of the population together."""
     epsilon_cap: float
+
+
+class OutputExistsError(ValueError):
+    """The output may hold a release of the same scores, and another one would cost as much again."""
+
+    exit_code = 4
+
+    def __init__(self, output: Path, epsilon: float) -> None:
+        self.problem = (
+            f"{output.name!r} exists. If it holds picks for these users, picking again with a fresh key is a "
+            f"second release and costs ε = {epsilon:g} again"
+        )
+        super().__init__(
+            f"{self.problem}. overwrite=True replaces it; with payment=KeyFile(…) or Charge(…) the same call gives "
+            "the same picks for nothing"
+        )
+
+
+def refuse_second_release(output: Path, payment: "Payment", released: Priced) -> None:
+    """Raise if an output exists that a fresh key would replace by other picks."""
+    if isinstance(payment, FreshKey) and output.exists():
+        raise OutputExistsError(output, released.guarantee.epsilon)
 
 
 class Payment(Protocol):

@@ -17,11 +17,12 @@ from dpselect.progress import Report, Step, ignore
 from dpselect.randomness import STREAM_FORMAT
 from dpselect.release.inputs import Inputs
 from dpselect.release.jobs import Job
-from dpselect.release.payment import FreshKey, Payment, Receipt, Terms
+from dpselect.release.payment import FreshKey, Payment, Receipt, Terms, refuse_second_release
 from dpselect.tables.layout import Layout
 from dpselect.tables.sorting import MEMORY
 from dpselect.tables.sources import UnitSource, open_units, prefetched
-from dpselect.tables.stored import BATCH_CANDIDATES, AnyTable, Format, Located
+from dpselect.tables.stored import BATCH_CANDIDATES, AnyTable, Csv, Format, Located
+from dpselect.tables.writing import check_output
 
 __all__ = ["Released", "release_picks", "write_pmf"]
 
@@ -57,8 +58,9 @@ def release_picks(
     *,
     layout: Layout | None = None,
     candidates: AnyTable | None = None,
-    format: Format | None = None,
+    format: Format | Csv | None = None,
     payment: Payment | None = None,
+    overwrite: bool = False,
     restart: bool = False,
     memory: str = MEMORY,
     batch_candidates: int = BATCH_CANDIDATES,
@@ -79,14 +81,15 @@ def release_picks(
         fingerprint. Memory is that of some batches.
 
     Args:
-        table: A path (CSV, Parquet, a folder of Parquet files, Arrow IPC) or an Arrow table; with list columns, or
-            with a row for each candidate.
+        table: A path (CSV, Parquet, a folder of Parquet files, Arrow IPC), an Arrow table or a data frame (pandas,
+            polars, DuckDB); with list columns, or with a row for each candidate.
         mechanism: Any mechanism.
         output: Where picks go: .parquet, .csv, .json, .jsonl or .arrow.
         layout: Where the columns are.
         candidates: A second table with public numbers of each candidate.
-        format: The format of the file, if its name does not say.
+        format: The format of the file, if its name does not say; or :class:`Csv`, how to read a CSV file.
         payment: :class:`Charge`, :class:`KeyFile`, or by default a fresh key that is forgotten.
+        overwrite: Whether to replace an output that exists. With a fresh key that is another release.
         restart: Whether to give up an unfinished job for the same output.
         memory: How much memory sorting may take.
         batch_candidates: About how many candidates a batch holds.
@@ -96,6 +99,7 @@ def release_picks(
         BudgetError: If the ledger refuses the release.
         KeyReuseError: If the key file belongs to another release.
         JobConflictError: If another job is unfinished, or running, for the same output.
+        OutputExistsError: If the output exists, and neither a ledger nor a key file gives the same picks again.
         ValueError: If the input breaks a rule. The message names the place, the column and the rule, and no score.
 
     Example:
@@ -105,8 +109,12 @@ def release_picks(
         docs/decisions/0008-charge-before-release.md
     """
     started = time.monotonic()
-    inputs = Inputs.open(table, layout, candidates, format)
     path = Path(output)
+    check_output(path)
+    paying = payment or FreshKey()
+    if not overwrite:
+        refuse_second_release(path, paying, mechanism)
+    inputs = Inputs.open(table, layout, candidates, format)
     source = open_units(
         inputs.table,
         inputs.layout,
@@ -115,7 +123,6 @@ def release_picks(
         batch_candidates=batch_candidates,
     )
     terms = Terms.of_tables("select", mechanism, inputs)
-    paying = payment or FreshKey()
     paying.check(terms)
     description = _describe("select", mechanism, inputs, batch_candidates) | paying.describe()
     with Job(path, description, restart=restart) as job:
@@ -145,7 +152,7 @@ def write_pmf(
     *,
     layout: Layout | None = None,
     candidates: AnyTable | None = None,
-    format: Format | None = None,
+    format: Format | Csv | None = None,
     restart: bool = False,
     memory: str = MEMORY,
     batch_candidates: int = BATCH_CANDIDATES,
@@ -199,11 +206,13 @@ class _Run:
         self._resumed = read = self._units
         long = self._source.units_are_distinct
         counted = "candidates" if long else f"{self._layout.unit}s"
-        self._progress(Step(read, self._source.rows, counted, resumed=read))
+        if self._source.waiting is None:
+            self._progress(Step(read, self._source.rows, counted, resumed=read))
         current: list[Located] = []
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for located in prefetched(self._source.batches(self._layout.columns, skip=self._resumed)):
+            stored = self._source.batches(self._layout.columns, skip=self._resumed)
+            for located in prefetched(stored, interrupt=self._source.interrupt, waiting=self._wait):
                 current[:] = [located]
                 yield located.batch
 
@@ -218,6 +227,10 @@ class _Run:
             raise ValueError(f"{current[0].locate(error.row, self._layout.unit)}: {error.problem}") from None
         if not self._units:
             raise ValueError(f"{self._inputs.table.label} holds no {self._layout.unit}")
+
+    def _wait(self) -> None:
+        if self._source.waiting is not None:
+            self._progress(self._source.waiting)
 
     def _count(self, results: pa.RecordBatch) -> None:
         self._units += results.num_rows

@@ -1,5 +1,7 @@
 """What tables need of Arrow arrays: kinds of columns, lists as flat numbers with bounds, text as numbers."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +15,7 @@ __all__ = [
     "as_floats",
     "decoded",
     "flags",
+    "from_numpy",
     "is_identifier",
     "is_list",
     "is_number",
@@ -20,6 +23,7 @@ __all__ = [
     "parse_numbers",
     "rows_with_duplicates",
     "split_lists",
+    "to_numpy",
 ]
 
 NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
@@ -32,7 +36,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 def is_number(kind: pa.DataType) -> bool:
     """Tell whether a type holds numbers."""
-    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind))
 
 
 def is_identifier(kind: pa.DataType) -> bool:
@@ -49,6 +53,19 @@ def decoded(array: pa.Array) -> pa.Array:
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
+def to_numpy(array: pa.Array) -> NDArray[Any]:
+    """Return an Arrow array as NumPy's. Arrow's own method loads pandas, which takes longer than many picks."""
+    if array.null_count or not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
+        return np.asarray(array.to_numpy(zero_copy_only=False))
+    return np.from_dlpack(array)
+
+
+def from_numpy(array: NDArray[Any]) -> pa.Array:
+    """Return numbers as an Arrow array that is not copied, without loading pandas."""
+    flat = np.ascontiguousarray(array)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(flat.dtype), flat.size, [None, pa.py_buffer(flat)])
+
+
 def flags(array: pa.BooleanArray) -> NDArray[np.bool_]:
     """Return Arrow's flags as NumPy's."""
     return np.asarray(array.to_numpy(zero_copy_only=False))
@@ -60,18 +77,20 @@ def split_lists(array: pa.Array) -> tuple[pa.Array, IndexArray]:
         raise ValueError("a list is missing")
     if pa.types.is_fixed_size_list(array.type):
         return array.flatten(), np.arange(len(array) + 1, dtype=np.int64) * array.type.list_size
-    bounds = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    bounds = to_numpy(array.offsets).astype(np.int64)
     return array.flatten(), bounds - bounds[0]
 
 
 def as_floats(name: str, flat: pa.Array) -> FloatArray:
     """Return a column as float64, with NaN for null and for text that is not a number; copy only what must be."""
     flat = parse_numbers(flat)
+    if pa.types.is_decimal(flat.type):
+        flat = flat.cast(pa.float64())
     if pa.types.is_integer(flat.type) and not pa.types.is_int32(flat.type) and len(flat):
         ends = pc.min_max(flat)
         if any(abs(ends[end].as_py() or 0) > 2**53 for end in ("min", "max")):
             raise ValueError(f"column {name!r} {rules.EXACT_INTEGERS}")
-    return np.asarray(flat.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.asarray(to_numpy(flat), dtype=np.float64)
 
 
 def parse_numbers(column: pa.Array) -> pa.Array:
@@ -85,10 +104,10 @@ def parse_numbers(column: pa.Array) -> pa.Array:
 def look_up(values: FloatArray, places: pa.Array) -> FloatArray:
     """Return the values at places, NaN where a place is null."""
     if not places.null_count:
-        return np.asarray(values[places.to_numpy(zero_copy_only=False)])
+        return np.asarray(values[to_numpy(places)])
     found = flags(places.is_valid())
     numbers = np.full(len(places), np.nan)
-    numbers[found] = values[places.drop_null().to_numpy(zero_copy_only=False)]
+    numbers[found] = values[to_numpy(places.drop_null())]
     return numbers
 
 
@@ -102,7 +121,7 @@ def rows_with_duplicates(identifiers: pa.Array, bounds: IndexArray) -> NDArray[n
         identifiers = encoded.indices
     if identifiers.null_count:
         identifiers = pc.fill_null(identifiers, 0)
-    numbers = identifiers.to_numpy(zero_copy_only=False)
+    numbers = to_numpy(identifiers)
     if numbers.dtype == np.uint64:
         numbers = numbers.view(np.int64)
     numbers = np.ascontiguousarray(numbers, dtype=np.int64)

@@ -18,7 +18,7 @@ from dpselect.kernels.arrays import FloatArray
 from dpselect.tables.arrays import as_floats, is_identifier, is_list, is_number, look_up, parse_numbers
 from dpselect.tables.stored import StoredTable
 
-__all__ = ["Layout", "LayoutError", "UnknownColumnError"]
+__all__ = ["Layout", "LayoutError", "TwoColumnsError", "UnknownColumnError"]
 
 OnBadUnit: TypeAlias = Literal["raise", "skip"]
 
@@ -43,6 +43,17 @@ class UnknownColumnError(LayoutError):
         super().__init__(f"{self.problem}; name it with {role}=")
 
 
+class TwoColumnsError(LayoutError):
+    """A column of public numbers is in both tables, and one of them would be ignored."""
+
+    def __init__(self, column: str, role: str, table: str) -> None:
+        self.problem = f"both {table} and the table of candidates have a column {column!r}"
+        super().__init__(
+            f"{self.problem}: drop it from one of them, or name another column with {role}= (in a Layout, "
+            "public_from='table' or 'candidates' says which one counts)"
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """Names of columns, and where public numbers come from.
@@ -56,6 +67,8 @@ class Layout:
         offset: The same for public offsets, for mechanisms that take them.
         anchor: The same for public anchors, for mechanisms that take them.
         candidates: A second table: a column of candidate identifiers, all distinct, and columns of public numbers.
+        public_from: Where public numbers come from if both tables have the column: ``"table"`` or ``"candidates"``.
+            By default that is refused, since one of the two would be ignored.
         on_bad_unit: ``"raise"``, or ``"skip"`` to give bad units no pick and say what is wrong with each.
     """
 
@@ -66,11 +79,14 @@ class Layout:
     offset: str | None = None
     anchor: str | None = None
     candidates: pa.Table = field(default=None, repr=False)
+    public_from: Literal["table", "candidates"] | None = None
     on_bad_unit: OnBadUnit = "raise"
 
     def __post_init__(self) -> None:
         if self.on_bad_unit not in ("raise", "skip"):
             raise LayoutError(f"on_bad_unit must be 'raise' or 'skip', not {self.on_bad_unit!r}")
+        if self.public_from not in (None, "table", "candidates"):
+            raise LayoutError(f"public_from must be 'table' or 'candidates', not {self.public_from!r}")
         if not isinstance(self.sensitivity, str):
             number = check.real("sensitivity", self.sensitivity)
             if number < 0:
@@ -120,6 +136,17 @@ class Layout:
         return self.candidate or "candidate"
 
     @property
+    def names(self) -> set[str]:
+        """All names of columns, of this table or of the second one."""
+        public = (name for name in self.public_columns.values() if isinstance(name, str))
+        return {self.unit, self.pick_name, self.score, *public}
+
+    @property
+    def number_names(self) -> set[str]:
+        """The names of columns that hold numbers."""
+        return self.names - {self.unit, self.pick_name}
+
+    @property
     def columns(self) -> list[str]:
         """The columns that are read from a table of units, the unit first."""
         return list(dict.fromkeys([self.unit, *self.columns_without_units]))
@@ -144,6 +171,8 @@ class Layout:
 
     def is_joined(self, name: object) -> bool:
         """Tell whether a column of public numbers is one of ``candidates``."""
+        if self.public_from == "table":
+            return False
         return self.candidates is not None and name != self.candidate and name in self.candidates.column_names
 
     def check_schema(self, schema: pa.Schema, table: str = "the table") -> None:
@@ -186,8 +215,12 @@ class Layout:
                 raise LayoutError(f"unit and {role} must be two columns, not both {self.unit!r}")
         for role in ("unit", "candidate", "score", *PUBLIC) if units else ("candidate", "score", *PUBLIC):
             name = getattr(self, role)
-            if isinstance(name, str) and not (role in PUBLIC and self.is_joined(name)):
+            if not isinstance(name, str):
+                continue
+            if not (role in PUBLIC and self.is_joined(name)):
                 check_column(names, name, role, table)
+            elif name in names and self.public_from is None:
+                raise TwoColumnsError(name, role, table)
 
     def places_of(self, identifiers: pa.Array) -> pa.Array:
         """Return the rows of ``candidates`` that hold these identifiers, null for those it lacks."""

@@ -2,12 +2,13 @@
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from dpselect.progress import Step
 from dpselect.tables.arrays import is_list
 from dpselect.tables.layout import Layout, LayoutError
 from dpselect.tables.sorting import MEMORY, SortedUnits
@@ -27,6 +28,13 @@ class UnitSource(Protocol):
     def rows(self) -> int | None:
         """How many rows the table has, as far as that is known by now."""
 
+    @property
+    def waiting(self) -> Step | None:
+        """How far the work before the first batch has come, if there is any."""
+
+    def interrupt(self) -> None:
+        """Give up the work before the first batch. Called from another thread than the one that iterates."""
+
     def batches(self, columns: list[str], *, skip: int = 0) -> Iterator[Located]:
         """Yield batches with the columns asked for, without the first ``skip`` units."""
 
@@ -35,6 +43,7 @@ class ListUnits:
     """A table of lists: each row is a unit."""
 
     units_are_distinct = False
+    waiting = None
 
     def __init__(self, table: StoredTable, entries: int) -> None:
         self._table, self._entries = table, entries
@@ -44,6 +53,9 @@ class ListUnits:
     def batches(self, columns: list[str], *, skip: int = 0) -> Iterator[Located]:
         """Yield the batches of the table."""
         return self._table.batches(columns, entries=self._entries, skip=skip)
+
+    def interrupt(self) -> None:
+        """Do nothing: a batch is read at once."""
 
 
 def open_units(
@@ -77,9 +89,25 @@ def open_units(
 
 Item = TypeVar("Item")
 
+SECONDS_BETWEEN_LOOKS = 0.2
+SECONDS_TO_END = 0.5
 
-def prefetched(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
-    """Yield the items, made a few ahead in a thread of their own, so that reading and picking overlap."""
+
+def prefetched(
+    items: Iterable[Item],
+    depth: int = 2,
+    *,
+    interrupt: Callable[[], None] = lambda: None,
+    waiting: Callable[[], None] = lambda: None,
+) -> Iterator[Item]:
+    """Yield the items, made a few ahead in a thread of their own, so that reading and picking overlap.
+
+    Args:
+        items: The items.
+        depth: How many are made ahead.
+        interrupt: Called when no more items are wanted, to end the making of the next.
+        waiting: Called now and then while there is no item yet.
+    """
     made: queue.Queue[tuple[bool, Any]] = queue.Queue(depth)
     stop = threading.Event()
 
@@ -105,7 +133,11 @@ def prefetched(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
     thread.start()
     try:
         while True:
-            more, item = made.get()
+            try:
+                more, item = made.get(timeout=SECONDS_BETWEEN_LOOKS)
+            except queue.Empty:
+                waiting()
+                continue
             if not more:
                 if item is not None:
                     raise item
@@ -113,4 +145,6 @@ def prefetched(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
             yield item
     finally:
         stop.set()
-        thread.join()
+        if thread.is_alive():
+            interrupt()
+        thread.join(SECONDS_TO_END)  # a sort in memory cannot be interrupted; it ends with the process

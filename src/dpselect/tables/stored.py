@@ -7,24 +7,26 @@ every batch knows its place, so an error can name the file, the row group and th
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
 from dpselect.tables.arrays import is_list
+from dpselect.tables.csv_files import SAMPLE_BYTES, Csv, Dialect, not_utf8
+from dpselect.tables.frames import as_arrow
 
-__all__ = ["AnyTable", "Format", "Located", "StoredTable", "open_table"]
+__all__ = ["AnyTable", "Csv", "Format", "Located", "StoredTable", "open_table"]
 
 Format: TypeAlias = Literal["csv", "parquet", "arrow"]
 
-AnyTable: TypeAlias = str | os.PathLike[str] | pa.Table
-"""A path, or an Arrow table; anything with the Arrow C stream interface counts as one."""
+AnyTable: TypeAlias = str | os.PathLike[str] | pa.Table | Any
+"""A path, an Arrow table, or a data frame: pandas, polars, DuckDB, anything with the Arrow C stream interface."""
 
 BATCH_CANDIDATES = 1 << 23
 """Entries in a batch, of all its list columns together: 64 MB of numbers."""
@@ -45,23 +47,31 @@ COMPRESSED = {".gz", ".zst", ".bz2", ".lz4"}
 """Endings of names that Arrow takes for compressed text."""
 
 
-def open_table(table: AnyTable, format: Format | None = None) -> "StoredTable":
+def open_table(
+    table: AnyTable,
+    format: Format | Csv | None = None,
+    columns: Collection[str] | None = None,
+    numbers: Collection[str] = (),
+) -> "StoredTable":
     """Return a table, ready to be read.
 
     Args:
-        table: A path to a file or to a folder of Parquet files, or an Arrow table.
-        format: The format of the file; by default what its name says.
+        table: A path to a file or to a folder of Parquet files, an Arrow table, or a data frame.
+        format: The format of the file, by default what its name says; or how to read it if it is CSV.
+        columns: The columns that will be read, if the table is a data frame; by default all.
+        numbers: The columns that will be read as numbers, if the table is CSV, where all is text.
     """
     if not isinstance(table, str | os.PathLike):
-        return MemoryTable(table)
+        return MemoryTable(table, columns)
     path = Path(table)
-    kind = format or _format_of(path)
+    csv = format if isinstance(format, Csv) else Csv()
+    kind = _format_of(path, "csv" if isinstance(format, Csv) else None) if format in {None, csv} else format
     if kind not in OPENERS:
         raise ValueError(f"format must be one of {', '.join(OPENERS)}, not {kind!r}")
-    return OPENERS[kind](path)
+    return CsvTable(path, csv, numbers) if kind == "csv" else OPENERS[kind](path)
 
 
-def _format_of(path: Path) -> Format:
+def _format_of(path: Path, otherwise: Format | None = None) -> Format:
     if path.is_dir():
         return "parquet"
     suffixes = [suffix for suffix in path.suffixes if suffix not in COMPRESSED]
@@ -69,6 +79,8 @@ def _format_of(path: Path) -> Format:
         return FORMATS[suffixes[-1].lower()]
     if not path.exists():
         raise ValueError(f"there is no file {str(path)!r}")
+    if otherwise is not None:
+        return otherwise
     raise ValueError(f"cannot tell the format of {path.name!r}: give it with --format csv, parquet or arrow")
 
 
@@ -202,31 +214,36 @@ class CsvTable(FileTable):
     kind = "csv"
     is_text = True
 
-    @property
-    def _delimiter(self) -> str:
-        return "\t" if ".tsv" in self._path.suffixes else ","
+    def __init__(self, path: Path, csv: Csv | None = None, numbers: Collection[str] = ()) -> None:
+        self._csv, self._numbers = csv or Csv(), numbers
+        super().__init__(path)
 
     def readings(self) -> list[list[str]]:
-        """Return the format, the delimiter and the compression, which the file's name decides."""
-        return [[self.kind, self._delimiter, self._path.suffix if self._path.suffix in COMPRESSED else ""]]
+        """Return the format, the delimiter and the compression, and what else is unusual."""
+        compression = self._path.suffix if self._path.suffix in COMPRESSED else ""
+        return [[self.kind, self._dialect.delimiter, compression, *self._dialect.reading()]]
 
     def _read_schema(self) -> pa.Schema:
-        options = pa.csv.ParseOptions(delimiter=self._delimiter, invalid_row_handler=lambda _: "skip")
+        with pa.input_stream(str(self._path)) as file:
+            sample = bytes(file.read(SAMPLE_BYTES))
+        self._dialect = Dialect.of(sample, self._path, self._csv, self._numbers)
         try:
-            with pa.input_stream(str(self._path)) as file, pa.csv.open_csv(file, parse_options=options) as reader:
-                return pa.schema([(name, pa.string()) for name in reader.schema.names])
-        except pa.ArrowException:
-            raise ValueError(self._unreadable) from None
+            return pa.schema([(name, pa.string()) for name in self._dialect.column_names(sample)])
+        except pa.ArrowException as error:
+            raise ValueError(self._explain(error)) from None
 
-    @property
-    def _unreadable(self) -> str:
+    def _explain(self, error: Exception) -> str:
+        """Say what is wrong, without the error's words: they may quote what cannot be read."""
+        if isinstance(error, UnicodeError) or "UTF8" in str(error):
+            encoding = self._dialect.encoding
+            return not_utf8(self.name) if encoding == "utf-8" else f"{self.name!r} is not {encoding} text"
         return f"{self.name!r} cannot be read as CSV with a line of column names"
 
     def _pieces(self, columns: list[str], entries: int) -> Iterator[Piece]:  # noqa: ARG002 - CSV is cut by bytes
         yield Piece(self.name, None, lambda: self._read(columns))
 
     def _read(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        problem = self._unreadable
+        problem = ""
 
         def refuse(row: pa.csv.InvalidRow) -> str:
             nonlocal problem
@@ -239,8 +256,8 @@ class CsvTable(FileTable):
         try:
             with pa.csv.open_csv(
                 pa.input_stream(str(self._path)),
-                read_options=pa.csv.ReadOptions(block_size=1 << 22),
-                parse_options=pa.csv.ParseOptions(delimiter=self._delimiter, invalid_row_handler=refuse),
+                read_options=pa.csv.ReadOptions(block_size=1 << 22, encoding=self._dialect.encoding),
+                parse_options=pa.csv.ParseOptions(delimiter=self._dialect.delimiter, invalid_row_handler=refuse),
                 convert_options=pa.csv.ConvertOptions(
                     column_types=dict.fromkeys(self.schema.names, pa.string()),
                     include_columns=columns,
@@ -249,9 +266,14 @@ class CsvTable(FileTable):
                     quoted_strings_can_be_null=True,
                 ),
             ) as reader:
-                yield from reader
-        except pa.ArrowException:  # it may quote what it cannot read
-            raise ValueError(problem) from None
+                for batch in reader:
+                    arrays = [
+                        self._dialect.numbers(column) if name in self._numbers else column
+                        for name, column in zip(columns, batch.columns, strict=True)
+                    ]
+                    yield pa.RecordBatch.from_arrays(arrays, columns)
+        except (pa.ArrowException, UnicodeError) as error:
+            raise ValueError(problem or self._explain(error)) from None
 
 
 class ParquetTable(FileTable):
@@ -320,11 +342,8 @@ class ArrowTable(FileTable):
 class MemoryTable(StoredTable):
     """An Arrow table in memory, which nothing can change."""
 
-    def __init__(self, table: pa.Table) -> None:
-        try:
-            self._table = table if isinstance(table, pa.Table) else pa.table(table)
-        except (TypeError, ValueError, pa.ArrowException):
-            raise ValueError(f"table must be a path or an Arrow table, not {type(table).__name__}") from None
+    def __init__(self, table: AnyTable, columns: Collection[str] | None = None) -> None:
+        self._table = as_arrow(table, columns)
         self.name, self.label, self.files = "the table", "the table", []
         self.schema, self.rows = self._table.schema, self._table.num_rows
 

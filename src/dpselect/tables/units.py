@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpselect import rules
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.tables.arrays import as_floats, flags, rows_with_duplicates, split_lists
+from dpselect.tables.arrays import as_floats, flags, from_numpy, rows_with_duplicates, split_lists
 from dpselect.tables.layout import Layout
 
 __all__ = ["BadUnitsError", "UnitBatch", "find_problems", "read_units"]
@@ -46,10 +46,10 @@ class UnitBatch(NamedTuple):
     def name_picks(self, layout: Layout, picks: IndexArray) -> pa.Array:
         """Return the identifiers of picks, which are positions."""
         if self.identifiers is not None:
-            return self.identifiers.take(pa.array(self.bounds[:-1] + picks))
+            return self.identifiers.take(from_numpy(self.bounds[:-1] + picks))
         if layout.candidates is not None:
-            return layout.candidates[layout.pick_name].combine_chunks().take(pa.array(picks))
-        return pa.array(picks)
+            return layout.candidates[layout.pick_name].combine_chunks().take(from_numpy(picks))
+        return from_numpy(picks)
 
 
 def read_units(batch: pa.RecordBatch, layout: Layout) -> UnitBatch:

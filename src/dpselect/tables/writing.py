@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-__all__ = ["OUTPUT_FORMATS", "output_format", "write_batches"]
+__all__ = ["OUTPUT_FORMATS", "check_output", "output_format", "write_batches"]
 
 OUTPUT_FORMATS = {
     ".parquet": "parquet",
@@ -31,6 +31,13 @@ def output_format(path: Path) -> str:
         return OUTPUT_FORMATS[path.suffix.lower()]
     except KeyError:
         raise ValueError(f"output must end in one of {', '.join(OUTPUT_FORMATS)}, not {path.name!r}") from None
+
+
+def check_output(path: Path) -> None:
+    """Raise, before any work, if a file cannot be written: its format is unknown, or its folder is missing."""
+    output_format(path)
+    if not path.resolve().parent.is_dir():
+        raise ValueError(f"output must go into a folder that exists: make the folder {str(path.parent)!r} first")
 
 
 def write_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema, kind: str, file: IO[bytes]) -> None:

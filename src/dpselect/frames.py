@@ -1,0 +1,80 @@
+"""From a table to named picks. Arrow and the rest are loaded by the first call."""
+
+from typing import Any
+
+from dpselect import parameters as check
+from dpselect.mechanisms import Mechanism
+from dpselect.randomness import Randomness
+
+__all__ = ["select_table"]
+
+
+def select_table(
+    table: Any,
+    mechanism: Mechanism,
+    *,
+    unit: str = "user",
+    candidate: str | None = "candidate",
+    score: str = "score",
+    sensitivity: str | float = "sensitivity",
+    candidates: Any = None,
+    randomness: Randomness | bytes | None = None,
+) -> Any:
+    """Return one private pick for each user of a table, by name.
+
+    The table has a row for each user and candidate, in any order, or a row for each user with lists. The picks are
+    a frame of the same kind with two columns, the user and the picked candidate. Users of a table with a row for
+    each candidate come in the order of their identifiers, and users with lists in the order of their rows.
+
+    Privacy:
+        That of the mechanism, for each user. Without ``randomness`` every call is another release and costs ε
+        again. :func:`dpselect.release.release_table` is the same call with a ledger: run again, it costs nothing
+        and gives the same picks.
+
+    Cost:
+        That of the mechanism; a table with a row for each candidate is sorted first. Everything is in memory. For
+        larger tables use :func:`dpselect.release.release_picks`, which also goes on where it was interrupted.
+
+    Args:
+        table: A pandas or polars DataFrame, a pyarrow table or record batch, a DuckDB relation, a Spark frame, a
+            mapping of columns, anything with the Arrow C stream interface (then the picks are a pyarrow table), or
+            the path of a CSV, Parquet or Arrow file.
+        mechanism: Any mechanism.
+        unit: The column of users: integers, text or bytes. A unit is what one person's data belongs to.
+        candidate: The column of candidates; ``None`` if the n-th score of a list is for row n of ``candidates``.
+        score: The column of scores. Private.
+        sensitivity: The column of sensitivities, in the table or in ``candidates``, or one number for all.
+        candidates: A second table with the sensitivity of each candidate, for all users.
+        randomness: 32 secret bytes, which give each user the same pick again, whatever the order of rows; or
+            ``Randomness.seeded(…)`` for experiments. A fresh key by default.
+
+    Raises:
+        ValueError: If the input breaks a rule. The message names the user or row, the column and the rule, and no
+            score.
+
+    Example:
+        >>> import dpselect as dps, pyarrow as pa
+        >>> table = pa.table({
+        ...     "user": ["ann", "ann", "bob"], "candidate": ["tea", "rum", "rum"],
+        ...     "score": [9.0, 1.0, 2.0], "sensitivity": [0.1, 0.1, 0.1],
+        ... })
+        >>> dps.select_table(table, dps.GEM(5.0)).to_pylist()
+        [{'user': 'ann', 'candidate': 'tea'}, {'user': 'bob', 'candidate': 'rum'}]
+    """
+    from dpselect.engines.frames import pick_units  # noqa: PLC0415 - it loads Arrow, an extra
+    from dpselect.tables.frames import is_spark, like  # noqa: PLC0415
+    from dpselect.tables.layout import Layout  # noqa: PLC0415
+    from dpselect.tables.stored import open_table  # noqa: PLC0415
+
+    check.require_attributes("mechanism", mechanism, "select", "guarantee")
+    key = Randomness.key_for_units(randomness)
+    layout = Layout(unit=unit, candidate=candidate, score=score, sensitivity=sensitivity)
+    if candidates is not None:
+        layout = layout.with_candidates(open_table(candidates, None, layout.names, layout.number_names))
+    if is_spark(table):
+        from dpselect.engines import spark  # noqa: PLC0415
+
+        return spark.select(table, mechanism, key=key, layout=layout)
+    return like(
+        table, pick_units(open_table(table, None, layout.names, layout.number_names), layout, mechanism, key)
+    )

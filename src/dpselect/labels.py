@@ -1,0 +1,149 @@
+"""Scores with labels: a mapping, a pandas Series or a pandas DataFrame. Labels must match, and picks are labels.
+
+A candidate with another candidate's sensitivity would void the guarantee. So numbers with labels go with scores
+that have the same labels, and anything that could be read in two ways is refused with the call to make.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Labels", "is_labelled", "split_labels"]
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The labels of candidates, and of units if the scores are a DataFrame."""
+
+    form: str
+    """What the scores are: ``"mapping"``, ``"series"`` or ``"frame"``."""
+    candidates: list[Any]
+    axes: tuple[Any, ...] = field(default=(), repr=False)
+    """The axes of a pandas object."""
+
+    def name_picks(self, picks: NDArray[Any]) -> Any:
+        """Return the labels of picks, which are positions: one label, or a column of them."""
+        if not picks.ndim:
+            return self.candidates[int(picks)]
+        names = [self.candidates[pick] for pick in picks.reshape(-1)]
+        if self.form == "frame" and picks.shape == self.axes[0].shape:
+            import pandas as pd  # noqa: PLC0415 - the caller has it
+
+            return pd.Series(names, index=self.axes[0])
+        found = np.empty(picks.size, dtype=object)
+        found[:] = names
+        return found.reshape(picks.shape)
+
+    def name_candidates(self, numbers: NDArray[Any]) -> Any:
+        """Return one number for each candidate, in the form of the scores."""
+        if self.form == "mapping" and numbers.ndim == 1:
+            return dict(zip(self.candidates, numbers.tolist(), strict=True))
+        if numbers.shape == tuple(axis.size for axis in self.axes):
+            import pandas as pd  # noqa: PLC0415 - the caller has it
+
+            return (pd.Series if numbers.ndim == 1 else pd.DataFrame)(numbers, *self.axes)
+        return numbers
+
+
+def is_labelled(numbers: Any) -> bool:
+    """Tell whether numbers have labels, or are a table whose columns have names."""
+    if isinstance(numbers, np.ndarray | list | tuple | float):  # what most calls pass
+        return False
+    return isinstance(numbers, Mapping) or _library(numbers) == "pandas" or _is_frame(numbers)
+
+
+def split_labels(scores: Any, **others: Any) -> tuple[Any, dict[str, Any], Labels | None]:
+    """Return scores and other numbers without labels, in the order of the scores' labels, and these labels.
+
+    Raises:
+        ValueError: If the labels of two arguments differ, or if it is not clear what the columns of a table are.
+    """
+    labels = _labels(scores)
+    if labels is not None and labels.form == "frame" and not any(map(_has_labels, others.values())):
+        raise ValueError(_unclear("scores"))
+    if labels is None:
+        for name, numbers in others.items():
+            if _is_frame(numbers):
+                raise ValueError(_unclear(name))
+            if isinstance(numbers, Mapping):
+                raise ValueError(f"{name} must have labels only if scores have the same; pass both as mappings")
+        return scores, {name: _values(numbers) for name, numbers in others.items()}, None
+    plain = {name: _aligned(name, numbers, labels) for name, numbers in others.items()}
+    return _mapped("scores", scores) if labels.form == "mapping" else scores.to_numpy(), plain, labels
+
+
+def _labels(scores: Any) -> Labels | None:
+    if isinstance(scores, Mapping):
+        return Labels("mapping", list(scores))
+    if _has_axes(scores):
+        return Labels("series" if scores.ndim == 1 else "frame", scores.axes[-1].tolist(), tuple(scores.axes))
+    if _is_frame(scores):
+        raise ValueError(_unclear("scores"))
+    return None
+
+
+def _aligned(name: str, numbers: Any, labels: Labels) -> Any:
+    """Return numbers in the order of labels; those without labels stay as they are."""
+    if isinstance(numbers, Mapping):
+        if len(numbers) != len(labels.candidates) or any(label not in numbers for label in labels.candidates):
+            raise ValueError(f"{name} must have the labels of scores: a number for each candidate, and no others")
+        return _mapped(name, {label: numbers[label] for label in labels.candidates})
+    if not _has_axes(numbers):
+        if _is_frame(numbers):
+            raise ValueError(_unclear(name))
+        return numbers
+    if labels.form == "mapping":
+        if numbers.ndim != 1 or not numbers.index.is_unique:
+            raise ValueError(f"{name} must be a Series with one number for each label of scores")
+        return _aligned(name, dict(zip(numbers.index.tolist(), numbers.tolist(), strict=True)), labels)
+    for ours, theirs in zip(reversed(labels.axes), reversed(numbers.axes), strict=False):
+        if ours.equals(theirs):
+            continue
+        if len(ours) == len(theirs) and set(ours) == set(theirs):
+            raise ValueError(f"{name} must have the labels of scores in the same order; reindex {name} first")
+        raise ValueError(f"{name} must have the labels of scores; pass {name}.to_numpy() to go by position")
+    return numbers.to_numpy()
+
+
+def _mapped(name: str, numbers: Mapping[Any, Any]) -> Any:
+    values = list(numbers.values())
+    if any(np.ndim(value) for value in values):
+        raise ValueError(
+            f"{name} must be one number for each label if they are a mapping; for a table with columns of users, "
+            "candidates and scores use dps.select_table(table, mechanism)"
+        )
+    return values
+
+
+def _values(numbers: Any) -> Any:
+    """Return a Series' numbers; its labels say nothing where the scores have none."""
+    return numbers.to_numpy() if _has_axes(numbers) else numbers
+
+
+def _has_labels(numbers: Any) -> bool:
+    return isinstance(numbers, Mapping) or _has_axes(numbers)
+
+
+def _has_axes(numbers: Any) -> bool:
+    return _library(numbers) == "pandas" and hasattr(numbers, "axes")
+
+
+def _is_frame(numbers: Any) -> bool:
+    """Tell whether numbers are a table: a DataFrame of any library, an Arrow table or a DuckDB relation."""
+    return hasattr(numbers, "columns") and not isinstance(numbers, np.ndarray)
+
+
+def _library(numbers: Any) -> str:
+    return type(numbers).__module__.partition(".")[0]
+
+
+def _unclear(name: str) -> str:
+    return (
+        f"{name} must not be a table whose columns may or may not be candidates: for one number for each candidate "
+        f'pass a column, such as table["score"]; for a row of numbers for each user pass table.to_numpy(), or '
+        "sensitivities with the labels of the columns; for columns of users, candidates and scores use "
+        "dps.select_table(table, mechanism)"
+    )

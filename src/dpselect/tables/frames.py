@@ -1,0 +1,121 @@
+"""Data frames of other libraries, to Arrow and back: pandas, polars, DuckDB, Spark, and all that speak Arrow."""
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["as_arrow", "is_spark", "like"]
+
+
+def as_arrow(frame: Any, columns: Collection[str] | None = None) -> pa.Table:  # noqa: ANN401 - any library's
+    """Return a frame as an Arrow table, at least with the columns asked for.
+
+    Raises:
+        ValueError: If it is no table, or if a column cannot be Arrow's. The message shows no value.
+    """
+    library = _library(frame)
+    if library == "pandas":
+        return _from_pandas(frame, columns)
+    if library == "polars" and hasattr(frame, "collect"):
+        raise ValueError("table must be a DataFrame, not a LazyFrame: pass table.collect()")
+    try:
+        if isinstance(frame, pa.Table):
+            table = frame
+        elif library in {"polars", "pyspark"}:
+            table = frame.to_arrow() if library == "polars" else frame.toArrow()
+        else:
+            table = pa.table(frame)
+    except (AttributeError, TypeError, ValueError, pa.ArrowException):
+        raise ValueError(_not_a_table(frame)) from None
+    if not isinstance(table, pa.Table):
+        raise ValueError(_not_a_table(frame))
+    schema = pa.schema([pa.field(field.name, _plain(field.type)) for field in table.schema])
+    return table if schema.equals(table.schema) else table.cast(schema)
+
+
+def like(frame: Any, table: pa.Table) -> Any:  # noqa: ANN401 - any library's
+    """Return an Arrow table as the kind of frame that another one is, or as it is if there is no such kind."""
+    library = _library(frame)
+    if library == "pandas":
+        return table.to_pandas().astype({c: frame.dtypes[c] for c in table.column_names if _keeps(frame, c)})
+    if library == "polars":
+        import polars as pl  # noqa: PLC0415 - the caller has it
+
+        kinds = {name: frame.schema[name] for name in table.column_names if name in frame.columns}
+        picks = pl.DataFrame(table)
+        return picks.cast({name: getattr(kind, "inner", kind) for name, kind in kinds.items()})
+    if library in {"duckdb", "_duckdb"} and hasattr(frame, "query"):
+        # In the frame's own connection, where DuckDB finds the argument `table` by its name.
+        return frame.query("dpselect_table", 'SELECT * FROM "table"')
+    if isinstance(frame, Mapping):
+        return table.to_pydict()
+    forms = {
+        pa.RecordBatch: partial(_one_batch, table),
+        pa.RecordBatchReader: table.to_reader,
+        pa.ChunkedArray: table.to_struct_array,
+        pa.StructArray: lambda: table.to_struct_array().combine_chunks(),
+    }
+    return next((make() for form, make in forms.items() if isinstance(frame, form)), table)
+
+
+def is_spark(frame: object) -> bool:
+    """Tell whether a frame is one of Spark's."""
+    return _library(frame) == "pyspark"
+
+
+def _library(frame: object) -> str:
+    return type(frame).__module__.partition(".")[0]
+
+
+def _from_pandas(frame: Any, columns: Collection[str] | None) -> pa.Table:  # noqa: ANN401 - pandas is not installed here
+    """Return the columns asked for, also of the index: others may hold what Arrow does not know."""
+    if getattr(frame, "ndim", 0) != 2:
+        raise ValueError(_not_a_table(frame))
+    levels = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    whole = frame.reset_index(level=levels) if levels else frame
+    names = [name for name in whole.columns if columns is None or name in columns]
+    arrays = []
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"ambiguous column {name!r}: the table has it twice")
+        try:
+            arrays.append(pa.Array.from_pandas(whole[name]))
+        except (TypeError, ValueError, OverflowError, pa.ArrowException):  # they may quote what they cannot read
+            raise ValueError(f"column {name!r} must hold values of one kind, such as text or numbers") from None
+    return pa.Table.from_arrays(arrays, [str(name) for name in names])
+
+
+def _keeps(frame: Any, name: str) -> bool:  # noqa: ANN401 - pandas is not installed here
+    """Tell whether a column of picks can have the type of the frame's column: not if that holds lists."""
+    return name in frame.columns and not str(frame.dtypes[name]).startswith(("object", "list", "large_list"))
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return the type with the same values that does not use views, which not all of Arrow can compute with."""
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_binary_view(kind):
+        return pa.large_binary()
+    views = pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)
+    if not (views or pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_dictionary(kind)):
+        return kind
+    inner = _plain(kind.value_type)
+    if inner == kind.value_type and not views:
+        return kind
+    return inner if pa.types.is_dictionary(kind) else pa.large_list(inner)
+
+
+def _not_a_table(frame: object) -> str:
+    if _library(frame) in {"pandas", "polars"}:
+        return f"table must be a DataFrame, not a {type(frame).__name__}"
+    return (
+        "table must be a path, an Arrow table, or a data frame that Arrow can read (pandas, polars, DuckDB, "
+        f"anything with the Arrow C stream interface), not {type(frame).__name__}"
+    )

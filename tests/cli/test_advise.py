@@ -1,0 +1,61 @@
+"""Advice on the command line agrees with itself, and its options can be pasted."""
+
+import json
+import os
+
+import pytest
+
+import dpselect as dps
+from dpselect.advice import advise
+from dpselect.cli import main
+from dpselect.cli.arguments import build_parser
+from dpselect.cli.options import as_options, make_mechanism
+from dpselect.pools import default_pool
+
+
+@pytest.mark.parametrize(
+    "mechanism", [*default_pool(0.7), dps.NoisyMax(0.7, monotone=True, noise="gumbel")], ids=repr
+)
+def test_the_options_of_a_mechanism_can_be_pasted(mechanism):
+    epsilon = ["--epsilon", "0.7"]
+    options = build_parser().parse_args(["select", "scores.csv", *epsilon, *as_options(mechanism).split()])
+    assert make_mechanism(options) == mechanism
+
+
+SITUATIONS = [(e, c) for e in (0.1, 1 / 3, 1.0, 5.0, 20.0) for c in (None, -0.9, -0.3, 0.0, 0.3, 0.9)]
+
+
+@pytest.mark.parametrize(("epsilon", "correlation"), SITUATIONS)
+def test_advice_agrees_with_itself(epsilon, correlation, capsys):
+    widths = [0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0]
+    stated = [] if correlation is None else [f"--correlation={correlation}"]
+    command = ["advise", "--epsilon", repr(epsilon), "--sensitivities", ",".join(map(str, widths)), *stated]
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    found = advise(widths, epsilon, correlation=correlation)
+    pasted = build_parser().parse_args(shown.splitlines()[-1].split()[1:])
+    assert make_mechanism(pasted) == found.best
+    errors = {row.mechanism: row.error for row in found.ranking}
+    losers = sum(row.of_random > 1.001 for row in found.ranking)
+    for line in shown.splitlines():
+        if "In all, " in line:
+            assert f"{losers} of the {len(errors)} mechanisms" in line
+        if line.startswith("(") and "mechanisms: the five best" in line:
+            table = shown.split("\n\n")[1].splitlines()
+            assert line == f"({len(table) - 2} of {len(errors)} mechanisms: the five best and those of the paper)"
+    favours_large = errors[dps.ModifiedGEM(epsilon)] < errors[dps.GEM(epsilon)]
+    exception = "Here the noise matters more" in found.reasons[0]
+    if "This suits mechanisms that favour large" in found.reasons[0]:
+        assert favours_large != exception
+    if "This suits mechanisms that favour small" in found.reasons[0]:
+        assert favours_large == exception
+    if "so public information decides" in found.reasons[1]:
+        assert getattr(found.best, "tilt", 0.0) != 0
+    assert "Noisy max is a compromise" not in shown
+
+
+def test_advice_in_json_has_the_options_of_every_mechanism(capsys):
+    assert main(["advise", "--epsilon", "1", "--sensitivities", "1,0.5", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["options"] in {row["options"] for row in facts["rows"]}
+    assert os.linesep not in facts["options"]
