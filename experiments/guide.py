@@ -61,30 +61,19 @@ def _ratings(panel: Axes, others: Mapping[str, list[float]], ann: tuple[float, .
     for place, (rest, own, mean, centre) in enumerate(
         zip(others.values(), ann, _means(others, ann), first, strict=True)
     ):
-        named = {
-            "band": "what one person can reach: score ± Δ",
-            "mean": "score: the mean",
-            "before": "score before",
-        }
-        label = named if place == 0 else dict.fromkeys(named)
+        hidden = "_" if place else ""  # a legend leaves out what begins with an underscore
         reach = STARS / (len(rest) + 1)
         low, high = max(0.0, centre - reach), min(STARS, centre + reach)
-        panel.bar(place, high - low, 0.84, low, color=BAND, label=label["band"])
-        panel.scatter(
-            place + np.linspace(-0.32, 0.22, len(rest)) if len(rest) > 2 else [place - 0.2, place],
-            rest,
-            s=20,
-            color=FAINT,
-            label="the others" if place == 0 else None,
-            zorder=3,
-        )
-        panel.scatter(place + 0.33, own, s=46, color=ACCENT, label="Ann" if place == 0 else None, zorder=4)
-        panel.hlines(mean, place - 0.42, place + 0.42, color=INK, lw=2.4, label=label["mean"], zorder=2)
-        dotted = {"color": INK, "lw": 1.2, "ls": ":", "zorder": 2}
+        panel.bar(place, high - low, 0.84, low, color=BAND, label=f"{hidden}what one person can reach: score ± Δ")
+        spots = place + np.linspace(-0.32, 0.22, len(rest))
+        panel.scatter(spots, rest, s=20, color=FAINT, label=f"{hidden}the others", zorder=3)
+        panel.scatter(place + 0.33, own, s=46, color=ACCENT, label=f"{hidden}Ann", zorder=4)
+        ends = (place - 0.42, place + 0.42)
+        panel.plot(ends, (mean, mean), color=INK, lw=2.4, label=f"{hidden}score: the mean")
         if mean != centre:
-            panel.hlines(centre, place - 0.42, place + 0.42, label=label["before"], **dotted)
+            panel.plot(ends, (centre, centre), color=INK, lw=1.2, ls=":", label=f"{hidden}score before")
     sizes = [len(rest) + 1 for rest in others.values()]
-    names = [f"{drink}\n{n} ratings, Δ = {STARS / n:.2g}" for drink, n in zip(others, sizes, strict=True)]
+    names = [f"{drink}\n{n} ratings\nΔ = {STARS / n:.2g}" for drink, n in zip(others, sizes, strict=True)]
     panel.set_xticks(range(len(others)), names)
     panel.set_ylim(-0.2, 5.2)
     panel.grid(visible=False, axis="x")
@@ -102,20 +91,19 @@ def clipping() -> Figure:
         low, high = ranges[name]
         clipped = np.clip(scores, low, high)
         moved = clipped != scores
-        panel.barh(place, high - low, 0.6, low, color=BAND, label="public range" if place == 0 else None)
+        hidden = "_" if place else ""
+        panel.barh(place, high - low, 0.6, low, color=BAND, label=f"{hidden}public range")
         panel.hlines(place + jitter[moved], scores[moved], clipped[moved], color=FAINT, lw=0.7)
-        for kind, values, mask, style in (
-            ("raw score, outside", scores, moved, {"facecolors": "none", "edgecolors": FAINT}),
-            ("clipped to the edge", clipped, moved, {"color": ACCENT}),
-            ("inside: unchanged", clipped, ~moved, {"color": INK}),
+        for kind, values, mask, edge, fill in (
+            ("raw score, outside", scores, moved, FAINT, "none"),
+            ("clipped to the edge", clipped, moved, ACCENT, ACCENT),
+            ("inside: unchanged", clipped, ~moved, INK, INK),
         ):
-            label = kind if place == 0 else None
-            panel.scatter(values[mask], (place + jitter)[mask], s=18, zorder=3, label=label, **style)
-        panel.annotate(
-            "", (low, place + 0.38), (high, place + 0.38), arrowprops={"arrowstyle": "<->", "color": INK}
-        )
-        middle = {"ha": "center", "va": "bottom", "color": INK}
-        panel.text((low + high) / 2, place + 0.39, f"Δ = {high - low:.1f}", **middle)
+            spots, label = (place + jitter)[mask], f"{hidden}{kind}"
+            panel.scatter(values[mask], spots, s=18, zorder=3, edgecolors=edge, facecolors=fill, label=label)
+        ends = ((low, place + 0.38), (high, place + 0.38))
+        panel.annotate("", *ends, arrowprops={"arrowstyle": "<->", "color": INK})
+        panel.text((low + high) / 2, place + 0.39, f"Δ = {high - low:.1f}", ha="center", va="bottom", color=INK)
     panel.set_yticks(range(2), list(raw))
     panel.set(ylim=(-0.45, 1.65), xlabel="model score; one dot for each user")
     panel.grid(visible=False, axis="y")
