@@ -1,7 +1,7 @@
 """Run a notebook without Jupyter: ``python -m experiments.notebooks docs/tutorial.ipynb`` renews its output.
 
-Cells run from top to bottom in one namespace. A cell's output is what it prints, its open Matplotlib figures, and the
-value of its last expression unless a semicolon follows, as in Jupyter.
+Cells run from top to bottom in one namespace. As in Jupyter, a cell's output is what it prints, its open Matplotlib
+figures, and the value of its last expression unless a semicolon follows.
 """
 
 import argparse
@@ -66,8 +66,10 @@ def _run_cell(source: str, place: int, namespace: dict[str, Any]) -> list[Output
         outputs.append(
             {"data": _shown(value), "execution_count": place, "metadata": {}, "output_type": "execute_result"}
         )
-    for number in plt.get_fignums():
-        outputs.append({"data": _picture(plt.figure(number)), "metadata": {}, "output_type": "display_data"})
+    outputs += [
+        {"data": _picture(plt.figure(number)), "metadata": {}, "output_type": "display_data"}
+        for number in plt.get_fignums()
+    ]
     plt.close("all")
     return outputs
 
