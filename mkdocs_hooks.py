@@ -45,7 +45,8 @@ def notebook_page(notebook: dict[str, Any], name: str) -> tuple[str, dict[str, b
                 parts.append(f"![What the code above draws]({picture})")
             elif "text/html" in data:
                 table = re.sub(r"<style.*?</style>", "", "".join(data["text/html"]), flags=re.DOTALL)
-                parts.append(re.sub(r"\n\s*", "\n", table).strip())
+                plain = re.sub(r"<(table|tr) [^>]*>", r"<\1>", table)  # the theme styles tables without classes
+                parts.append(re.sub(r"\n\s*", "\n", plain).strip())
             else:
                 parts.append(f"```text\n{''.join(data['text/plain']).rstrip()}\n```")
     return "\n\n".join(parts), pictures
