@@ -1,5 +1,7 @@
-"""Hooks of the documentation site: they turn docstring roles into links and add pages from outside docs/."""
+"""Hooks of the documentation site: docstring roles become links, notebooks and files outside docs/ become pages."""
 
+import base64
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -7,20 +9,53 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROLE = re.compile(r":(?:attr|class|data|func|meth|mod):<code>(~?)([\w.]+)</code>")
+NOTEBOOKS = ("tutorial",)
 OUTSIDE = {"security.md": "SECURITY.md", "changelog.md": "CHANGELOG.md"}
 
 
 def on_files(files: Files, *, config: Any) -> Files:  # noqa: ANN401 - the type is MkDocs' own
-    """Add the pages that are at the top of the repository, where people expect them."""
+    """Add the pages that are at the top of the repository, where people expect them, and the notebooks."""
     root = Path(config.config_file_path).parent
     for page, source in OUTSIDE.items():
         text = (root / source).read_text("utf-8").replace("](docs/", "](")
         files.append(File.generated(config, page, content=text))
+    for name in NOTEBOOKS:
+        notebook = json.loads((Path(config.docs_dir) / f"{name}.ipynb").read_text("utf-8"))
+        text, pictures = notebook_page(notebook, name)
+        files.append(File.generated(config, f"{name}.md", content=text))
+        for picture, content in pictures.items():
+            files.append(File.generated(config, picture, content=content))
     return files
 
 
+def notebook_page(notebook: dict[str, Any], name: str) -> tuple[str, dict[str, bytes]]:
+    """Return a notebook with its output as Markdown, and its pictures by file name."""
+    parts, pictures = [], {}
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(source)
+            continue
+        parts.append(f"```python\n{source}\n```")
+        for output in cell["outputs"]:
+            data = output.get("data", {"text/plain": output.get("text")})
+            if "image/png" in data:
+                picture = f"{name}-{len(pictures) + 1}.png"
+                pictures[picture] = base64.b64decode(data["image/png"])
+                parts.append(f"![What the code above draws]({picture})")
+            elif "text/html" in data:
+                table = re.sub(r"<style.*?</style>", "", "".join(data["text/html"]), flags=re.DOTALL)
+                plain = re.sub(r"<(table|tr) [^>]*>", r"<\1>", table)  # the theme styles tables without classes
+                parts.append(re.sub(r"\n\s*", "\n", plain).strip())
+            else:
+                parts.append(f"```text\n{''.join(data['text/plain']).rstrip()}\n```")
+    return "\n\n".join(parts), pictures
+
+
 def on_page_markdown(markdown: str, **_: Any) -> str:  # noqa: ANN401
-    """Replace the escape for <, which GitHub understands and Python-Markdown does not, by HTML."""
+    """Link to the pages of notebooks, and replace GitHub's escape for <, which Python-Markdown does not know."""
+    for name in NOTEBOOKS:
+        markdown = markdown.replace(f"{name}.ipynb)", f"{name}.md)")
     return markdown.replace("\\<", "&lt;")
 
 
