@@ -44,7 +44,7 @@ def test_both_routes_pick_the_same(mechanism, shape):
 @pytest.mark.parametrize("shape", [(5, 3), (2, 60), (1, 300)], ids=str)
 def test_both_routes_give_the_same_probabilities(mechanism, shape):
     scores, sensitivities, public = candidates(mechanism, shape, 12)
-    precision = 1e-9 if getattr(mechanism, "neutral", False) else 1e-12  # neutral offsets are found by iteration
+    precision = 1e-12
     for widths in (sensitivities, np.maximum(sensitivities, 0.25), np.full(shape, 2.0**-7)):
         plain, compiled = both(lambda: mechanism.pmf(scores, widths, **public))  # noqa: B023
         assert plain[compiled > FLOOR] == pytest.approx(compiled[compiled > FLOOR], rel=precision)

@@ -263,9 +263,11 @@ def solve(noise: int, k: int, atoms: int, room: Room) -> None:
     room.steps[:] = 0.0
     for _ in range(MOST_STEPS):
         fill_masses(noise, k, atoms, points, room)
-        error, along, length = 0.0, 0.0, 0.0
+        error, along, length, total = 0.0, 0.0, 0.0, 0.0
         for j in range(atoms):
-            step = math.log(room.masses[j])
+            total += room.counts[j] * room.masses[j] / k
+        for j in range(atoms):
+            step = math.log(room.masses[j] / total)  # the sum of all probabilities is 1, but for the quadrature
             error = max(error, abs(step))
             along += step * room.steps[j]
             length += room.steps[j] * room.steps[j]
@@ -325,7 +327,7 @@ def fill_points(noise: int, k: int, left: float, room: Room) -> int:
 @compiled_without_refcounts
 def add_panels(left: float, right: float, longest: float, filled: int, room: Room) -> int:
     """Add points between two ends; return the number of points so far."""
-    panels = math.ceil((right - left) / longest)
+    panels = math.ceil((right - left) / longest - 1e-9)  # the same number whatever the last bits
     length = (right - left) / panels
     for panel in range(panels):
         for i in range(NODES.size):
