@@ -6,7 +6,7 @@ OUTPUT ?= output
 PYTEST_WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help test check format hooks docs test-statistics test-services bench bench-fleet bench-tables paper recommender suitesparse clean
+.PHONY: help test check format hooks docs test-statistics test-services bench bench-start bench-fleet bench-tables paper recommender suitesparse clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test-services: $(VENV)/.test  ## Run the tests that need PostgreSQL; they start 
 
 bench: $(VENV)/.bench  ## Measure speed against other libraries; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks
+
+bench-start:  ## Measure first calls in a fresh environment with empty caches; prints a table
+	$(PYTHON) -m benchmarks.start
 
 bench-fleet: $(VENV)/.bench  ## Measure files, fleets and large selections; writes docs/scaling.md
 	$(BIN)/python -m benchmarks.fleet

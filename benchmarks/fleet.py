@@ -185,7 +185,7 @@ def file_rows(fleet: Fleet, rounds: int) -> Iterator[Measured]:
         columns += [] if options else ["candidate"]
         path = fleet.folder / name
         command = ["select", str(path), "--epsilon", "1", "--mechanism", *mechanism, *options, "-q"]
-        command += ["-o", str(fleet.folder / "picks.parquet")]
+        command += ["-o", str(fleet.folder / "picks.parquet"), "--overwrite"]
         work = {"kernel": lambda m=chosen, k=known: m.select(*k), "whole": lambda c=command: command_line(c)}
         if path.suffix == ".parquet":
             work["reading"] = lambda p=path, c=columns: consume(open_table(p).batches(c))
@@ -430,7 +430,7 @@ and the reader must unpack them. To make reading cheap:
 
 ## Cold start
 
-With compiled kernels in the cache, `dpselect select` on a small CSV file takes {start.processor_seconds:.1f} s of
+`dpselect select` on a small CSV file takes {start.processor_seconds:.1f} s of
 processor time from the start of the process to the pick, and {start.seconds:.1f} s of wall-clock time.
 
 ## One pick out of many candidates

@@ -1,17 +1,19 @@
 """Error curves: which mechanism is below which, and for which ε."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
 
 from experiments.arrays import BoolArray, FloatArray
 from experiments.experiment import Numbers
+from experiments.ledger import Finding, judge
 from experiments.mechanisms import STYLES
 from experiments.tables import Tables, unique, where
 
-__all__ = ["SHOWN_EPSILONS", "Curves", "error_numbers", "number", "span"]
+__all__ = ["SHOWN_EPSILONS", "Curves", "error_numbers", "judge_where", "number", "scope", "span"]
 
 
 NEGLIGIBLE = 1e-6
@@ -55,6 +57,10 @@ class Curves:
         first, second = self.of(scenario, better), self.of(scenario, worse)
         negligible = NEGLIGIBLE * self.of(scenario, "uniform").max()
         return np.asarray((first < second) | (np.maximum(first, second) < negligible))
+
+    def ordered(self, scenario: str, *pairs: tuple[str, str]) -> BoolArray:
+        """Return for which ε the first mechanism of every pair is below the second."""
+        return np.asarray(np.logical_and.reduce([self.below(scenario, *pair) for pair in pairs]))
 
     def always(self, scenario: str, better: str, worse: str, *, low: float = 0.0, high: float = np.inf) -> bool:
         """Return whether one mechanism is below another for all ε in a range."""
@@ -104,6 +110,70 @@ def span(epsilons: FloatArray, mask: BoolArray) -> str:
     return "for " + " and ".join(
         f"ε = {epsilons[start]:.3g}" + (f" to {epsilons[end]:.3g}" if end > start else "")
         for start, end in zip(starts, ends, strict=True)
+    )
+
+
+def scope(values: FloatArray, mask: BoolArray, symbol: str = "ε") -> str:
+    """Say where a claim holds, in as few words as possible; nothing if it holds everywhere.
+
+    Example:
+        >>> scope(np.array([0.1, 1.0, 10.0]), np.array([True, True, False]))
+        'for ε ≤ 1'
+        >>> scope(np.array([0.1, 1.0, 10.0]), np.array([False, True, False]), "α")
+        'for α = 1'
+    """
+    changes = int(np.abs(np.diff(mask.astype(int))).sum())
+    if mask.all():
+        return ""
+    if changes == 1:
+        return f"for {symbol} ≤ {values[mask][-1]:.3g}" if mask[0] else f"for {symbol} ≥ {values[mask][0]:.3g}"
+    return span(values, mask).replace("ε", symbol)
+
+
+def judge_where(
+    claim: str,
+    values: FloatArray,
+    mask: BoolArray,
+    measured: str,
+    comment: str = "",
+    *,
+    must: tuple[float, float] = (0.0, 1.0),
+    parts: Mapping[str, bool] = MappingProxyType({}),
+    instead: Mapping[str, str] = MappingProxyType({}),
+    symbol: str = "ε",
+) -> Finding:
+    """Return the finding on a claim that names no ε: it holds where it does, if that includes a given range.
+
+    Args:
+        claim: What is claimed at each ε.
+        values: The values of ε.
+        mask: For which of them it is true.
+        measured: The numbers.
+        comment: What else to say.
+        must: The range in which it must be true.
+        parts: Further parts of the claim.
+        instead: What is true where one of these fails.
+        symbol: What the values are, if they are not of ε.
+    """
+    low, high = must
+    inside = (values >= low * (1 - 1e-9)) & (values <= high * (1 + 1e-9))
+    # Islands beyond the range around it, where all errors are negligible, are not worth a word.
+    first, last = np.flatnonzero(inside)[[0, -1]]
+    while first > 0 and mask[first - 1]:
+        first -= 1
+    while last + 1 < mask.size and mask[last + 1]:
+        last += 1
+    around = np.zeros_like(mask)
+    around[first : last + 1] = True
+    return judge(
+        {claim: bool(mask[inside].all()), **parts},
+        measured,
+        comment,
+        instead={
+            claim: f"{claim} {'only ' if mask.any() else ''}{span(values, mask).replace('ε', symbol)}",
+            **instead,
+        },
+        scope=scope(values, around, symbol),
     )
 
 

@@ -27,7 +27,8 @@ class Effort:
     trials: int
     """The number of score sets to average over, where scores vary between trials."""
     slow_trials: int
-    """The same for mechanisms with a slow exact pmf (about a millisecond a row): random stopping, RNMH."""
+    """The same for random stopping, RNMH and heterogeneous noisy max, whose exact pmf is a quadrature (about a
+    millisecond a row)."""
     resolution: int
     """The number of cells along a side of a heat map, and of points on a curve over a parameter."""
     audit_restarts: int
@@ -39,7 +40,7 @@ class Effort:
 
 
 FULL = Effort(
-    description="full: 25 values of ε, 5000 trials (200 for random stopping and RNMH), 50,000 bandit steps",
+    description="full: 25 values of ε, 5000 trials (200 for laws by quadrature), 50,000 bandit steps",
     full=True,
     formats=("svg", "png", "pdf"),
     epsilon_points=25,
@@ -51,7 +52,7 @@ FULL = Effort(
     bandit_worlds=20,
 )
 FAST = Effort(
-    description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH), 1,250 bandit steps, SVG only",
+    description="fast: 9 values of ε, 60 trials (4 for laws by quadrature), 1,250 bandit steps, SVG only",
     full=False,
     formats=("svg",),
     epsilon_points=9,

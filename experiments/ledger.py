@@ -16,8 +16,9 @@ from experiments.tables import Tables
 
 __all__ = ["Claim", "Entry", "Finding", "Verdict", "assess", "in_order", "judge", "markdown", "table", "totals"]
 
-LETTERS = "PTSARBU"
-"""The order: privacy, two candidates, scenarios, adaptive choice, real data, bandits, utility bounds."""
+LETTERS = "PGTSARBU"
+"""The order: privacy, the mechanisms as a whole, two candidates, scenarios, adaptive choice, real data, bandits,
+utility bounds."""
 
 
 class Verdict(StrEnum):
@@ -26,6 +27,10 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     IN_PART = "holds in part"
     FAILS = "does not hold"
+    SHOWN = "shown"
+    """A description, such as a figure's caption: nothing to judge."""
+    ILLUSTRATED = "illustrated"
+    """It holds on an example of our own making, which proves little."""
     OPEN = "needs the full run"
 
 
@@ -34,6 +39,8 @@ WORDS = MappingProxyType(
         Verdict.HOLDS: "hold",
         Verdict.IN_PART: "hold in part",
         Verdict.FAILS: "do not hold",
+        Verdict.SHOWN: "are shown",
+        Verdict.ILLUSTRATED: "are illustrated",
         Verdict.OPEN: "need the full run",
     }
 )
@@ -49,6 +56,13 @@ class Finding:
     """The numbers that the verdict rests on, in one or two sentences."""
     comment: str = ""
     """What fails and why, or how the claim is read where the paper leaves room."""
+    scope: str = ""
+    """Where it holds, if not everywhere: "for ε ≤ 10", "on substitutes"."""
+
+    @property
+    def words(self) -> str:
+        """The verdict with its scope: "holds for ε ≤ 10"."""
+        return f"{self.verdict} {self.scope}".strip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +93,7 @@ def judge(
     comment: str = "",
     *,
     instead: Mapping[str, str] = MappingProxyType({}),
+    scope: str = "",
 ) -> Finding:
     """Return the finding on a claim of several parts. If some of them fail, the comment says which.
 
@@ -87,6 +102,7 @@ def judge(
         measured: The numbers.
         comment: What else to say.
         instead: What is true where a part fails. A part that is not named here is repeated as the paper claims it.
+        scope: Where the claim holds, if all its parts do.
 
     Example:
         >>> judge({"grows": True, "no bound": False}, "", instead={"no bound": "it stays below 2"}).comment
@@ -94,7 +110,7 @@ def judge(
     """
     failed = [instead.get(name, f"“{name}”") for name, holds in parts.items() if not holds]
     if not failed:
-        return Finding(verdict=Verdict.HOLDS, measured=measured, comment=comment)
+        return Finding(verdict=Verdict.HOLDS, measured=measured, comment=comment, scope=scope)
     verdict = Verdict.IN_PART if len(failed) < len(parts) else Verdict.FAILS
     return Finding(verdict=verdict, measured=measured, comment=f"Fails: {'; '.join(failed)}. {comment}".strip())
 
@@ -124,9 +140,10 @@ def in_order(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def totals(entries: Sequence[Entry]) -> dict[Verdict, int]:
-    """Return how many claims have each verdict. Open claims are counted only if there are any."""
+    """Return how many claims have each verdict. Rare verdicts are counted only if there are any."""
     counts = {verdict: sum(entry.finding.verdict is verdict for entry in entries) for verdict in Verdict}
-    return {verdict: count for verdict, count in counts.items() if count or verdict is not Verdict.OPEN}
+    usual = {Verdict.HOLDS, Verdict.IN_PART, Verdict.FAILS}
+    return {verdict: count for verdict, count in counts.items() if count or verdict in usual}
 
 
 def table(entries: Sequence[Entry]) -> pa.Table:
@@ -137,6 +154,7 @@ def table(entries: Sequence[Entry]) -> pa.Table:
             "claim": [entry.claim.text for entry in entries],
             "measured": [entry.finding.measured for entry in entries],
             "verdict": [str(entry.finding.verdict) for entry in entries],
+            "scope": [entry.finding.scope for entry in entries],
             "comment": [entry.finding.comment for entry in entries],
             "figure": [entry.experiment for entry in entries],
         }
@@ -146,13 +164,17 @@ def table(entries: Sequence[Entry]) -> pa.Table:
 def markdown(entries: Sequence[Entry], effort: str) -> str:
     """Return the ledger as a Markdown page."""
     counts = totals(entries).items()
+    scoped = sum(entry.finding.verdict is Verdict.HOLDS and bool(entry.finding.scope) for entry in entries)
     lines = [
         "# The paper's claims",
         "",
         f"`make paper` writes this page ({effort}). The figures behind it are in `output/report.html`.",
         "A claim of several parts holds in part if some of them hold. The comment then says what fails.",
+        "The paper rarely says for which ε a claim is meant: the verdict says for which it holds.",
+        "Real data are judged on the paper's datasets, or on substitutes where these were not available.",
         "",
         f"{', '.join(f'**{count}** {verdict if count == 1 else WORDS[verdict]}' for verdict, count in counts)}.",
+        f"Of those that hold, {scoped} hold in the stated range of ε or α, or on substitutes.",
         "",
         "| id | claim | measured | verdict | figure |",
         "| --- | --- | --- | --- | --- |",
@@ -163,7 +185,7 @@ def markdown(entries: Sequence[Entry], effort: str) -> str:
             entry.claim.id,
             _escaped(entry.claim.text),
             _escaped(entry.finding.measured) + comment,
-            f"**{entry.finding.verdict}**",
+            f"**{entry.finding.verdict}** {_escaped(entry.finding.scope)}".strip(),
             f"`{entry.experiment}`",
         )
         lines.append(f"| {' | '.join(cells)} |")

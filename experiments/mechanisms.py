@@ -13,6 +13,7 @@ __all__ = [
     "BETA",
     "COMPARED",
     "GAMMA",
+    "PAPER",
     "PRIVATE",
     "STYLES",
     "TILTED",
@@ -51,7 +52,7 @@ def matched_gamma(gamma: float) -> float:
 
 
 def _compared() -> dict[str, Record]:
-    """Return the paper's mechanisms, improved random stopping once more with matched draws, and RNMH."""
+    """Return the paper's mechanisms and heterogeneous noisy max, improved RS_γ with matched draws, and RNMH."""
     improved = dps.MECHANISMS["rs-improved"]
     matched = replace(
         improved,
@@ -65,6 +66,9 @@ def _compared() -> dict[str, Record]:
     for record in dps.MECHANISMS.values():
         if record.in_paper:
             found[record.name] = record
+        if record.name == "heterogeneous-rnm":
+            # Its law is a quadrature too, if sensitivities differ.
+            found[record.name] = replace(record, has_slow_pmf=True)
         if record is improved:
             found[matched.name] = matched
     naive = UNSAFE["rnmh"]
@@ -75,6 +79,8 @@ COMPARED: Mapping[str, Record] = MappingProxyType(_compared())
 """The records of the compared mechanisms, in the order of figures and tables."""
 
 PRIVATE = tuple(name for name, record in COMPARED.items() if record.is_private)
+PAPER = tuple(name for name in PRIVATE if COMPARED[name].in_paper)
+"""The paper's private mechanisms."""
 
 TILTED: Mapping[str, Record] = MappingProxyType(
     {name: record for name, record in dps.MECHANISMS.items() if "tilt" in record.parameters}

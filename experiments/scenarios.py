@@ -61,7 +61,7 @@ class Scenario:
     scores: FloatArray
     """A row for each trial, a column for each candidate; clipped where the scenario clips."""
     sensitivities: FloatArray
-    """One for each candidate, or a row for each trial where they vary too."""
+    """One for each candidate."""
     anchors: FloatArray
     """A public guess of each candidate's score: the midpoint of its clipping range."""
     drawn: FloatArray
@@ -71,13 +71,7 @@ class Scenario:
 
     def first(self, trials: int) -> "Scenario":
         """Return only the first trials. The sensitivities still come from all of them."""
-        varies = self.sensitivities.ndim > 1
-        return replace(
-            self,
-            scores=self.scores[:trials],
-            sensitivities=self.sensitivities[:trials] if varies else self.sensitivities,
-            drawn=self.drawn[:trials],
-        )
+        return replace(self, scores=self.scores[:trials], drawn=self.drawn[:trials])
 
 
 def positive(high: int = 50) -> Scenario:
@@ -133,16 +127,18 @@ def weakly_polarised() -> Scenario:
 def increasing(t: float) -> Scenario:
     """Return a scenario of the increasing correlation: scores (t·x + z)/5 and sensitivities that grow with x.
 
-    With x and z standard normal for each candidate and trial, scores start at 0 and Δ_a = x_a − min x + 0.1.
+    With x standard normal for each candidate, and z for each candidate and trial, scores start at 0 and
+    Δ_a = x_a − min x + 0.1. Sensitivities are the same in all trials, as in every scenario.
     """
     # Common random numbers: two scenarios differ only in t.
-    x, z = _stream(9).standard_normal((2, TRIALS, CANDIDATES))
+    random = _stream(9)
+    x, z = random.standard_normal(CANDIDATES), random.standard_normal((TRIALS, CANDIDATES))
     scores = (t * x + z) / 5
     scores -= scores.min(axis=1, keepdims=True)
     return Scenario(
         title=f"t = {t:g}".replace("-", "−"),
         scores=scores,
-        sensitivities=x - x.min(axis=1, keepdims=True) + 0.1,
+        sensitivities=x - x.min() + 0.1,
         anchors=np.zeros(CANDIDATES),
         drawn=scores,
     )

@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, settings
 from score_tables import KEY
 
 from dpselect.exact import ExactStream
+from dpselect.kernels.compilation import compiled_at_once
 from dpselect.laws import base as running
 
 settings.register_profile(
@@ -16,6 +17,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("dpselect")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled():
+    """Test the compiled kernels, also in small calls; tests/kernels/test_routes.py tests the other route."""
+    with compiled_at_once():
+        yield
 
 
 @pytest.fixture

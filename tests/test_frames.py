@@ -86,6 +86,8 @@ def test_columns_keep_their_types(form):
 def database():
     with duckdb.connect() as connection:
         connection.register("long_rows", LONG_TABLE)
+        for name in ("frame", "picks", "table"):  # what our own variables may be called
+            connection.execute(f'CREATE TABLE "{name}" AS SELECT 1 AS other')
         yield connection
 
 
@@ -95,7 +97,8 @@ def test_a_duckdb_relation_gives_one_that_can_be_joined_with_others_of_its_conne
     assert named(picks) == expected()
     joined = picks.join(database.sql("SELECT DISTINCT user FROM long_rows"), "user")
     assert joined.count("*").fetchall() == [(40,)]
-    assert [name for (name,) in database.sql("SHOW TABLES").fetchall()] == ["long_rows"]
+    names = [name for (name,) in database.sql("SHOW TABLES").fetchall()]
+    assert sorted(names) == ["frame", "long_rows", "picks", "table"]
 
 
 def test_paths_columns_constants_and_decimals_work(tmp_path, database):

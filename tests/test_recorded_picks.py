@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from routes import in_plain_python
 
 import dpselect as dps
 from dpselect import Anchored, unsafe
@@ -22,6 +23,9 @@ KEY = hashlib.blake2b(b"recorded picks", digest_size=32).digest()
 NOISES = ("exponential", "laplace", "gumbel")
 
 MECHANISMS = [
+    *(dps.HeterogeneousNoisyMax(epsilon=e, noise=noise) for noise in NOISES for e in (0.1, 1.0, 16.0)),
+    dps.HeterogeneousNoisyMax(epsilon=2.0, tilt=0.5),
+    dps.HeterogeneousNoisyMax(epsilon=2.0, keep=(0.5, 1.0), neutral=False),
     *(dps.NoisyMax(epsilon=e, noise=noise) for noise in NOISES for e in (0.1, 1.0, 16.0)),
     *(dps.NoisyMax(epsilon=2.0, noise=noise, tilt=0.5) for noise in NOISES),
     *(dps.NoisyMax(epsilon=2.0, noise=noise, fixed_work=True) for noise in ("exponential", "laplace")),
@@ -76,7 +80,12 @@ def with_public_numbers():
     scores, sensitivities = rows_of(65)
     offsets = np.linspace(-1, 1, 65) ** 3
     keyed = dps.Randomness.keyed(KEY, range(60))
-    for mechanism in (dps.NoisyMax(epsilon=1.0), dps.GEM(epsilon=1.0), dps.GEM(epsilon=1.0, tilt=0.0)):
+    for mechanism in (
+        dps.HeterogeneousNoisyMax(epsilon=1.0),
+        dps.NoisyMax(epsilon=1.0),
+        dps.GEM(epsilon=1.0),
+        dps.GEM(epsilon=1.0, tilt=0.0),
+    ):
         yield (
             f"{law_name(mechanism)} offsets",
             mechanism.select(scores, sensitivities, offsets=offsets, randomness=keyed),
@@ -94,7 +103,11 @@ def with_public_numbers():
 
 def over_parts():
     scores, sensitivities = rows_of(700)
-    for mechanism in (dps.NoisyMax(epsilon=1.0), dps.GEM(epsilon=1.0), dps.GEM(epsilon=1.0, tilt=-1.0)):
+    for mechanism in (
+        dps.NoisyMax(epsilon=1.0),
+        dps.GEM(epsilon=1.0),
+        dps.GEM(epsilon=1.0, tilt=-1.0),
+    ):
         picks = []
         for row in range(20):
             selection = PartitionedSelection(mechanism, KEY[row:] + KEY[:row])
@@ -148,6 +161,17 @@ def test_the_table_is_of_the_present_stream_format(table):
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=law_name)
 def test_a_key_gives_the_recorded_picks(mechanism, table):
     assert recorded(mechanism) == table["picks"][law_name(mechanism)]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=law_name)
+def test_a_key_gives_the_recorded_picks_in_plain_python(mechanism, table):
+    keyed = dps.Randomness.keyed(KEY, range(12))
+    for size in SIZES:
+        scores, sensitivities = rows_of(size)
+        with in_plain_python():
+            picks = mechanism.select(scores[:12], sensitivities[:12], randomness=keyed)
+        readable = table["picks"][law_name(mechanism)][f"{size} own"].partition(" …")[0]
+        assert " ".join(map(str, picks)) == readable
 
 
 @pytest.mark.parametrize("part", [with_public_numbers, over_parts, tuned], ids=lambda part: part.__name__)

@@ -14,7 +14,7 @@ from experiments.arrays import FloatArray, IndexArray
 from experiments.bandit.estimates import RunningMeans, Windows
 from experiments.bandit.problem import Clip, Problem
 from experiments.bandit.sums import hybrid_deviations
-from experiments.mechanisms import PRIVATE, build
+from experiments.mechanisms import PAPER, build
 
 __all__ = [
     "BUDGETS",
@@ -252,7 +252,7 @@ class Team:
 
 
 MECHANISMS: Mapping[str, dps.Mechanism] = MappingProxyType(
-    {name: build(name, 4.0 if name == "krr" else 1.0) for name in PRIVATE if not name.startswith("rs-improved")}
+    {name: build(name, 4.0 if name == "krr" else 1.0) for name in PAPER if not name.startswith("rs-improved")}
 )
 """The mechanisms of the private policies: ε_S = 4 for kRR, and 1 for the others."""
 

@@ -14,7 +14,17 @@ from experiments.bandit.simulation import Run, Trace, simulate_all
 from experiments.experiment import Effort, Task
 from experiments.scenarios import SEED
 
-__all__ = ["POINTS", "SETTINGS", "VARIED", "plan", "plan_settings", "problem_of", "times_of"]
+__all__ = [
+    "ALPHAS",
+    "POINTS",
+    "SETTINGS",
+    "VARIED",
+    "optimist",
+    "plan",
+    "plan_settings",
+    "problem_of",
+    "times_of",
+]
 
 
 POINTS = 125
@@ -35,6 +45,9 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
 )
 """The settings of the sensitivity check."""
 
+ALPHAS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.2, 0.5, 1.0, Setting().optimism)
+"""UCB's α. The paper calls √2 common, and does not say that it used it."""
+
 VARIED = frozenset({"mgem", "rs", "rnm", "gem"})
 """The policies of the sensitivity check: the paper's policies with quantiles."""
 
@@ -50,8 +63,11 @@ def times_of(problem: Problem) -> IndexArray:
 
 
 def plan(effort: Effort) -> list[Task]:
-    """Return the task that plays all policies with the paper's setting."""
-    return [Task(label="all policies", table="runs", compute=partial(_runs, effort))]
+    """Return the tasks that play all policies with the paper's setting, and UCB with other α."""
+    return [
+        Task(label="all policies", table="runs", compute=partial(_runs, effort)),
+        Task(label="UCB over α", table="optimism", compute=partial(_optimism, effort)),
+    ]
 
 
 def plan_settings(effort: Effort) -> list[Task]:
@@ -61,7 +77,7 @@ def plan_settings(effort: Effort) -> list[Task]:
 
 @cache
 def _play(effort: Effort) -> dict[str, Trace]:
-    """Return all runs of all policies, for both tables. Many runs side by side cost little more than one."""
+    """Return all runs of all policies, for all tables. Many runs side by side cost little more than one."""
     problem = problem_of(effort)
     usual = [Run(setting=Setting(), world=world) for world in range(effort.bandit_worlds)]
     others = [
@@ -70,7 +86,13 @@ def _play(effort: Effort) -> dict[str, Trace]:
         for world in _settings_worlds(effort)
         if setting != Setting()
     ]
-    games = [(team, usual + others if set(team.members) <= VARIED else usual) for team in TEAMS]
+    alphas = [
+        Run(setting=Setting(optimism=alpha), world=world)
+        for alpha in ALPHAS[:-1]
+        for world in range(effort.bandit_worlds)
+    ]
+    further = {"ucb": alphas} | dict.fromkeys(VARIED, others)
+    games = [(team, usual + further.get(team.members[0], [])) for team in TEAMS]
     return simulate_all(games, problem, times=times_of(problem), seed=SEED)
 
 
@@ -84,6 +106,18 @@ def _runs(effort: Effort) -> pa.Table:
         _trace_table(policy, trace.part([run.setting == Setting() for run in trace.runs]))
         for policy, trace in _play(effort).items()
     )
+
+
+def optimist(alpha: float) -> str:
+    """Return the name of UCB with this α in the table of runs."""
+    return f"UCB, α = {alpha:.3g}"
+
+
+def _optimism(effort: Effort) -> pa.Table:
+    trace = _play(effort)["ucb"]
+    parts = [trace.part([run.setting.optimism == alpha for run in trace.runs]) for alpha in ALPHAS]
+    table = pa.concat_tables(_trace_table(optimist(alpha), part) for alpha, part in zip(ALPHAS, parts, strict=True))
+    return table.select(["policy", "world", "time", "reward", "regret", "mean_0", "mean_1"])
 
 
 def _trace_table(policy: str, trace: Trace) -> pa.Table:

@@ -1,17 +1,18 @@
 """The paper's bandit figure: earnings, regret, estimated means and estimated quantiles."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import NullLocator
 
 from experiments import drawing
-from experiments.bandit.claims import CLAIMS, WITH_QUANTILES
+from experiments.bandit.claims import CLAIMS, PRINTED, WITH_QUANTILES
 from experiments.bandit.outcomes import Outcomes, estimate, median
-from experiments.bandit.runs import plan
+from experiments.bandit.runs import ALPHAS, optimist, plan
 from experiments.bandit.styles import POLICY_STYLES
 from experiments.experiment import Experiment, Listing
 from experiments.tables import Tables
@@ -25,8 +26,8 @@ WITH_MEANS = ("mgem", "rs", "rnm", "gem", "krr", "ucb", "thompson")
 
 def _draw(data: Tables) -> Figure:
     runs = Outcomes(data["runs"])
-    figure, panels = drawing.grid(rows=3, columns=2, heights=(3.4, 2.6, 2.6), width=5.2, aligned=False)
-    (reward, regret), (first_means, second_means), (first_quantiles, second_quantiles) = panels
+    figure, panels = drawing.grid(rows=4, columns=2, heights=(3.4, 2.6, 2.6, 2.6), width=5.2, aligned=False)
+    (reward, regret), (first_means, second_means), (first_quantiles, second_quantiles), last = panels
     for panel, column in ((reward, "reward"), (regret, "regret")):
         _curves(panel, runs, column, runs.policies)
         panel.set_title(f"Cumulative {column}")
@@ -39,7 +40,8 @@ def _draw(data: Tables) -> Figure:
             _curves(panel, runs, f"{end}_{arm}", WITH_QUANTILES)
             panel.plot(runs.times, runs.truth(arm, end), zorder=1, **TRUTH)
         panel.set(title=f"Estimated 10th and 90th percentile of arm {arm}", ylim=(-0.05, 1.05))
-    for panel in panels.flat:
+    _over_alpha(last, runs, Outcomes(data["optimism"]))
+    for panel in panels[:-1].flat:
         panel.axvline(runs.problem.shift, color="#888888", linewidth=0.8)
         panel.margins(x=0.01)
         panel.set_xlabel("step")
@@ -47,6 +49,25 @@ def _draw(data: Tables) -> Figure:
     handles = [drawing.handle(POLICY_STYLES[name]) for name in runs.policies]
     drawing.bottom_legend(figure, [*handles, truth], columns=5)
     return figure
+
+
+def _over_alpha(panels: Sequence[Axes], runs: Outcomes, optimists: Outcomes) -> None:
+    """Draw UCB's earnings over α, before and after the shift, and those of the other policies as lines."""
+    names = [optimist(alpha) for alpha in ALPHAS]
+    for panel, phase in zip(panels, ("before", "after"), strict=True):
+        for policy in (*PRINTED, "thompson"):
+            level = float(getattr(runs, phase)(policy).mean())
+            panel.axhline(level, **{**drawing.line(POLICY_STYLES[policy]), "marker": ""})
+        found = [estimate(getattr(optimists, phase)(name)) for name in names]
+        panel.errorbar(
+            ALPHAS, [one.mean for one in found], [one.margin for one in found], **drawing.line(POLICY_STYLES["ucb"])
+        )
+        panel.set_xscale("symlog", linthresh=0.01, linscale=0.4)
+        panel.set_xticks(
+            [0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1], ["0", "0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1"]
+        )
+        panel.xaxis.set_minor_locator(NullLocator())
+        panel.set(title=f"Reward {phase} the shift, UCB over α", xlabel="UCB’s α")
 
 
 def _curves(panel: Axes, runs: Outcomes, column: str, policies: Iterable[str]) -> None:
@@ -99,9 +120,9 @@ BANDIT = Experiment(
         "%. Thick grey lines are the truth."
     ),
     description=(
-        "Six panels over time. Top: cumulative reward and cumulative regret of all policies. Middle: the "
-        "estimated mean of each arm. Bottom: the estimated 10th and 90th percentile of each arm, against the "
-        "true ones."
+        "Six panels over time. Top: cumulative reward and cumulative regret of all policies. Then the estimated "
+        "mean of each arm, and the estimated 10th and 90th percentile of each arm, against the true ones. Bottom: "
+        "UCB’s reward before and after the shift over its α, with a horizontal line for each of the other policies."
     ),
     notes={
         "arms": "rewards N(0.2, 0.1²) and N(0.8, 0.3²), clipped to [0, 1]; they swap at the shift",
@@ -112,7 +133,7 @@ BANDIT = Experiment(
         "private means": "from the hybrid mechanism, over the whole past, not clipped",
         "at the start": "each arm is pulled once; its sensitivity is 1, the width of the range, until its first "
         "window is full",
-        "UCB": "α = √2 and ln T, as printed; with α = 0 for comparison",
+        "UCB": "ln T as printed; α = √2, which the paper calls common, and α = 0; in the bottom row from 0 to √2",
         "Thompson sampling": "Gaussian posterior, prior N(½, 1), known standard deviation 0.3, the larger one",
         "discounted UCB": "γ = 1 − 1/(4√T), ξ = 0.6 (Garivier and Moulines 2011)",
         "UCB on private means": "ε_M = 2 and no quantiles, so the same total; its bonus covers the variance of the "

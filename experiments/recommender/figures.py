@@ -45,7 +45,7 @@ def draw_real(data: Tables) -> Figure:
         for panel, variant in zip(column[2:], ("clipped", "unclipped"), strict=True):
             _errors(panel, where(data["errors"], run=run, variant=variant))
     _label(panels, ["users", "log ratio mGEM / GEM", "mean squared error, clipped", "unclipped (not private)"])
-    drawing.legend(figure, columns=min(5, len(runs)))
+    drawing.legend(figure, unique(data["errors"], "mechanism"), columns=min(5, len(runs)))
     return figure
 
 

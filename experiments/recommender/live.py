@@ -107,9 +107,8 @@ def _ratios(effort: Effort) -> pa.Table:
 
 def _errors(effort: Effort, variant: str, mechanism: str) -> pa.Table:
     users = _lists(effort, variant)
-    draws = 20 * len(users)
     found = [
-        protocol.error_row(users, mechanism, e, gamma=GAMMA, seed=SEED, total_draws=draws)
+        protocol.error_row(users, mechanism, e, gamma=GAMMA, seed=SEED, slow_users=effort.slow_trials)
         for e in _epsilons(effort)
     ]
     return _named(pa.Table.from_pylist([{"variant": variant, **row} for row in found]))

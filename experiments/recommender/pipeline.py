@@ -32,7 +32,7 @@ from experiments.recommender.scoring import Candidates, Ranges, find_candidates,
 
 __all__ = ["execute"]
 
-PROTOCOL = "1"
+PROTOCOL = "2"
 """Change this when kept results of an older version must not be reused."""
 SEED = 42
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 3000

@@ -10,8 +10,9 @@ mechanism:
 - an item that the private user has seen gets the lowest score of its range.
 
 Every score then lies in its public range whatever the user did, and one pick is ε-DP for a user's whole history.
-Percentiles of private scores would cost budget: 1,000 quantiles at a total of ε have a rank error of about
-1,000 · log(resolution)/ε users each, which is thousands for ε = 1. Public percentiles cost nothing.
+Percentiles of private scores (``dps.ranges.from_private_scores``) would cost budget: 1,000 quantiles at a total of
+ε have a rank error of about 1,000 · log(resolution)/ε users each, which is thousands for ε = 1. Public percentiles
+cost nothing.
 """
 
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ def prepare_sides(model: Model, split: Split, *, step: Step = quiet) -> Sides:
     scores = score_items(model, split.inputs, shared).astype(np.float64)
     seen = np.isneginf(scores)
     worth = np.where(seen, public.lower[shared], scores)
-    clipped = np.clip(worth, public.lower[shared], public.upper[shared])
+    clipped = dps.ranges.from_bounds(public.lower[shared], public.upper[shared]).clip(worth).scores
     sensitivities = np.broadcast_to(public.sensitivities[shared], clipped.shape)
     return Sides(
         paper=Side(users=paper, worth=own.scores.astype(np.float64), seen=np.zeros(own.scores.shape, dtype=bool)),

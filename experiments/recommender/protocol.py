@@ -1,9 +1,8 @@
 """The measurements on the users' lists: errors over ε, correlations, ratios of mGEM to GEM, curves over the tilt.
 
-Selection probabilities are exact where they take less than a millisecond. Those of random stopping and RNMH take
-15 ms or more for 500 candidates, so their errors are estimated from many exact draws. Combined GEM takes twice as
-long as GEM, so it is computed for a sample of the users if there are very many. The tables hold the number of
-users, the number of draws and the standard error.
+Selection probabilities are exact for every mechanism. Those of random stopping and RNMH take milliseconds for 500
+candidates, and those of combined GEM twice as long as GEM's. If there are very many users, their errors come from a
+sample. The tables hold the number of users and the standard error that comes from the sample.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,9 +34,9 @@ Row: TypeAlias = dict[str, float | int | str]
 
 EPSILONS = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0)
 SOME_USERS = {"combined-gem": 10_000}
-"""Mechanisms whose error is computed for that many users, drawn at random."""
-LEAST_DRAWS, TOTAL_DRAWS = 2, 30_000
-"""The fewest draws for each user, and about how many for all users together."""
+"""Mechanisms whose error is computed for at most that many users, drawn at random."""
+SLOW_USERS = 600
+"""The same for mechanisms with a slow exact pmf."""
 ROWS = 2048
 """Users at a time."""
 RATIO_EPSILON = 1.0
@@ -87,47 +86,37 @@ def lists(candidates: Candidates, ranges: Ranges, *, clipped: bool) -> Lists:
 
 
 def error_row(
-    users: Lists, mechanism: str, epsilon: float, *, gamma: float, seed: int, total_draws: int = TOTAL_DRAWS
+    users: Lists, mechanism: str, epsilon: float, *, gamma: float, seed: int, slow_users: int = SLOW_USERS
 ) -> Row:
     """Return the mean squared difference from each user's best score, for one mechanism at one ε.
 
-    The standard error comes from the draws and from the choice of users. It is 0 if all users' probabilities are
-    exact.
+    Each user's error is exact. Where only some users are computed, the result is their total error divided by that
+    of a random pick, times a random pick's mean error over all users: users differ more than such ratios do. The
+    standard error comes from the choice of users; it is 0 if all are computed.
     """
     chosen = build(mechanism, epsilon, gamma=gamma)
-    some = users.sample(SOME_USERS.get(mechanism, len(users)), seed)
-    draws = max(LEAST_DRAWS, total_draws // len(some)) if COMPARED[mechanism].has_slow_pmf else 0
-    source = dps.Randomness.seeded(seed).substream(f"{mechanism} {epsilon}")
-    means, variances = np.empty(len(some)), np.zeros(len(some))
-    # Each user's list is repeated for every draw; keep the number of rows about the same.
-    size = max(1, 16 * ROWS // draws) if draws else ROWS
-    for number, batch in enumerate(some.batches(size)):
-        part = np.s_[number * size : number * size + len(batch)]
-        if draws:
-            losses = _drawn_losses(chosen, batch, draws, source.substream(str(number)))
-            means[part], variances[part] = losses.mean(axis=1), losses.var(axis=1, ddof=1) / draws
-        else:
-            means[part] = dps.expected_error(chosen, batch.scores, batch.sensitivities)
-    left_out = 1 - len(some) / len(users)
-    spread = float(means.var(ddof=1)) / len(some) * left_out if left_out else 0.0
+    most = slow_users if COMPARED[mechanism].has_slow_pmf else SOME_USERS.get(mechanism, len(users))
+    some = users.sample(most, seed)
+    errors = np.concatenate([dps.expected_error(chosen, b.scores, b.sensitivities) for b in some.batches()])
+    mean, deviation = float(errors.mean()), 0.0
+    if len(some) < len(users):
+        bases, everybody = _random_errors(some), float(_random_errors(users).mean())
+        ratio = mean / float(bases.mean())
+        spread = float((errors - ratio * bases).var(ddof=1)) / len(some) * (1 - len(some) / len(users))
+        mean, deviation = ratio * everybody, spread**0.5 * everybody / float(bases.mean())
     return {
         "mechanism": mechanism,
         "epsilon": epsilon,
-        "mean_squared_error": float(means.mean()),
-        "standard_error": (float(variances.sum()) / len(some) ** 2 + spread) ** 0.5,
+        "mean_squared_error": mean,
+        "standard_error": deviation,
         "users": len(some),
-        "draws": draws,
     }
 
 
-def _drawn_losses(mechanism: dps.Mechanism, users: Lists, draws: int, source: dps.Randomness) -> FloatArray:
-    n, k = users.scores.shape
-    scores, sensitivities = (
-        np.broadcast_to(values[:, None, :], (n, draws, k)) for values in (users.scores, users.sensitivities)
-    )
-    picks = np.asarray(mechanism.select(scores, sensitivities, randomness=source))
-    return np.asarray(
-        (users.scores.max(axis=1, keepdims=True) - np.take_along_axis(users.scores, picks, axis=1)) ** 2
+def _random_errors(users: Lists) -> FloatArray:
+    """Return each user's error of a random pick."""
+    return np.concatenate(
+        [dps.expected_error(build("uniform", 1.0), b.scores, b.sensitivities) for b in users.batches()]
     )
 
 

@@ -57,6 +57,9 @@ def _table(folder: Path, name: str) -> pa.Table:
         table = pa.table({"name": list(summary), "value": list(summary.values())})
     else:
         table = results.read_tables(folder)[name]
+        if name == "errors" and "draws" not in table.column_names:
+            # Runs of earlier versions drew picks for random stopping and RNMH.
+            table = table.append_column("draws", pa.array([0] * table.num_rows))
         # A column of whole numbers is written without a decimal point.
         kinds = {"epsilon": pa.float64(), "tilt": pa.float64(), "standard_error": pa.float64()}
         for column in set(kinds) & set(table.column_names):
@@ -160,11 +163,16 @@ def _numbers(data: Tables) -> Numbers:
         values={
             mechanism: [found[run, mechanism, e] / found[run, "uniform", e] for run in runs for e in shown]
             for mechanism in COMPARED
+            if all((run, mechanism, e) in found for run in runs for e in shown)
         },
     )
 
 
 NOTES = {
+    "preprocessing": (
+        "ratings of 4 and 5 are likes; users with fewer than 5 likes are left out, as published for SANSA; the "
+        "paper says that it leaves out items with few interactions, and here no item is left out for that"
+    ),
     "scores": "q̂ = uᵀB for test users, without seen items, the best 500 for each user",
     "short lists": (
         "after fewer than 500 positive scores, a list continues with items of score 0, the most popular first, and "
@@ -176,10 +184,11 @@ NOTES = {
     ),
     "clipping": "scores are clipped to their item’s range; without clipping nothing is private (bottom row)",
     "mechanisms": f"γ = 0.008 (Netflix: 0.0008), β = {BETA}; combined GEM (60 % of ε on the sign)",
-    "exact or drawn": (
-        "RNM, GEM, mGEM, kRR, random: exact, all test users; combined GEM: exact, 10,000 users; RNMH, RSᵧ and "
-        f"its variants: all users, at least {protocol.LEAST_DRAWS} draws each and {protocol.TOTAL_DRAWS:,} in "
-        "total; bands are ±2 standard errors"
+    "error": (
+        "computed from exact probabilities: RNM, GEM, mGEM, kRR and random for all test users; combined GEM for "
+        f"{protocol.SOME_USERS['combined-gem']:,} of them, RNMH, RSᵧ and its variants for {protocol.SLOW_USERS:,}, "
+        "or all if there are fewer, as a multiple of a random pick’s; bands are ±2 standard errors from the choice "
+        "of users; where the table’s column “draws” is not 0, an earlier version estimated the error from draws"
     ),
     "unclipped": "the same for 3,000 users drawn at random, or all if there are fewer",
     "ratio": (
@@ -277,7 +286,7 @@ GENERATED = Experiment(
         "model": f"EASE, λ = {live.L2:g}",
         **{name: NOTES[name] for name in ("scores", "sensitivities", "clipping")},
         "mechanisms": f"γ = {live.GAMMA}, β = {BETA}",
-        "exact or drawn": "as for real data, with 20 draws for each user where draws are used",
+        "error": "computed from exact probabilities; RNMH, RSᵧ and its variants for some of the users",
     },
     plan=live.plan,
     draw=figures.draw_generated,

@@ -9,6 +9,7 @@ from experiments.synthetic.halves import HALVES
 from experiments.synthetic.increasing import INCREASING
 from experiments.synthetic.laplace import LAPLACE_MAXIMUM
 from experiments.synthetic.layouts import CORRELATION_LAYOUTS
+from experiments.synthetic.overall import OVERALL
 from experiments.synthetic.polarised import BOX_PLOTS, POLARISED
 from experiments.synthetic.realistic import REALISTIC
 from experiments.synthetic.shares import SHARES
@@ -37,6 +38,7 @@ EXPERIMENTS = (
     INCREASING,
     POLARISED,
     BOX_PLOTS,
+    OVERALL,
     LAPLACE_MAXIMUM,
     BOUNDS,
     COUNTEREXAMPLES,

@@ -85,8 +85,8 @@ def _panel(panel: Axes, table: pa.Table) -> None:
     panel.axhspan(WITHIN, BEST_SHOWN_AT, color="#f9e4e0", zorder=0)
     panel.axhline(1.0, color="#888888", linewidth=0.8)
     for column, color, dashes in CURVES:
-        # Where both errors are practically zero, their ratio may be off the axis; draw it along the bottom.
-        ratios = np.maximum(table[column].to_numpy() / best, LOWEST_RATIO)
+        # Where both errors are practically zero, their ratio may be off the axis; draw it along the edge.
+        ratios = np.clip(table[column].to_numpy() / best, LOWEST_RATIO, 2 * BEST_SHOWN_AT)
         panel.plot(
             epsilons, ratios, color=color, linestyle=(0, dashes) if dashes else "-", linewidth=1.8, clip_on=False
         )

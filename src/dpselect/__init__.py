@@ -12,29 +12,33 @@ Sensitivities, candidates and the mechanism's fields are public.
 The exponential mechanism is ``NoisyMax(epsilon=…, noise="gumbel")``; permute-and-flip is ``NoisyMax(epsilon=…)``.
 """
 
-from typing import NoReturn
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from dpselect import accounting, advice, auditing, bounds, correlation, pools, tuning, unsafe
 from dpselect._version import __version__
-from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
-from dpselect.frames import select_table
-from dpselect.guarantees import Guarantee
-from dpselect.mechanisms import (
-    GEM,
-    Anchored,
-    CombinedGEM,
-    HeterogeneousNoisyMax,
-    Mechanism,
-    ModifiedGEM,
-    NoisyMax,
-    RandomizedResponse,
-    RandomStopping,
-    StandardizedNoisyMax,
-    Uniform,
-    gem_scores,
-)
-from dpselect.randomness import Randomness
-from dpselect.registry import MECHANISMS
+
+if TYPE_CHECKING:
+    from dpselect import accounting, advice, auditing, bounds, correlation, pools, ranges, tuning, unsafe
+    from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
+    from dpselect.frames import select_table
+    from dpselect.guarantees import Guarantee
+    from dpselect.mechanisms import (
+        GEM,
+        Anchored,
+        CombinedGEM,
+        HeterogeneousNoisyMax,
+        Mechanism,
+        ModifiedGEM,
+        NoisyMax,
+        RandomizedResponse,
+        RandomStopping,
+        StandardizedNoisyMax,
+        Uniform,
+        gem_scores,
+    )
+    from dpselect.precompilation import compile  # noqa: A004 - its name at the command line, too
+    from dpselect.randomness import Randomness
+    from dpselect.registry import MECHANISMS
 
 __all__ = [
     "GEM",
@@ -56,6 +60,7 @@ __all__ = [
     "advice",
     "auditing",
     "bounds",
+    "compile",
     "correlation",
     "error_quantile",
     "expected_error",
@@ -63,10 +68,22 @@ __all__ = [
     "gem_scores",
     "pools",
     "probability_of_best",
+    "ranges",
     "select_table",
     "tuning",
     "unsafe",
 ]
+
+_MODULES = {"accounting", "advice", "auditing", "bounds", "correlation", "pools", "ranges", "tuning", "unsafe"}
+_HOMES = {
+    "MECHANISMS": "registry",
+    "Guarantee": "guarantees",
+    "Randomness": "randomness",
+    "compile": "precompilation",
+    "select_table": "frames",
+    **dict.fromkeys(("error_quantile", "expected_error", "expected_regret", "probability_of_best"), "evaluation"),
+}
+"""The modules of names that are not a mechanism's."""
 
 _OTHER_NAMES = {
     "ExponentialMechanism": 'NoisyMax(epsilon=..., noise="gumbel")',
@@ -76,7 +93,16 @@ _OTHER_NAMES = {
 }
 
 
-def __getattr__(name: str) -> NoReturn:
-    """Raise; if the name is another name of a mechanism, say what it is called here."""
-    hint = f": it is {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use; if a name is another name of a mechanism, say what it is called here."""
+    if name not in __all__:
+        hint = f": it is {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+    module = importlib.import_module(f"{__name__}.{name if name in _MODULES else _HOMES.get(name, 'mechanisms')}")
+    value = module if name in _MODULES else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -282,6 +282,13 @@ def _read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     return view
 
 
+def frozen(table: Table) -> Table:
+    """Return a table of read-only arrays: kernels are compiled for those."""
+    columns = (table.scores, table.sensitivities, table.public)
+    scores, sensitivities, public = (Column(_read_only(c.values), _read_only(c.starts)) for c in columns)
+    return Table(scores, sensitivities, public, _read_only(table.bounds))
+
+
 FIRST_ROW = _read_only(np.zeros(1, dtype=np.int64))
 
 
@@ -347,7 +354,7 @@ def _dense_column(array: FloatArray, shape: tuple[int, ...]) -> Column:
     lead = array.shape[:-1]
     starts = np.arange(math.prod(lead), dtype=np.int64) * size
     if lead != shape:
-        starts = np.broadcast_to(starts.reshape(lead), shape).reshape(-1)
+        starts = np.broadcast_to(starts.reshape(lead), shape).flatten()  # contiguous: kernels are compiled for that
     return Column(_read_only(array.reshape(-1)), _read_only(starts))
 
 

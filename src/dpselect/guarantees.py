@@ -11,7 +11,7 @@ from typing import Final
 import dpselect.parameters as check
 from dpselect.parameters import store
 
-__all__ = ["ANY_SCORES", "SAME_DIRECTION", "WITHIN_SENSITIVITIES", "Guarantee"]
+__all__ = ["ANY_SCORES", "ONE_USER_CHANGED", "SAME_DIRECTION", "SAME_USERS", "WITHIN_SENSITIVITIES", "Guarantee"]
 
 ANY_SCORES: Final = "any two score vectors"
 WITHIN_SENSITIVITIES: Final = "scores within the sensitivities: |q_a − q'_a| ≤ Δ_a for every candidate a"
@@ -19,6 +19,8 @@ SAME_DIRECTION: Final = (
     "scores within the sensitivities, all moved in the same direction: 0 ≤ q_a − q'_a ≤ Δ_a for every candidate a, "
     "or the same with q and q' exchanged"
 )
+SAME_USERS: Final = "fleets of the same public number of users that differ in one user's scores"
+ONE_USER_CHANGED: Final = f"{SAME_USERS}, in any way"
 NESTED = (ANY_SCORES, WITHIN_SENSITIVITIES, SAME_DIRECTION)
 """Each relation contains the next, so a guarantee for one also holds for those after it."""
 

@@ -12,6 +12,7 @@ from score_tables import GOOD_CSV, LISTS, SECRET, SETTINGS, read, run_csv
 
 import dpselect as dps
 from dpselect.cli import main
+from dpselect.kernels import caches
 
 
 @pytest.mark.parametrize(
@@ -123,20 +124,14 @@ def test_a_library_that_is_missing_is_named_with_its_extra(tmp_path, capsys, mon
     assert "duckdb, which is not installed: pip install 'duckdb" in capsys.readouterr().err
 
 
-def test_the_first_run_says_that_it_compiles(tmp_path, capsys, monkeypatch):
-    def reported(kept, *options):
-        monkeypatch.setattr("dpselect.kernels.compilation.cache_directory", lambda: kept)
-        assert run_csv(tmp_path, GOOD_CSV, "--overwrite", *options)[0] == 0
-        return [line for line in capsys.readouterr().err.splitlines() if line.startswith("compiling")]
-
-    (kept := tmp_path / "kernels").mkdir()
-    assert reported(kept) == ["compiling for about 20 seconds, only this time"]
-    assert reported(kept, "--quiet") == reported(kept, "--json") == []
-    (kept / "of one version").mkdir()
-    (kept / "of one version" / "rows.nbi").touch()
-    assert reported(kept) == []
-    [line] = reported(None)
-    assert "every time" in line
+def test_kernels_can_be_compiled_ahead(capsys, monkeypatch):
+    assert main(["compile", "uniform"]) == 0
+    assert f"kept in {caches.cache_directory()}" in capsys.readouterr().out
+    assert main(["compile", "ouija"]) == 3
+    assert f"mechanism must be one of {', '.join(dps.MECHANISMS)}; got 'ouija'" in capsys.readouterr().err
+    monkeypatch.setattr("dpselect.cli.compile.cache_directory", lambda: None)
+    assert main(["compile"]) == 5
+    assert "set DPSELECT_CACHE to a directory" in capsys.readouterr().err
 
 
 def test_the_package_can_be_run_as_a_module():

@@ -7,7 +7,8 @@ from experiments.ledger import Claim, Entry, Finding, Verdict, judge
 from experiments.synthetic import EXPERIMENTS
 
 CLAIMED = {
-    *("P2", "P3", "P5", "P6"),
+    *("P2", "P3", "P5", "P6", "P10"),
+    *(f"G{number}" for number in range(1, 6)),
     *(f"T{number}" for number in range(1, 8)),
     *(f"S{number}" for number in range(1, 14)),
     *("A1", "A2", "U1", "U2", "U3"),
@@ -47,12 +48,25 @@ def test_a_failing_part_is_replaced_by_what_is_true_instead():
     assert judge({"grows": True}, "numbers", instead={"grows": "it stays bounded"}).comment == ""
 
 
+def test_a_scope_belongs_to_a_claim_that_holds_and_is_shown_with_its_verdict():
+    finding = judge({"grows": True}, "numbers", scope="for ε ≤ 1")
+    assert finding.words == "holds for ε ≤ 1"
+    assert judge({"grows": False}, "numbers", scope="for ε ≤ 1").words == "does not hold"
+    claim = Claim(id="S1", text="so", check=lambda _: finding)
+    page = ledger.markdown([Entry(claim=claim, finding=finding, experiment="figure")], "full")
+    assert "| **holds** for ε ≤ 1 | `figure` |" in page
+    assert "**1** holds" in page
+    assert "1 hold in the stated range" in page
+
+
 def test_the_ledger_is_in_the_order_of_the_paper():
     ids = [
         line.claim.id
-        for line in ledger.in_order([entry(id_) for id_ in ("U1", "S10", "S2", "P1", "T7", "A3", "R1")])
+        for line in ledger.in_order(
+            [entry(id_) for id_ in ("U1", "S10", "S2", "P10", "G1", "P9", "T7", "A3", "R1")]
+        )
     ]
-    assert ids == ["P1", "T7", "S2", "S10", "A3", "R1", "U1"]
+    assert ids == ["P9", "P10", "G1", "T7", "S2", "S10", "A3", "R1", "U1"]
 
 
 @pytest.mark.parametrize(("ids", "named"), [(["S1", "S1"], "S1"), (["Q1"], "Q1"), (["S"], "'S'")])

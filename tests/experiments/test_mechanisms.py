@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpselect as dps
-from experiments.mechanisms import COMPARED, PRIVATE, STYLES, TILTED, build, matched_gamma, tilted_style
+from experiments.mechanisms import COMPARED, PAPER, PRIVATE, STYLES, TILTED, build, matched_gamma, tilted_style
 
 
 @pytest.mark.parametrize("gamma", [0.5, 0.05, 0.001])
@@ -18,8 +18,9 @@ def test_matched_gamma_takes_as_many_draws_on_average(gamma):
 
 def test_every_mechanism_of_the_paper_is_compared_under_its_record_and_one_is_compared_twice():
     paper = {name for name, record in dps.MECHANISMS.items() if record.in_paper}
-    assert set(COMPARED) == paper | {"rs-improved-matched", "rnmh"}
+    assert set(COMPARED) == paper | {"heterogeneous-rnm", "rs-improved-matched", "rnmh"}
     assert all(COMPARED[name] is dps.MECHANISMS[name] for name in paper)
+    assert set(PAPER) == paper | {"rs-improved-matched"}
 
 
 def test_a_mechanism_gets_the_parameters_that_it_has():

@@ -19,6 +19,8 @@ STOPPING = ("laplace", "exponential")
 def members(epsilon):
     """Return one mechanism for each formula of the library."""
     return [
+        *(dps.HeterogeneousNoisyMax(epsilon=epsilon, noise=noise, tilt=0.3) for noise in NOISES),
+        dps.HeterogeneousNoisyMax(epsilon=epsilon, keep=(0.0, 0.6)),
         *(dps.NoisyMax(epsilon=epsilon, noise=noise, tilt=0.3) for noise in NOISES),
         dps.NoisyMax(epsilon=epsilon, monotone=True, tilt=-2.0, beta=0.5),
         *(dps.GEM(epsilon=epsilon, noise=noise) for noise in NOISES),
@@ -67,12 +69,10 @@ def test_forty_random_candidates_have_their_exact_probabilities(mechanism):
 
 
 CHEAP = [m for m in members(1.0) if getattr(m, "noise", "") in {"exponential", "gumbel"}]
-CHEAP = [m for m in CHEAP if not isinstance(m, dps.RandomStopping | NaiveHeterogeneousNoisyMax)]
-QUADRATURES = [
-    m
-    for m in members(1.0)
-    if getattr(m, "noise", "") == "laplace" or isinstance(m, dps.RandomStopping | NaiveHeterogeneousNoisyMax)
-]
+SCALED = (dps.RandomStopping, dps.HeterogeneousNoisyMax, NaiveHeterogeneousNoisyMax)
+"""Their noises differ in scale."""
+CHEAP = [m for m in CHEAP if not isinstance(m, SCALED)]
+QUADRATURES = [m for m in members(1.0) if getattr(m, "noise", "") == "laplace" or isinstance(m, SCALED)]
 
 
 @named([*CHEAP, dps.ModifiedGEM(epsilon=1.0), dps.CombinedGEM(epsilon=1.0), dps.RandomizedResponse(epsilon=1.0)])

@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
+from experiments.bandit.runs import ALPHAS, optimist
 from experiments.bandit.styles import POLICY_STYLES
 
 POINTS = 125
@@ -38,11 +39,18 @@ def story(rate_before, rate_after, *, means=(0.2, 0.756), rise=TIMES[-1] * 2, er
     }
 
 
-def runs(**stories):
-    """Return a table in which everybody earns like random choice unless said otherwise."""
-    tables = []
-    for policy in POLICY_STYLES:
-        told = stories.get(policy.replace("-", "_"), story(0.45, 0.45))
-        size = len(told["time"])
-        tables.append(pa.table({"policy": [policy] * size, **told}))
-    return {"runs": pa.concat_tables(tables)}
+def runs(optimists=None, **stories):
+    """Return tables in which everybody earns like random choice unless said otherwise.
+
+    ``optimists`` has the stories of UCB by α.
+    """
+    usual = story(0.45, 0.45)
+    told = {policy: stories.get(policy.replace("-", "_"), usual) for policy in POLICY_STYLES}
+    upper = {optimist(alpha): (optimists or {}).get(alpha, usual) for alpha in ALPHAS}
+    return {"runs": _table(told), "optimism": _table(upper)}
+
+
+def _table(stories):
+    return pa.concat_tables(
+        pa.table({"policy": [policy] * len(told["time"]), **told}) for policy, told in stories.items()
+    )

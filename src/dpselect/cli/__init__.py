@@ -6,6 +6,7 @@ interrupted. The commands parse options and print; the library does the work.
 """
 
 import importlib
+import logging
 import os
 import signal
 import sys
@@ -20,9 +21,6 @@ from dpselect.extras import from_extra
 
 __all__ = ["main"]
 
-COMPILED = {"select", "pmf", "advise", "tune", "audit"}
-"""Commands that need compiled kernels."""
-
 DONE, BAD_INPUT, SYSTEM, INTERNAL_ERROR, INTERRUPTED = 0, 3, 5, 70, 130
 
 
@@ -36,8 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with from_extra("cli"):
             command = importlib.import_module(f"dpselect.cli.{options.command}")  # only now: --help needs no arrays
-        if options.command in COMPILED and not (options.quiet or options.json):
-            _announce_compilation()
+        if getattr(options, "quiet", False) or getattr(options, "json", False):
+            logging.getLogger("dpselect").disabled = True  # also silences what would go to the terminal
         code: int = command.run(options) or DONE
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -79,17 +77,6 @@ def _internal(error: Exception) -> str:
         f"internal error: {type(error).__name__} in {Path(frame.filename).name}, line {frame.lineno}; "
         "please report it (DPSELECT_DEBUG=1 shows more, which may be private)"
     )
-
-
-def _announce_compilation() -> None:
-    """Say so if kernels have never been compiled here: the first pick then takes a while."""
-    from dpselect.kernels import compilation  # noqa: PLC0415 - it loads the compiler
-
-    kept = compilation.cache_directory()
-    if kept is None:
-        print("compiling for about 20 seconds, every time: there is no folder to keep the result", file=sys.stderr)
-    elif not any(kept.rglob("*.nbi")):
-        print("compiling for about 20 seconds, only this time", file=sys.stderr)
 
 
 def _fail(message: str, code: int) -> int:

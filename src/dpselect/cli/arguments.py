@@ -72,6 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_tune(commands)
     _add_audit(commands)
     _add_explore(commands)
+    _add_compile(commands)
     return parser
 
 
@@ -378,3 +379,10 @@ def _add_explore(commands: Commands) -> None:
     )
     explore.add_argument("--port", type=int, default=0, help="the port (default: a free one)")
     explore.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
+
+
+def _add_compile(commands: Commands) -> None:
+    parser = _command(commands, "compile", "Compile ahead what large tables need, and keep it on disk.")
+    parser.add_argument(
+        "mechanisms", nargs="*", metavar="MECHANISM", help=f"{', '.join(MECHANISMS)} (default: all of them)"
+    )

@@ -100,11 +100,7 @@ def as_options(mechanism: Mechanism) -> str:
     fields = {f.name: (getattr(mechanism, f.name), f.default) for f in dataclasses.fields(mechanism)}  # type: ignore[arg-type]
     changed = {key: value for key, (value, default) in fields.items() if key != "epsilon" and value != default}
     texts = {
-        key: value
-        if isinstance(value, str)
-        else ",".join(map(str, value))
-        if isinstance(value, tuple)
-        else json.dumps(value)
+        key: value if isinstance(value, str) else json.dumps(value, separators=(",", ":")).strip("[]")
         for key, value in changed.items()
     }
     return " ".join([f"--mechanism {name}", *(f"--parameter {key}={text}" for key, text in texts.items())])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from dpselect.kernels.arrays import ALL_GAPS_NEEDED, INVALID, LARGEST, Column, FloatArray, IndexArray, Table
-from dpselect.kernels.compilation import compiled_without_refcounts, inlined
+from dpselect.kernels.compilation import compiled_without_refcounts, in_numpy, inlined
 from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, ordered_bits_of
 from dpselect.kernels.twofloat import add
 
@@ -35,6 +35,11 @@ def row_extent(values: FloatArray) -> tuple[float, float]:
         top = max(top, ordered_bits_of(bits))
         largest = max(largest, bits & MAGNITUDE)
     return float_of_bits(ordered_bits_of(top)), float_of_bits(largest)
+
+
+@in_numpy(row_extent)
+def _row_extent(values: FloatArray) -> tuple[float, float]:
+    return values.max(), np.abs(values).max()
 
 
 @compiled_without_refcounts

@@ -18,16 +18,13 @@ The state of a stream is one flat array: the input of the block function (consta
 read position, and one group of each region. The compiler handles a single array without reference counting.
 """
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from dpselect.kernels.arrays import WordArray
-from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts, instruction
 
 StreamState: TypeAlias = NDArray[np.uint64]
 
@@ -45,7 +42,8 @@ STATE, USED, READ, LOADED_BYTES, LOADED_WORDS = 0, 8, 9, 10, 11
 OTHER, SIDE = 12, 14
 """Indices into the state: the nonce of a pair's second stream (two words), and where this stream's words start."""
 
-SEQUENCE, BYTES, WORDS, PAIR = (16 + i * GROUP_WORDS for i in range(4))
+# Not literal numbers: the compiler would compile a kernel for each of them.
+SEQUENCE, BYTES, WORDS, PAIR = 16 + GROUP_WORDS * np.arange(4, dtype=np.int64)
 PAIR_WORDS = GROUP_WORDS // 2
 STATE_LENGTH = 16 + 4 * GROUP_WORDS
 NO_GROUP = 2**63
@@ -63,85 +61,60 @@ QUARTER_ROUNDS = (  # columns, then diagonals
 )
 
 
-WORD, INDEX, VECTOR = ir.IntType(32), ir.IntType(64), ir.VectorType(ir.IntType(32), LANES)
+TURNED = [np.roll(np.arange(4), -i) for i in range(4)]
 
 
-def _splat(builder: Any, value: Any) -> Any:
-    single = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), value, ir.Constant(WORD, 0))
-    return builder.shuffle_vector(single, single, ir.Constant(VECTOR, [0] * LANES))
+def _store_blocks(stream: StreamState, start: WordArray, target: np.int64) -> None:
+    """Compute the blocks of an input, 16 words for each lane, and write them to the state.
+
+    The four quarter rounds of a round are computed together. To turn columns into diagonals, rows are rotated.
+    """
+    a, b, c, d = start.reshape(4, 4, LANES).copy()
+    for number in range(20):
+        if number % 2:
+            b, c, d = b[TURNED[1]], c[TURNED[2]], d[TURNED[3]]
+        for total, addend, mixed, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+            np.add(total, addend, out=total)
+            np.bitwise_xor(mixed, total, out=mixed)
+            np.bitwise_or(mixed << np.uint32(bits), mixed >> np.uint32(32 - bits), out=mixed)
+        if number % 2:
+            b, c, d = b[TURNED[3]], c[TURNED[2]], d[TURNED[1]]
+    stream[target : target + GROUP_WORDS].view(np.uint32)[:] = (np.concatenate([a, b, c, d]) + start).reshape(-1)
 
 
-def _input(context: Any, builder: Any, kind: Any, stream: Any, first: int, count: int) -> list[Any]:
-    """Return 32-bit words of the state, each copied to all lanes."""
-    words = builder.bitcast(context.make_array(kind)(context, builder, stream).data, WORD.as_pointer())
-    places = (builder.gep(words, [ir.Constant(INDEX, i)]) for i in range(first, first + count))
-    return [_splat(builder, builder.load(place)) for place in places]
+def _input(stream: StreamState) -> WordArray:
+    """Return the words of the block function's input, each copied to all lanes."""
+    return np.repeat(stream[:8].view(np.uint32), LANES).reshape(16, LANES)
 
 
-def _store_blocks(context: Any, builder: Any, kind: Any, stream: Any, start: list[Any], target: Any) -> None:
-    """Compute the blocks of an input and write them to the state."""
-
-    def rotate(value: Any, bits: int) -> Any:
-        left = builder.shl(value, ir.Constant(VECTOR, [bits] * LANES))
-        return builder.or_(left, builder.lshr(value, ir.Constant(VECTOR, [32 - bits] * LANES)))
-
-    x = list(start)
-    for _ in range(10):
-        for a, b, c, d in QUARTER_ROUNDS:
-            for total, addend, mixed, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-                x[total] = builder.add(x[total], x[addend])
-                x[mixed] = rotate(builder.xor(x[mixed], x[total]), bits)
-    first = builder.gep(context.make_array(kind)(context, builder, stream).data, [target])
-    groups = builder.bitcast(first, VECTOR.as_pointer())
-    for i in range(16):
-        place = builder.gep(groups, [ir.Constant(INDEX, i)])
-        builder.store(builder.add(start[i], x[i]), place, align=8)
-
-
-@intrinsic
-def compute_group(typing_context: Any, stream: Any, block: Any, target: Any) -> Any:
+@instruction
+def compute_group(stream: StreamState, block: int | np.int64, target: np.int64) -> None:
     """Write the blocks numbered ``block``, ``block`` + 1, … to the state, starting at ``target``."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind, place = signature.args[0], arguments[0]
-        start = _input(context, builder, kind, place, 0, 16)
-        numbers = _splat(builder, builder.trunc(arguments[1], WORD))
-        start[12] = builder.add(numbers, ir.Constant(VECTOR, list(range(LANES))))
-        _store_blocks(context, builder, kind, place, start, arguments[2])
-        return context.get_dummy_value()
-
-    return types.void(stream, types.int64, types.int64), generate
+    start = _input(stream)
+    start[12] = np.arange(block, block + LANES)
+    _store_blocks(stream, start, target)
 
 
-@intrinsic
-def compute_pair(typing_context: Any, stream: Any) -> Any:
+@instruction
+def compute_pair(stream: StreamState) -> None:
     """Write the first half of the byte region's first group to the state, for this stream and for the other one."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind, place = signature.args[0], arguments[0]
-        start = _input(context, builder, kind, place, 0, 16)
-        others = _input(context, builder, kind, place, 2 * OTHER + 1, 3)
-        halves = ir.Constant(VECTOR, [i if i < LANES // 2 else LANES + i for i in range(LANES)])
-        for i, other in enumerate(others, start=13):
-            start[i] = builder.shuffle_vector(start[i], other, halves)
-        start[12] = ir.Constant(VECTOR, [BYTE_REGION + i % (LANES // 2) for i in range(LANES)])
-        _store_blocks(context, builder, kind, place, start, ir.Constant(INDEX, PAIR))
-        return context.get_dummy_value()
-
-    return types.void(stream), generate
+    start, half = _input(stream), LANES // 2
+    start[13:, half:] = stream[OTHER : OTHER + 2].view(np.uint32)[1:, None]
+    start[12] = BYTE_REGION + np.arange(LANES) % half
+    _store_blocks(stream, start, PAIR)
 
 
 @compiled_without_refcounts
-def fill_group(stream: StreamState, block: int | np.int64, target: int) -> None:
+def fill_group(stream: StreamState, block: int | np.int64, target: np.int64) -> None:
     """Write the group that starts with ``block`` to the state, starting at ``target``."""
-    compute_group(stream, block, target)  # type: ignore[call-arg]
+    compute_group(stream, block, target)
 
 
 @compiled
 def new_stream(key: WordArray) -> StreamState:
     """Return the state for the streams of a key of 8 words, before the first ``seek``."""
     stream = np.zeros(STATE_LENGTH, np.uint64)
-    stream[0:2] = CONSTANTS
+    stream[0], stream[1] = CONSTANTS  # not a slice: for its error message alone the compiler would take seconds
     for i in range(4):
         stream[2 + i] = np.uint64(key[2 * i]) | (np.uint64(key[2 * i + 1]) << np.uint64(32))
     return stream
@@ -210,7 +183,7 @@ def load_pair(stream: StreamState, nonces: WordArray, row: int, other: int) -> N
     seek(stream, nonces, row)
     stream[OTHER] = np.uint64(nonces[other, 0]) << np.uint64(32)
     stream[OTHER + 1] = np.uint64(nonces[other, 1]) | (np.uint64(nonces[other, 2]) << np.uint64(32))
-    compute_pair(stream)  # type: ignore[call-arg]
+    compute_pair(stream)
 
 
 @compiled_without_refcounts

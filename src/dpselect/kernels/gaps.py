@@ -25,6 +25,7 @@ import math
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.kernels.blocks import row_extent
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.hull import hull_tangent, lead, lead_size, upper_hull
 from dpselect.kernels.twofloat import TwoFloat, add, divide, multiply, two_difference
@@ -36,7 +37,7 @@ LARGE = 2.0**56
 @compiled
 def fill_plain_gaps(scores: FloatArray, sensitivities: FloatArray, budget: float, gaps: FloatArray) -> bool:
     """Fill gaps of scores over the largest sensitivity. If that is zero, all gaps are zero or infinite."""
-    top, widest = scores.max(), sensitivities.max()
+    top, widest = row_extent(scores)[0], row_extent(sensitivities)[0]
     for a in range(scores.size):
         distance = top - scores[a]
         if widest > 0.0:

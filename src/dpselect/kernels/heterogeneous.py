@@ -22,6 +22,8 @@ from dpselect.kernels.neutral import Room, Widths, fill_neutral, new_room, width
 
 WIDER = 4.0
 NEAR = 256.0
+NO_WIDTHS = Widths(0.0, 0.0, 0.0, 1.0, equal=True)
+"""Before the first row."""
 
 
 class Rule(NamedTuple):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray
-from dpselect.kernels.compilation import compiled_without_refcounts, inlined
+from dpselect.kernels.compilation import compiled_without_refcounts, in_numpy, inlined
 from dpselect.kernels.gaps import FAR
 from dpselect.kernels.instructions import (
     BLOCK,
@@ -73,6 +73,17 @@ def fill_heights(
     return top, sensitivities[first_reaching(heights, top)], float_of_bits(narrowest), error
 
 
+@in_numpy(fill_heights)
+def _fill_heights(
+    scores: FloatArray, sensitivities: FloatArray, t: float, heights: FloatArray
+) -> tuple[float, float, float, float]:
+    shifted = scores - scores[0]
+    heights[:] = shifted - t * sensitivities
+    leader = heights.argmax()
+    error = 2.0**-50 * (np.abs(shifted).max() + abs(t) * sensitivities.max())
+    return heights[leader], sensitivities[leader], sensitivities.min(), error
+
+
 @inlined
 def block_of(gaps: LazyGaps, first: int) -> LazyGaps:
     """Return the BLOCK candidates from index ``first`` on, or fewer at the end of the row."""
@@ -110,5 +121,13 @@ def exact_gap(gaps: LazyGaps, a: int) -> float:
             for b in range(values.size):
                 steepest = max(steepest, float_bits((values[b] - height) / (width + widths[b])))
     gap = gaps.rate * float_of_bits(steepest)
+    error = gaps.rate * gaps.error / (width + gaps.narrowest)
+    return gap if error < PRECISE or gap - error > FAR else math.nan
+
+
+@in_numpy(exact_gap)
+def _exact_gap(gaps: LazyGaps, a: int) -> float:
+    height, width = gaps.values[a], gaps.sensitivities[a]
+    gap = gaps.rate * max(0.0, ((gaps.values - height) / (gaps.sensitivities + width)).max())
     error = gaps.rate * gaps.error / (width + gaps.narrowest)
     return gap if error < PRECISE or gap - error > FAR else math.nan

@@ -32,16 +32,16 @@ from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits
 from dpselect.kernels.pmf.integrands import EXPONENTIAL, GUMBEL, LAPLACE
 
 ATOMS = 11
-FEW = 8
+FEW = 16
 POINTS = 512
 ENOUGH = 5e-7
 """The iteration ends when the next step would be smaller."""
 MOST_STEPS = 60
 
-LEFT, RIGHT = -3.4, 1.4
-"""The product of all F is below 1e-15 left of LEFT. Right of RIGHT, it is smooth in exp(−x/STRETCH)."""
+LEFT, RIGHT = -3.0, 0.9
+"""The product of all F is below 1e-8 left of LEFT. Right of RIGHT, it is smooth in exp(−x/STRETCH)."""
 STRETCH = 4.0
-PANEL, FINE = 0.97, 0.25
+PANEL, FINE = 0.98, 0.25
 SMALL = 0.05
 NODES, WEIGHTS = legendre.leggauss(8)
 TAIL_POINTS = RIGHT - STRETCH * np.log(0.5 * (1 - NODES))  # rising, like all points
@@ -96,42 +96,52 @@ class Room(NamedTuple):
 def new_room() -> Room:
     """Return work arrays for any row."""
     return Room(
-        np.zeros(ATOMS),
-        np.zeros(ATOMS),
-        np.zeros(ATOMS),
-        np.zeros(ATOMS),
-        np.zeros(ATOMS),
+        np.zeros(FEW),
+        np.zeros(FEW),
+        np.zeros(FEW),
+        np.zeros(FEW),
+        np.zeros(FEW),
         np.zeros(POINTS),
         np.zeros(POINTS),
         np.zeros(POINTS),
-        np.zeros((ATOMS, POINTS)),
-        np.zeros((ATOMS, POINTS)),
+        np.zeros((FEW, POINTS)),
+        np.zeros((FEW, POINTS)),
     )
 
 
 class Widths(NamedTuple):
-    """The largest sensitivity and the second largest, their sum L, and the smallest share c."""
+    """The extremes of a row of sensitivities."""
 
     widest: float
     second: float
+    """The second largest; zero for a single candidate."""
     largest: float
+    """L, the sum of both."""
     least: float
+    """The smallest share c."""
+    equal: bool
+    """Whether all shares are equal: exactly, not just after rounding."""
 
 
 @compiled_without_refcounts
 def widths_of(sensitivities: FloatArray) -> Widths:
-    """Return the extremes of a row of sensitivities. If all are zero, every share is 1."""
-    first, second, last = np.int64(0), np.int64(0), MAGNITUDE
+    """Return the extremes of a row of sensitivities, in two loops that the compiler vectorises."""
+    first, last = np.int64(0), MAGNITUDE
     for a in range(sensitivities.size):
         bits = float_bits(sensitivities[a])  # not negative, so they have the order of the floats
-        second = max(second, min(bits, first))
         first = max(first, bits)
         last = min(last, bits)
+    second, ties = np.int64(0), 0
+    for a in range(sensitivities.size):
+        bits = float_bits(sensitivities[a])
+        second = max(second, bits if bits < first else np.int64(0))
+        ties += bits == first
+    if ties > 1:
+        second = first
     widest, next_widest = float_of_bits(first), float_of_bits(second)
     largest = widest + next_widest
-    if largest == 0.0 or first == last or sensitivities.size < 3:
-        return Widths(widest, next_widest, largest, 1.0)
-    return Widths(widest, next_widest, largest, (float_of_bits(last) + widest) / largest)
+    equal = last == second or sensitivities.size == 1
+    return Widths(widest, next_widest, largest, 1.0 if equal else (float_of_bits(last) + widest) / largest, equal)
 
 
 @compiled_without_refcounts
@@ -154,7 +164,7 @@ def fill_neutral(noise: int, sensitivities: FloatArray, widths: Widths, room: Ro
         room.places[j] = widths.least + (1.0 - widths.least) * SQUARES[j]
     fill_places(sensitivities, widths, offsets)
     fill_counts(offsets, room)
-    solve(noise, k, ATOMS, room)
+    solve(noise, k, SQUARES.size, room)  # ATOMS, but not as a literal, for which it would be compiled again
     interpolate(room, offsets)
 
 

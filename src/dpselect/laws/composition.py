@@ -152,5 +152,7 @@ def _blocks(batch: Batch, rows: IndexArray) -> Iterator[tuple[IndexArray, IndexA
     while first < rows.size:
         done = ends[first - 1] if first else 0
         last = max(first + 1, int(np.searchsorted(ends, done + BLOCK, side="right")))
-        yield rows[first:last], np.concatenate([[0], ends[first:last] - done])
+        places = np.concatenate([[0], ends[first:last] - done])
+        places.setflags(write=False)  # like a table's bounds: kernels are compiled for one or the other
+        yield rows[first:last], places
         first = last

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpselect import kernels
-from dpselect.candidates import Batch
+from dpselect.candidates import Batch, frozen
 from dpselect.exact import ExactStream
 from dpselect.exact.samplers import heterogeneous_noisy_max, permute_and_flip
 from dpselect.kernels.arrays import ALL_GAPS_NEEDED, Column, FloatArray, IndexArray, Units
@@ -155,7 +155,7 @@ class KeptLaw(Law):
         columns = (batch.table.scores, batch.table.sensitivities, batch.table.public)
         scores, widths, public = (Column(batch.spread(c)[places], kept_bounds[:-1]) for c in columns)
         table = batch.table._replace(scores=scores, sensitivities=widths, public=public, bounds=kept_bounds)
-        return replace(batch, table=table, shape=None, width=0), places
+        return replace(batch, table=frozen(table), shape=None, width=0), places
 
     def _keep_alike(self, batch: Batch) -> tuple[Batch, IndexArray]:
         """Do the same for dense rows that share their sensitivities, which stay shared."""
@@ -171,7 +171,7 @@ class KeptLaw(Law):
         )
         shared = Column(widths[kept], np.zeros(rows, dtype=np.int64))
         reduced = table._replace(scores=scores, sensitivities=shared, public=public, bounds=bounds)
-        return replace(batch, table=reduced, shape=(rows,), width=kept.size), places
+        return replace(batch, table=frozen(reduced), shape=(rows,), width=kept.size), places
 
 
 def kept_candidates(

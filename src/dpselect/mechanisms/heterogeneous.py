@@ -34,9 +34,9 @@ class HeterogeneousNoisyMax(Mechanism):
     y_a)/m_a), where y_a is everything but the noise.
 
     If all sensitivities are equal, it is :class:`NoisyMax`. Otherwise it has less noise. In every scenario of the
-    paper its mean squared error is below that of noisy max, at every ε. It can lose to noisy max on rows made for it
-    (by a factor of 9/8 with three candidates, and of about 0.66√k with many), and to ``keep`` or :class:`GEM` if a
-    few candidates are much more sensitive than all others (docs/theory/heterogeneous-noisy-max.md).
+    paper its mean squared error is below that of noisy max, at every ε. It can lose to noisy max on rows made for
+    it (by a factor of 9/8 with three candidates, and of about 0.66√k with many), and to ``keep`` or :class:`GEM` if
+    a few candidates are much more sensitive than all others (docs/theory/heterogeneous-noisy-max.md).
 
     ``keep=(low, high)`` lets only those candidates compete whose sensitivity lies between these two quantiles of
     the row's sensitivities, ends included. The others are never picked and do not count for the noise.

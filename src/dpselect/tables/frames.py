@@ -47,8 +47,9 @@ def like(frame: Any, table: pa.Table) -> Any:  # noqa: ANN401 - any library's
         picks = pl.DataFrame(table)
         return picks.cast({name: getattr(kind, "inner", kind) for name, kind in kinds.items()})
     if library in {"duckdb", "_duckdb"} and hasattr(frame, "query"):
-        # In the frame's own connection, where DuckDB finds the argument `table` by its name.
-        return frame.query("dpselect_table", 'SELECT * FROM "table"')
+        # In the frame's own connection, where DuckDB finds this variable by its name, unless a table has the same.
+        dpselect_picks_b1946ac9 = table  # noqa: F841
+        return frame.query("dpselect_input_b1946ac9", "SELECT * FROM dpselect_picks_b1946ac9")
     if isinstance(frame, Mapping):
         return table.to_pydict()
     forms = {

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpselect import parameters as check
 from dpselect.candidates import Numbers, read_numbers
-from dpselect.guarantees import Guarantee
+from dpselect.guarantees import ONE_USER_CHANGED, SAME_USERS, Guarantee
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.mechanisms import Mechanism, NoisyMax
 from dpselect.pools import public_numbers, read_pool
@@ -36,8 +36,6 @@ A small cap makes small differences visible above the noise, but cuts off users 
 errors up to four times the mean, and a cap that is far too large misses the target by a quarter of the users.
 """
 
-SAME_USERS = "fleets of the same public number of users that differ in one user's scores"
-ONE_USER_CHANGED = f"{SAME_USERS}, in any way"
 ONE_USER_MOVED = f"{SAME_USERS}, by at most Δ_a for every candidate a"
 
 

@@ -3,38 +3,60 @@
 from bandit_runs import runs, story
 
 from experiments.bandit.claims import CLAIMS
+from experiments.bandit.runs import ALPHAS
 from experiments.ledger import Verdict
 
 CHECKS = {claim.id: claim.check for claim in CLAIMS}
 
 
-def test_b1_holds_if_ucb_is_stuck_and_everybody_private_earns_more():
-    assert CHECKS["B1"](runs(ucb=story(0.75, 0.2))).verdict is Verdict.HOLDS
+STUCK, ADAPTS = story(0.75, 0.2), story(0.75, 0.75)
 
 
-def test_b1_does_not_hold_if_ucb_changes_over():
-    finding = CHECKS["B1"](runs(ucb=story(0.75, 0.75)))
+def test_b1_says_for_which_alpha_ucb_is_stuck_and_everybody_private_earns_more():
+    finding = CHECKS["B1"](runs(dict.fromkeys(ALPHAS, ADAPTS) | dict.fromkeys(ALPHAS[2:5], STUCK)))
+    assert finding.words == "holds for α = 0.02 to 0.05"
+    assert CHECKS["B1"](runs(dict.fromkeys(ALPHAS, STUCK))).words == "holds"
+
+
+def test_b1_does_not_hold_if_one_private_policy_earns_less_than_ucb_with_any_alpha():
+    finding = CHECKS["B1"](runs(dict.fromkeys(ALPHAS, STUCK), krr=story(0.1, 0.1)))
     assert finding.verdict is Verdict.FAILS
-    assert "UCB earns more than mGEM" in finding.comment
+    assert finding.comment.startswith("Fails: for no α does every private policy earn more than UCB")
 
 
-def test_b2_holds_if_mgem_is_ahead_of_all_and_gem_behind_random():
-    assert CHECKS["B2"](runs(mgem=story(0.7, 0.7), gem=story(0.3, 0.3))).verdict is Verdict.HOLDS
+def test_b1_does_not_hold_if_ucb_always_changes_over():
+    finding = CHECKS["B1"](runs(dict.fromkeys(ALPHAS, ADAPTS)))
+    assert finding.verdict is Verdict.FAILS
+    assert "UCB earns more than kRR, RNM, RSᵧ, GEM, mGEM" in finding.comment
+
+
+MGEM_AHEAD = {"mgem": story(0.7, 0.7), "gem": story(0.3, 0.3)}
+
+
+def test_b2_holds_for_the_alpha_at_which_mgem_is_ahead_of_all_and_gem_behind_random():
+    assert CHECKS["B2"](runs(**MGEM_AHEAD)).words == "holds"
+    finding = CHECKS["B2"](runs({ALPHAS[-1]: story(0.8, 0.8)}, **MGEM_AHEAD))
+    assert finding.words == "holds for α ≤ 1"
 
 
 def test_b2_names_who_earns_more_than_mgem():
-    finding = CHECKS["B2"](runs(mgem=story(0.6, 0.6), gem=story(0.3, 0.3), ucb=story(0.7, 0.7)))
+    finding = CHECKS["B2"](runs(mgem=story(0.6, 0.6), gem=story(0.3, 0.3), thompson=story(0.7, 0.7)))
     assert finding.verdict is Verdict.IN_PART
-    assert "UCB earns more than mGEM" in finding.comment
+    assert "Thompson sampling earns more than mGEM" in finding.comment
     assert "kRR" not in finding.comment.partition("Beyond the paper")[0]
+    finding = CHECKS["B2"](runs(dict.fromkeys(ALPHAS, story(0.9, 0.9)), **MGEM_AHEAD))
+    assert finding.comment.startswith("Fails: mGEM earns more than UCB for no α.")
 
 
 def test_b3_compares_how_soon_the_rising_arm_is_seen():
     fast = {"mgem": story(0.5, 0.5, rise=40), "rs": story(0.5, 0.5, rise=80)}
-    assert CHECKS["B3"](runs(**fast)).verdict is Verdict.HOLDS
-    finding = CHECKS["B3"](runs(**fast, ucb=story(0.5, 0.5, rise=8)))
+    sooner = story(0.5, 0.5, rise=8)
+    assert CHECKS["B3"](runs(**fast)).words == "holds"
+    assert CHECKS["B3"](runs({ALPHAS[-1]: sooner}, **fast)).words == "holds for α ≤ 1"
+    finding = CHECKS["B3"](runs(**fast, thompson=sooner))
     assert finding.verdict is Verdict.IN_PART
-    assert "UCB adapts faster than RSᵧ" in finding.comment
+    assert "Thompson sampling adapts faster than RSᵧ" in finding.comment
+    assert "for every α" in CHECKS["B3"](runs(dict.fromkeys(ALPHAS, sooner), **fast)).comment
 
 
 def test_b4_holds_if_estimates_are_near_and_not_if_they_are_off():

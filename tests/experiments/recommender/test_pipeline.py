@@ -39,7 +39,6 @@ def folder(tmp_path_factory):
 def small(monkeypatch):
     monkeypatch.setattr(protocol, "EPSILONS", (0.01, 1.0))
     monkeypatch.setattr(protocol, "TILTS", (-8.0, -1.0, 1.0))
-    monkeypatch.setattr(protocol, "TOTAL_DRAWS", 50)
     monkeypatch.setattr(pipeline, "COMPARED", dict.fromkeys(MECHANISMS))
     monkeypatch.setattr(pipeline, "TILT_EPSILONS", (1.0,))
 

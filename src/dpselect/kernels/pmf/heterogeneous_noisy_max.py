@@ -5,8 +5,7 @@ import numpy as np
 from dpselect.kernels.arrays import FlagArray, FloatArray, Table
 from dpselect.kernels.blocks import row_extent, row_of, widest_row
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.heterogeneous import Rule, fill_levels, fill_offsets, new_public_row, share_of
-from dpselect.kernels.neutral import Widths
+from dpselect.kernels.heterogeneous import NO_WIDTHS, Rule, fill_levels, fill_offsets, new_public_row, share_of
 from dpselect.kernels.pmf import permute_and_flip, similar_scales
 from dpselect.kernels.pmf.integrands import EXPONENTIAL
 from dpselect.kernels.pmf.noisy_argmax import ONCE, fill_largest_noisy_pmf
@@ -34,7 +33,7 @@ def fill(noise: int, heights: FloatArray, shares: FloatArray, pmf: FloatArray) -
 def fill_rows(first: int, last: int, table: Table, rule: Rule, pmf: FloatArray, trusted: FlagArray) -> None:
     """Fill the probabilities of each row of a block whose heights can be trusted, and say which those are."""
     size = widest_row(first, last, table.bounds)
-    public, widths = new_public_row(size), Widths(0.0, 0.0, 0.0, 1.0)
+    public, widths = new_public_row(size), NO_WIDTHS
     heights, shares = np.empty(size), np.empty(size)
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
@@ -56,5 +55,5 @@ def fill_rows(first: int, last: int, table: Table, rule: Rule, pmf: FloatArray, 
 def fill_public_offsets(table: Table, rule: Rule, row: int, offsets: FloatArray) -> None:
     """Fill the neutral offsets n_a of one row, for the sampler in exact arithmetic."""
     public = new_public_row(offsets.size)
-    fill_offsets(rule, table, row, Widths(0.0, 0.0, 0.0, 1.0), public)
+    fill_offsets(rule, table, row, NO_WIDTHS, public)
     offsets[:] = public.offsets

@@ -3,11 +3,13 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from dpselect.kernels.arrays import FloatArray
-from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts, in_numpy
 from dpselect.kernels.instructions import fused_multiply_add
 
-EXPONENTIAL, LAPLACE, GUMBEL = 0, 1, 2
+EXPONENTIAL, LAPLACE, GUMBEL = np.arange(3, dtype=np.int64)  # not literals, or kernels are compiled for each
 NO_ETA = 1e-30
 """Below this, |η| log(1/γ) makes no difference in float64, and formulas that divide by η lose their digits."""
 
@@ -18,7 +20,7 @@ TINY = 1e-290
 class Law(NamedTuple):
     """The law to compute: the noise, and how many candidates are drawn."""
 
-    noise: int
+    noise: int | np.int64
     stopping: bool
     """Whether K random candidates are drawn. If not, every candidate is drawn once and the other fields are
     unused.
@@ -158,3 +160,60 @@ def atom_mass(law: Law, row: Row, base: float, atoms: int) -> float:
             half = 0.5 * math.exp(-abs(distance * row.rates[a]))
             survival += half if distance >= 0.0 else 1.0 - half
     return stopping_increment(law.gamma, law.eta, survival / k, atoms / k)
+
+
+# --- The same in NumPy ------------------------------------------------------------------------------------
+
+
+def weigh_points(law: Law, row: Row, base: float, deltas: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return G, the slope of its logarithm, and r_a, at several points."""
+    k, noisy = row.scores.size, row.rates > 0.0
+    distances = (base - row.scores) + deltas[:, None]
+    ahead = (distances < 0.0) & ~noisy
+    z = distances * row.rates
+    if law.noise == GUMBEL:
+        ratios = np.where(noisy, np.exp(-z), 0.0)
+        return np.where(ahead.any(axis=1), 0.0, np.exp(-ratios.sum(axis=1))), ratios @ row.rates, ratios
+    tails = np.exp(-np.abs(z))
+    if law.noise == EXPONENTIAL:
+        ahead |= noisy & (z <= 0.0)
+        density = np.where(noisy & (z > 0.0), tails, 0.0)
+        survival = ahead.sum(axis=1) + density.sum(axis=1)
+        below = np.where(noisy & (z > 0.0), -np.expm1(-z), 1.0)
+    else:
+        density = np.where(noisy, 0.5 * tails, 0.0)
+        rising = noisy & (z < 0.0)
+        survival = (ahead | rising).sum(axis=1) + np.where(rising, -density, density).sum(axis=1)
+        below = np.where(rising, density, 1.0 - density)
+    if law.stopping:
+        ratios = law.root * density
+        least = (0.5 if law.noise == LAPLACE else 1.0) * np.exp(math.log(law.root) - np.abs(z))
+        ratios = np.where((density > 0.0) & (tails < TINY), least, ratios)
+        odds = (1.0 - law.gamma) / law.gamma
+        slopes = (density @ row.rates) * ((1.0 + law.eta) * odds / (k + odds * survival))
+        shared = np.exp(math.log(law.root) - (1.0 + law.eta) * np.log1p(odds * (survival / k)))
+        return shared / k, slopes, ratios
+    product = np.where(ahead.any(axis=1), 0.0, np.prod(below, axis=1))
+    ratios = density / below
+    return product, np.where(product > 0.0, ratios @ row.rates, math.inf), ratios
+
+
+@in_numpy(atom_mass)
+def _atom_mass(law: Law, row: Row, base: float, atoms: int) -> float:
+    if not law.stopping:
+        return float(weigh_points(law, row, base, np.zeros(1))[0][0])
+    distances = base - row.scores
+    z = distances * row.rates
+    if law.noise == EXPONENTIAL:
+        noisy = np.exp(-np.maximum(0.0, z))
+    else:
+        noisy = np.where(z >= 0.0, 0.5 * np.exp(-np.abs(z)), 1.0 - 0.5 * np.exp(-np.abs(z)))
+    survival = np.where(row.rates > 0.0, noisy, distances < 0.0).sum() / row.scores.size
+    return stopping_increment(law.gamma, law.eta, survival, atoms / row.scores.size)
+
+
+@in_numpy(weigh_point)
+def _weigh_point(law: Law, row: Row, base: float, delta: float) -> tuple[float, float]:
+    shared, slopes, ratios = weigh_points(law, row, base, np.array([delta]))
+    row.ratios[:] = ratios[0]
+    return shared[0], slopes[0]

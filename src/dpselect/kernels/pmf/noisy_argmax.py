@@ -37,7 +37,7 @@ import numpy as np
 
 from dpselect.kernels.arrays import FloatArray, IndexArray, Table
 from dpselect.kernels.blocks import row_of
-from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts, in_numpy
 from dpselect.kernels.pmf.integrands import (
     EXPONENTIAL,
     GUMBEL,
@@ -48,8 +48,10 @@ from dpselect.kernels.pmf.integrands import (
     atom_mass,
     mean_draws,
     weigh_point,
+    weigh_points,
 )
-from dpselect.kernels.pmf.random_stopping import ONE_SIDED, TWO_SIDED, fill_stopping_pmf
+from dpselect.kernels.pmf.random_stopping import fill_stopping_pmf
+from dpselect.kernels.pmf.stopping_panels import ONE_SIDED, TWO_SIDED
 
 __all__ = [
     "EXPONENTIAL",
@@ -63,7 +65,7 @@ __all__ = [
     "fill_rows",
 ]
 
-ONCE, STOPPING = False, True
+ONCE, STOPPING = np.array([False, True])  # not literals, or kernels are compiled for each
 """Whether every candidate is drawn once, or a random number of random candidates is drawn."""
 
 FINE, COARSE = 2.0, 8.0
@@ -120,6 +122,23 @@ def widest_panel(
     return widest, fastest
 
 
+@in_numpy(widest_panel)
+def _widest_panel(
+    law: Law, row: Row, height: float, margin: float, base: float, delta: float, direction: float
+) -> tuple[float, float]:
+    z = ((base - row.scores) + delta) * row.rates
+    relevant = row.rates > 0.0
+    if not law.stopping and law.noise == LAPLACE:
+        relevant &= z >= 0.0
+    z, rates, reach = z[relevant], row.rates[relevant], np.maximum(margin - row.least[relevant], height + FAR)
+    leaving = direction * z >= 0.0
+    z = np.abs(z)
+    far = z >= reach + np.where(leaving, 0.0, COARSE)
+    near = np.maximum(FINE, np.minimum(np.where(leaving, 2.0, 0.7) * (z - height), COARSE))
+    limits = np.where(far, np.where(leaving, math.inf, z - reach), near) / rates
+    return limits.min(initial=math.inf), rates[~far].max(initial=0.0)
+
+
 @compiled_without_refcounts
 def add_panel(
     law: Law,
@@ -141,6 +160,25 @@ def add_panel(
             for a in range(pmf.size):
                 # In this order nothing that matters underflows. Where a panel spans too many scales, r_a is zero.
                 pmf[a] += shared * row.ratios[a] * (weights[j] * min(0.5 * step * row.rates[a], 1e300))
+    return largest
+
+
+@in_numpy(add_panel)
+def _add_panel(
+    law: Law,
+    row: Row,
+    base: float,
+    direction: float,
+    done: float,
+    step: float,
+    nodes: FloatArray,
+    weights: FloatArray,
+    pmf: FloatArray,
+) -> float:
+    shared, _, ratios = weigh_points(law, row, base, direction * (done + 0.5 * step * (nodes + 1.0)))
+    factors = weights[:, None] * np.minimum(0.5 * step * row.rates, 1e300)
+    pmf += np.where(shared[:, None] > 0.0, shared[:, None] * ratios * factors, 0.0).sum(axis=0)
+    largest: float = max(0.0, (shared * law.root).max())
     return largest
 
 
@@ -213,6 +251,14 @@ def scout(law: Law, row: Row, base: float, delta: float) -> tuple[float, float, 
             row.least[a] = max(row.least[a], shared * row.ratios[a])
         smallest = min(smallest, row.least[a])
     return shared * law.root, slope, smallest
+
+
+@in_numpy(scout)
+def _scout(law: Law, row: Row, base: float, delta: float) -> tuple[float, float, float]:
+    [shared], [slope], [ratios] = weigh_points(law, row, base, np.array([delta]))
+    if shared > 0.0:
+        np.maximum(row.least, shared * ratios, out=row.least)
+    return shared * law.root, slope, min(1.0, row.least.min())
 
 
 @compiled_without_refcounts
@@ -312,7 +358,7 @@ def fill_by_cells(law: Law, scores: FloatArray, scales: FloatArray, pmf: FloatAr
 
 @compiled
 def fill_largest_noisy_pmf(
-    noise: int,
+    noise: int | np.int64,
     scores: FloatArray,
     scales: FloatArray,
     stopping: bool,  # noqa: FBT001
@@ -345,7 +391,7 @@ def fill_rows(
 ) -> None:
     """Fill in the probabilities for each row of a block; candidate a's noise has scale ``scale`` · Δ_a."""
     for row in range(first, last):
-        scores = row_of(table.scores, table.bounds, row)
+        scores = row_of(table.scores, table.bounds, row).copy()  # writable, as in all calls: compiled only once
         scales = row_of(table.sensitivities, table.bounds, row) * scale
         target = pmf[table.bounds[row] : table.bounds[row + 1]]
         fill_largest_noisy_pmf(noise, scores, scales, stopping, gamma, eta, target)

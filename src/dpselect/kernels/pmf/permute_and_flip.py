@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.kernels.compilation import compiled
+from dpselect.kernels.compilation import compiled, in_numpy
 from dpselect.kernels.twofloat import add
 
 DEPTH = 40.0
@@ -126,6 +126,19 @@ def fill(gaps: FloatArray, pmf: FloatArray) -> None:
         for i in range(TERMS - 1, -1, -1):
             series = series * p + moments[i]
         pmf[a] = p * series if p >= 0.0 else -p
+
+
+@in_numpy(fill)
+def _fill(gaps: FloatArray, pmf: FloatArray) -> None:
+    passing = np.exp(-gaps)
+    total = passing.sum()
+    limit = min(1.0, DEPTH / total)
+    panels = math.ceil(total * limit / PANEL)
+    places = np.arange(panels)[:, None] + 0.5 * (NODES + 1.0)
+    points = (limit / panels * places).reshape(-1, 1)
+    failing = 1.0 - points * passing
+    masses = np.prod(failing, axis=1, keepdims=True) * np.tile(WEIGHTS, panels)[:, None] * (limit / (2.0 * panels))
+    pmf[:] = passing * (masses / failing).sum(axis=0)
 
 
 @compiled

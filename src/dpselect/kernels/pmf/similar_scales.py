@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from dpselect.kernels.arrays import FloatArray
-from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts, in_numpy
 from dpselect.kernels.instructions import float_bits, float_of_bits, fused_multiply_add
 
 DEPTH, DEEPEST = 40.0, 44.0
@@ -129,3 +129,21 @@ def fill(heights: FloatArray, top: float, shares: FloatArray, pmf: FloatArray) -
         add_integrals(masses, gaps[part], rates[part], pmf[part])
     for a in range(k):
         pmf[a] *= rates[a]
+
+
+@in_numpy(fill_tails)
+def _fill_tails(gaps: FloatArray, rates: FloatArray, time: float, tails: FloatArray) -> tuple[float, float]:
+    tails[:] = np.exp(-gaps - time * rates)
+    return float(tails.sum()), float(tails @ rates)
+
+
+@in_numpy(fill_masses)
+def _fill_masses(gaps: FloatArray, rates: FloatArray, masses: FloatArray) -> None:
+    tails = np.exp(-TIMES[:, None] * rates - gaps)
+    masses[:] = WEIGHTS * np.exp(np.log1p(-tails).sum(axis=1))
+
+
+@in_numpy(add_integrals)
+def _add_integrals(masses: FloatArray, gaps: FloatArray, rates: FloatArray, pmf: FloatArray) -> None:
+    tails = np.exp(-TIMES[:, None] * rates - gaps)
+    pmf += (masses[:, None] * tails / (1.0 - tails)).sum(axis=0)

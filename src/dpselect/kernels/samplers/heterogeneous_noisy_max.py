@@ -40,6 +40,7 @@ from dpselect.kernels.coins import FAIL, PASS, UNSURE, bernoulli_exp, bernoulli_
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.heterogeneous import (
     NEAR,
+    NO_WIDTHS,
     WIDER,
     Heights,
     PublicRow,
@@ -53,7 +54,6 @@ from dpselect.kernels.heterogeneous import (
 )
 from dpselect.kernels.instructions import BLOCK, lowest_bit, ones_of, reaching, zero_bytes
 from dpselect.kernels.lazy_gaps import KNOWN, LazyGaps
-from dpselect.kernels.neutral import Widths
 from dpselect.kernels.pmf.integrands import EXPONENTIAL, GUMBEL
 from dpselect.kernels.samplers import permute_and_flip
 from dpselect.kernels.samplers.loops import Setup, Visits, Workspace, new_workspace, visits_of
@@ -266,7 +266,7 @@ def pick_scores(
 
     A row whose sensitivities are all zero is marked ALL_GAPS_NEEDED, because its heights are zero or −∞.
     """
-    widths = Widths(0.0, 0.0, 0.0, 1.0)
+    widths = NO_WIDTHS
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
@@ -278,7 +278,7 @@ def pick_scores(
                 picks[row] = INVALID
             continue
         rate = rule.epsilon / widths.largest
-        if widths.least == 1.0 and rule.noise == EXPONENTIAL:
+        if widths.equal and rule.noise == EXPONENTIAL:
             top, magnitude = row_extent(scores)
             equal = LazyGaps(scores, top, rate, KNOWN, scores, 0.0, 0.0, 0.0)
             picks[row] = INVALID
@@ -300,7 +300,7 @@ def pick_scores(
 @compiled_without_refcounts
 def pick_levels(rows: IndexArray, table: Table, rule: Rule, units: Units, space: Space, picks: IndexArray) -> None:
     """Pick one candidate for each of the given rows, with offsets and tilts."""
-    widths = Widths(0.0, 0.0, 0.0, 1.0)
+    widths = NO_WIDTHS
     for row in rows:
         sensitivities = row_of(table.sensitivities, table.bounds, row)
         widths = fill_offsets(rule, table, row, widths, space.public)
@@ -309,7 +309,7 @@ def pick_levels(rows: IndexArray, table: Table, rule: Rule, units: Units, space:
             picks[row] = UNRESOLVED
             continue
         levels = space.public.levels[: sensitivities.size]
-        if widths.least == 1.0 and rule.noise == EXPONENTIAL:
+        if widths.equal and rule.noise == EXPONENTIAL:
             equal = LazyGaps(levels, 0.0, 1.0, KNOWN, levels, 0.0, 0.0, 0.0)
             picks[row] = permute_and_flip.pick(equal, visits_of(space.equal, levels.size), space.work)
         else:

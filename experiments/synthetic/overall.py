@@ -1,0 +1,120 @@
+"""All eight scenarios at once: what the paper says of the mechanisms as a whole."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+import dpselect as dps
+from experiments import drawing
+from experiments.curves import Curves
+from experiments.experiment import Effort, Experiment, Task
+from experiments.mechanisms import BETA, COMPARED, GAMMA, STYLES, build
+from experiments.scenarios import SCENARIOS, Scenario, titled
+from experiments.synthetic.overall_claims import CLAIMS, GAMMAS, NEW
+from experiments.tables import Tables, from_rows, where
+from experiments.trials import error_table, error_tasks
+
+__all__ = ["OVERALL"]
+
+TITLED = titled(*SCENARIOS)
+MECHANISMS = tuple(
+    name
+    for name in (NEW, "rnm", "rs", "rs-improved", "gem", "mgem", "combined-gem", "krr", "uniform")
+    if name in COMPARED
+)
+STOPPING_TRIALS = 50
+"""The number of trials for random stopping of every γ."""
+LIMITS = (0.03, 30.0)
+
+
+def _plan(effort: Effort) -> list[Task]:
+    return [
+        *error_tasks(TITLED, MECHANISMS, effort, _errors),
+        *(
+            Task(
+                label=f"{title}, γ = {gamma:g}",
+                table="stopping",
+                compute=partial(_stopping, make, gamma, effort),
+            )
+            for title, make in TITLED.items()
+            for gamma in GAMMAS
+        ),
+    ]
+
+
+def _errors(make: Callable[[], Scenario], mechanism: str, effort: Effort) -> pa.Table:
+    """Return errors over the same trials for every mechanism, so that small differences are no accident."""
+    slow = COMPARED[mechanism].has_slow_pmf  # computed for other figures too
+    return error_table(make, mechanism, effort if slow else replace(effort, trials=effort.slow_trials))
+
+
+def _stopping(make: Callable[[], Scenario], gamma: float, effort: Effort) -> pa.Table:
+    """Return random stopping's errors at some ε, and mGEM's over the same trials."""
+    part = make().first(min(STOPPING_TRIALS, effort.slow_trials))
+    rows = []
+    for epsilon in 10.0 ** np.linspace(-2, 2, 9 if effort.full else 5):
+        rivals = (build("rs", epsilon, gamma=gamma), build("mgem", epsilon))
+        errors = (float(dps.expected_error(each, part.scores, part.sensitivities).mean()) for each in rivals)
+        rows.append((part.title, gamma, epsilon, *errors))
+    return from_rows(("scenario", "gamma", "epsilon", "mean_squared_error", "mgem"), rows)
+
+
+def _draw(data: Tables) -> Figure:
+    curves = Curves(data["errors"])
+    figure, panels = drawing.grid(rows=2, columns=4, heights=(2.6, 2.6), width=3.2)
+    smallest = min(GAMMAS)
+    for title, panel in zip(curves.scenarios, panels.flat, strict=True):
+        base = curves.of(title, "rnm")
+        for position, name in enumerate(curves.mechanisms):
+            ratios = curves.of(title, name) / base
+            every = max(1, len(ratios) // 4)
+            panel.plot(curves.epsilons, ratios, markevery=(position % every, every), **drawing.line(STYLES[name]))
+        stopping = where(data["stopping"], scenario=title, gamma=smallest)
+        places = [int(np.argmin(np.abs(curves.epsilons - e))) for e in stopping["epsilon"].to_pylist()]
+        panel.plot(stopping["epsilon"], stopping["mean_squared_error"].to_numpy() / base[places], **_small_gamma())
+        panel.set_title(title, fontsize=9.5)
+        panel.set(xscale="log", yscale="log", ylim=LIMITS)
+        for axis in (panel.xaxis, panel.yaxis):
+            drawing.plain_numbers(axis)
+    for panel in panels[1]:
+        panel.set_xlabel("privacy budget ε")
+    for panel in panels[:, 0]:
+        panel.set_ylabel("error / RNM’s error")
+    handles = [drawing.handle(STYLES[name]) for name in curves.mechanisms]
+    label = f"{STYLES['rs'].label}, γ = {smallest:g}"
+    drawing.bottom_legend(figure, [*handles, Line2D([], [], label=label, **_small_gamma())], columns=5)
+    return figure
+
+
+def _small_gamma() -> dict[str, Any]:
+    return {"color": STYLES["rs"].color, "linestyle": (0, (1, 1)), "linewidth": 1.2}
+
+
+OVERALL = Experiment(
+    name="all-scenarios",
+    title="All eight scenarios: which mechanism, if you know nothing?",
+    caption=(
+        "Errors divided by RNM’s. Each of the paper’s mechanisms is below 1 in some scenarios and above in others."
+    ),
+    description=(
+        "Eight panels, one for each scenario: the error of each mechanism divided by that of RNM, against the "
+        "privacy budget, on logarithmic axes."
+    ),
+    notes={
+        "mechanisms": f"β = {BETA}, γ = {GAMMA} unless said; combined GEM spends 0.6 ε on the sign",
+        "error": (
+            "the mean of each trial’s exact error; all mechanisms are compared on the same trials, as many as "
+            f"random stopping has elsewhere, and {STOPPING_TRIALS} for random stopping with other γ"
+        ),
+        "axes": f"ratios are cut off below {LIMITS[0]:g} and above {LIMITS[1]:g}; the tables have them",
+    },
+    plan=_plan,
+    draw=_draw,
+    claims=CLAIMS,
+)

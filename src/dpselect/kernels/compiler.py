@@ -1,0 +1,155 @@
+"""How kernels are compiled. Only this module and ``generated`` load the compiler."""
+
+import logging
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from types import FunctionType
+from typing import IO, Any
+
+import numba
+from numba.core import caching, event
+from numba.core.compiler import CompileResult
+
+from dpselect.kernels.caches import cache_directory, digest, directories, index_name
+from dpselect.kernels.compilation import Kernel
+
+try:
+    import fcntl
+except ImportError:  # not every system has it
+    fcntl = None  # type: ignore[assignment]
+
+LONGEST_WAIT = 120.0
+"""How long to wait, in seconds, for another process that compiles the same kernel."""
+
+_ONE_THREAD = threading.RLock()
+
+
+def dispatcher_of(kernel: Kernel[..., Any]) -> Any:
+    """Return a kernel as the compiler's function, with its cache.
+
+    ``nogil`` lets :mod:`dpselect.parallel` run blocks of rows in ordinary threads. ``fastmath`` stays off:
+    the error bounds in :mod:`dpselect.kernels.twofloat` need every rounding to happen as written.
+    """
+    njit: Any = numba.njit  # its type stubs do not list all options
+    dispatcher = njit(nogil=True, error_model="numpy", **kernel.options)(kernel.for_compiler())
+    dispatcher.kernel = kernel
+    dispatcher._cache = KernelCache(dispatcher.py_func)  # noqa: SLF001 - the option `cache` knows only one directory
+    return dispatcher
+
+
+def compile_for(kernel: Kernel[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Return the compiled kernel, which is compiled or loaded for arguments of these types.
+
+    If another process compiles the same kernel, wait for it and load the result.
+    """
+    with _ONE_THREAD, _alone(kernel.function):
+        dispatcher = kernel.dispatcher
+        dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in arguments))
+    return dispatcher
+
+
+# --- On disk --------------------------------------------------------------------------------------------
+
+
+class KernelCache(caching.NullCache):
+    """The compiled forms of one kernel: loaded from several directories, and kept in the one that is writable."""
+
+    def __init__(self, function: FunctionType) -> None:
+        file: Any = caching.IndexDataCacheFile
+        self._files = {place: file(str(place), index_name(function), digest()) for place in directories()}
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the form for a signature; ``None`` if there is none."""
+        target_context.refresh()
+        rebuild: Any = CompileResult._rebuild  # noqa: SLF001 - the compiler's own caches do the same
+        for file in self._files.values():
+            with suppress(OSError):
+                payload = file.load((sig, target_context.codegen().magic_tuple()))
+                if payload is not None:
+                    return rebuild(target_context, *payload)
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the form for a signature, if there is a place for it."""
+        directory = cache_directory()
+        if directory is not None:
+            with suppress(OSError):  # a full disk must not stop a selection
+                self._files[directory].save((sig, data.codegen.magic_tuple()), data._reduce())  # noqa: SLF001
+
+
+@contextmanager
+def _alone(function: FunctionType) -> Iterator[None]:
+    """Keep other processes from compiling the same kernel, where the system has locks and a place for them."""
+    directory = cache_directory()
+    with ExitStack() as stack:
+        with suppress(OSError):
+            if directory is not None and fcntl is not None:
+                path = directory / f"{index_name(function)}.lock"
+                _wait_for(stack.enter_context(path.open("a")))
+        yield
+
+
+def _wait_for(lock: IO[str]) -> None:
+    """Wait until no other process holds a lock, but not for ever. Closing the file releases it."""
+    deadline = time.monotonic() + LONGEST_WAIT
+    while time.monotonic() < deadline:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.05)
+        else:
+            return
+
+
+# --- Announcements --------------------------------------------------------------------------------------
+
+
+class _Announcer(event.Listener):
+    """Says what is compiled, before that starts. Kernels that are compiled on the way are not mentioned."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def on_start(self, event: Any) -> None:
+        """Announce the outermost kernel."""
+        kernel = getattr(event.data["dispatcher"], "kernel", None)  # a user's own functions have none
+        if self._depth == 0 and kernel is not None:
+            _announce(kernel)
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """Count."""
+        self._depth -= 1
+
+
+event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
+
+
+def _announce(kernel: Kernel[..., Any]) -> None:
+    """Say what is compiled and for about how long: on standard error if that is a terminal, and in the log."""
+    kept = cache_directory() is not None
+    if not kept:
+        _warn_once()
+    name = f"{kernel.function.__module__.removeprefix('dpselect.kernels.')}.{kernel.function.__name__}"
+    often = "only this time" if kept else "in every process"
+    message = f"compiling {name} for about {max(1, round(kernel.seconds_to_compile))} s, {often}"
+    logger = logging.getLogger("dpselect")
+    if sys.stderr is not None and sys.stderr.isatty() and not logger.disabled:
+        print(f"dpselect: {message}", file=sys.stderr)
+    else:
+        logger.info(message)
+
+
+@cache
+def _warn_once() -> None:
+    warnings.warn(
+        "compiled kernels cannot be kept, so every process that needs them compiles them again: "
+        "set DPSELECT_CACHE to a directory that only you can write to",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,52 @@
+"""Compiling ahead: for the image of a container, for a fleet of workers, or before a demonstration."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from dpselect.candidates import WORTH_A_KERNEL, read_batch
+from dpselect.kernels.compilation import compiled_at_once
+from dpselect.mechanisms import Mechanism
+from dpselect.registry import MECHANISMS
+
+__all__ = ["compile"]
+
+
+def compile(*mechanisms: str | Mechanism) -> None:  # noqa: A001 - its name at the command line, too
+    """Compile the kernels of some mechanisms, or of all in ``dps.MECHANISMS``, and keep them on disk.
+
+    You never need to call this: small calls need no compiled kernels, and large calls compile what they use. It
+    moves the wait to a time of your choice. Kernels are kept in the directory that the environment variable
+    ``DPSELECT_CACHE`` names, or else beside the package or in your own cache.
+
+    Args:
+        mechanisms: Mechanisms, or names of mechanisms in ``dps.MECHANISMS``. A mechanism's noise, and whether its
+            work is fixed, decide which kernels it needs; other parameters make no difference.
+
+    Example:
+        >>> import dpselect as dps
+        >>> dps.compile("uniform", dps.NoisyMax(epsilon=1.0, noise="gumbel"))
+    """
+    chosen = [_mechanism(given) for given in mechanisms or MECHANISMS]
+    with compiled_at_once():
+        read_batch(np.zeros(WORTH_A_KERNEL), 1.0)
+        for mechanism in chosen:
+            _run(mechanism)
+
+
+def _mechanism(given: str | Mechanism) -> Mechanism:
+    if isinstance(given, Mechanism):
+        return given
+    if given not in MECHANISMS:
+        raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}; got {given!r}")
+    return MECHANISMS[given](epsilon=1.0)
+
+
+def _run(mechanism: Mechanism) -> None:
+    """Call a mechanism in every way that has kernels of its own: by its public numbers, and without sensitivity."""
+    numbers: list[dict[str, Any]] = [{}, dict.fromkeys(mechanism.takes, 0.5)]
+    for width, public in itertools.product((0.0, 1.0), numbers):
+        if set(mechanism.needs) <= public.keys():
+            mechanism.select([[0.0, 1.0], [1.0, 0.0]], width, **public)
+            mechanism.pmf([[0.0, 1.0], [1.0, 0.0]], width, **public)
