@@ -134,5 +134,5 @@ def test_an_unknown_name_of_a_mechanism_says_which_one_to_write(name, short):
         dps.MECHANISMS[name]
     assert name not in dps.MECHANISMS
     assert dps.MECHANISMS.get(name) is None
-    with pytest.raises(KeyError, match="there are rnm, "):
+    with pytest.raises(KeyError, match=r"there are heterogeneous-rnm, .*, uniform"):
         dps.MECHANISMS["xyzzy"]
