@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,6 +63,38 @@ def noisy_max(rounds: int) -> Iterator[Result]:
             yield faster(name, 500, times["ours"], times["opendp"], "opendp")
             yield faster(name, 700, times["ours"], times["diffprivlib"], "diffprivlib")
             yield faster(name, 3, times["ours"], times["numpy"], "chunked NumPy")
+
+
+def heterogeneous(rounds: int) -> Iterator[Result]:
+    """The default mechanism against noisy max: picks at four budgets, laws, equal sensitivities, one long row."""
+    generator = np.random.default_rng(8)
+    scores = generator.normal(size=(ROWS, CANDIDATES))
+    own = generator.uniform(0.1, 1.0, scores.shape)
+    forms = {"shared": (own[0], 2.5), "own": (own, 8.0)}
+    for form, (sensitivities, limit) in forms.items():
+        for epsilon in (0.1, 1.0, 16.0, 64.0):
+            times = _both(epsilon, "select", scores, sensitivities, rounds)
+            name = f"HeterogeneousNoisyMax, {ROWS:,} × {CANDIDATES}, {form} sensitivities, ε = {epsilon:g}"
+            yield at_most(name, limit, times["ours"], times["noisy max"], "NoisyMax")
+    times = _both(1.0, "select", scores, np.ones(CANDIDATES), rounds)
+    name = f"HeterogeneousNoisyMax, {ROWS:,} × {CANDIDATES}, equal sensitivities, ε = 1"
+    yield at_most(name, 1.2, times["ours"], times["noisy max"], "NoisyMax")
+    for epsilon in (1.0, 16.0):
+        times = _both(epsilon, "pmf", scores[:2000], own[:2000], rounds)
+        name = f"Probabilities of HeterogeneousNoisyMax, 2,000 × {CANDIDATES}, ε = {epsilon:g}"
+        yield at_most(name, 5, times["ours"], times["noisy max"], "NoisyMax")
+    long, widths = generator.normal(size=10**6), generator.uniform(0.1, 1.0, 10**6)
+    times = _both(1.0, "select", long, widths, rounds)
+    yield at_most("HeterogeneousNoisyMax, 1 × 1,000,000, ε = 1", 4, times["ours"], times["noisy max"], "NoisyMax")
+
+
+def _both(epsilon: float, method: str, *arguments_and_rounds: Any) -> dict[str, float]:
+    *arguments, rounds = arguments_and_rounds
+    calls = {
+        "ours": getattr(dps.HeterogeneousNoisyMax(epsilon=epsilon), method),
+        "noisy max": getattr(dps.NoisyMax(epsilon=epsilon), method),
+    }
+    return race({name: Contestant(lambda c=call: c(*arguments)) for name, call in calls.items()}, rounds)
 
 
 def fixed_work(rounds: int) -> Iterator[Result]:
@@ -226,6 +258,7 @@ def correlation(rounds: int) -> Iterator[Result]:
 
 
 WORKLOADS: tuple[Callable[[int], Iterator[Result]], ...] = (
+    heterogeneous,
     noisy_max,
     fixed_work,
     gem,
