@@ -3,13 +3,16 @@
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 import dpselect as dps
 from benchmarks import rivals
 from benchmarks.timing import Contestant, race
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 ROWS, CANDIDATES = 50_000, 500
 SAMPLE = 200
@@ -88,13 +91,14 @@ def heterogeneous(rounds: int) -> Iterator[Result]:
     yield at_most("HeterogeneousNoisyMax, 1 × 1,000,000, ε = 1", 4, times["ours"], times["noisy max"], "NoisyMax")
 
 
-def _both(epsilon: float, method: str, *arguments_and_rounds: Any) -> dict[str, float]:
-    *arguments, rounds = arguments_and_rounds
+def _both(
+    epsilon: float, method: str, scores: FloatArray, sensitivities: FloatArray, rounds: int
+) -> dict[str, float]:
     calls = {
         "ours": getattr(dps.HeterogeneousNoisyMax(epsilon=epsilon), method),
         "noisy max": getattr(dps.NoisyMax(epsilon=epsilon), method),
     }
-    return race({name: Contestant(lambda c=call: c(*arguments)) for name, call in calls.items()}, rounds)
+    return race({name: Contestant(lambda c=call: c(scores, sensitivities)) for name, call in calls.items()}, rounds)
 
 
 def fixed_work(rounds: int) -> Iterator[Result]:
