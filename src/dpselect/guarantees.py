@@ -189,14 +189,14 @@ class Guarantee:
             1.0
         """
         number = check.not_negative("distance", distance)
-        if number == 1 or not self.is_private:
+        everything = self.neighbours == ANY_SCORES and number > 0  # no two score vectors are farther apart
+        if number == 1 or everything or not self.is_private:
             return self
         steps = math.ceil(number)
         if self.delta > 0 and steps > 1:
             raise ValueError("distance must be ≤ 1 if δ > 0: ε and δ do not grow in proportion to it")
         epsilon = self._epsilon_at(Fraction(number))
         bounded = self.bounded_range is not None and self.flat_epsilon == 0
-        further = ANY_SCORES if self.neighbours == ANY_SCORES else f"{number!r} steps of {self.neighbours}"
         scaled = Guarantee(
             epsilon=rounded_up(epsilon),
             delta=self.delta if number > 0 else 0.0,
@@ -204,7 +204,7 @@ class Guarantee:
             flat_epsilon=None if self.flat_epsilon is None else min(self.flat_epsilon, rounded_up(epsilon)),
             # Paths join up to a longer one. If there is a flat part, nothing is known at another distance.
             laplace_epsilon=rounded_up(epsilon) if self._is_like_laplace and not self.flat_epsilon else 0.0,
-            neighbours=further,
+            neighbours=self.neighbours if number == 0 else f"{number!r} steps of {self.neighbours}",
             theorem=f"{self.theorem}; at distance {number!r}",
             reference=self.reference,
         )

@@ -22,7 +22,7 @@ class Overclaiming:
 
     @property
     def guarantee(self):
-        return replace(self.inner.guarantee, epsilon=self.claim)
+        return replace(self.inner.guarantee, epsilon=self.claim, laplace_epsilon=0.0)
 
     def pmf(self, scores, sensitivities):
         return self.inner.pmf(scores, sensitivities)

@@ -23,7 +23,7 @@ from dpselect.kernels import caches
             "has 'user', 'candidate', 'score', 'sensitivity'; name it with --score",
         ),
         (["--sensitivity", "width"], "name it with --sensitivity, or give --sensitivity a number"),
-        (["--mechanism", "magic"], "--mechanism must be one of rnm"),
+        (["--mechanism", "magic"], "--mechanism must be one of heterogeneous-rnm"),
         (["--parameter", "tlit=3"], "rnm has no field 'tlit'"),
         (["--parameter", "beta=3"], "beta must be strictly between 0 and 1"),
         (["--parameter", "tilt=abc"], "--parameter tilt must be a number"),

@@ -228,3 +228,29 @@ def test_a_bad_score_is_refused_also_if_its_candidate_is_not_kept():
 def test_what_to_keep_must_be_two_rising_quantiles(keep, rule):
     with pytest.raises(ValueError, match=rule):
         dps.HeterogeneousNoisyMax(epsilon=1.0, keep=keep)
+
+
+# --- One row, one vector of offsets ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sensitivities", [[-0.0, 1.0, 0.0], [-0.0, -0.0, -0.0], [0.5, -0.0, 0.25, 1.0]], ids=str)
+@pytest.mark.parametrize("noise", NOISES)
+def test_a_negative_zero_is_zero(noise, sensitivities):
+    mechanism, scores = dps.HeterogeneousNoisyMax(epsilon=1.0, noise=noise), np.arange(len(sensitivities)) / 4
+    plain = np.abs(sensitivities)
+    assert mechanism.pmf(scores, sensitivities).tolist() == mechanism.pmf(scores, plain).tolist()
+    rows = np.tile(scores, (40, 1))
+    picks = [
+        mechanism.select(rows, s, randomness=dps.Randomness.seeded(3)).tolist() for s in (sensitivities, plain)
+    ]
+    assert picks[0] == picks[1]
+
+
+@given(st.lists(st.floats(0.01, 1), min_size=4, max_size=20), st.integers(0, 19), st.sampled_from(NOISES))
+def test_neutral_offsets_do_not_jump(sensitivities, place, noise):
+    """A jump would let the last bits of a processor's arithmetic decide a pick."""
+    mechanism = dps.HeterogeneousNoisyMax(epsilon=1.0, noise=noise)
+    moved = list(sensitivities)
+    moved[place % len(moved)] *= 1 + 1e-12
+    one, other = (mechanism.neutral_offsets(s) for s in (sensitivities, moved))
+    assert np.abs(one - other).max() <= 1e-9

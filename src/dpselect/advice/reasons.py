@@ -87,10 +87,11 @@ class Facts:
     def advised(self) -> Ranked:
         """The simplest mechanism close to the best. If nothing is known: the default, unless another dominates."""
         default = self.default
-        if default is not None and default.worst is not None:
+        near = [ranked for ranked in self.ranking if ranked.error <= self.ranking[0].error * (1 + ALIKE)]
+        unspent = any(isinstance(ranked.mechanism, Uniform) for ranked in near)
+        if default is not None and default.worst is not None and not unspent:
             ahead = [r for r in self.ranking if r.error < default.error and (r.worst or 0.0) < default.worst]
             return ahead[0] if ahead else default
-        near = [ranked for ranked in self.ranking if ranked.error <= self.ranking[0].error * (1 + ALIKE)]
         return min(near, key=lambda ranked: _oddity(ranked.mechanism))
 
     def reasons(self) -> tuple[str, ...]:

@@ -318,9 +318,8 @@ def _add_mechanism(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--epsilon", type=float, required=True, help="the privacy budget of one pick")
     group.add_argument(
         "--mechanism",
-        default="heterogeneous-rnm",
         metavar="NAME",
-        help=f"{', '.join(MECHANISMS)} (default: heterogeneous-rnm)",
+        help=f"{', '.join(MECHANISMS)} (default: heterogeneous-rnm; with --one: rnm)",
     )
     group.add_argument(
         "--parameter",

@@ -75,6 +75,8 @@ def check_output(options: argparse.Namespace) -> None:
 
 def make_mechanism(options: argparse.Namespace) -> Mechanism:
     """Return the mechanism that the options describe."""
+    if options.mechanism is None:  # only noisy max and GEM can pick from a table in parts
+        options.mechanism = "rnm" if getattr(options, "one", False) else "heterogeneous-rnm"
     if options.mechanism not in MECHANISMS:
         raise UsageError(
             f"--mechanism must be one of {', '.join(MECHANISMS)}: {unknown_name(options.mechanism, MECHANISMS)}"
