@@ -61,7 +61,7 @@ class Scenario:
     scores: FloatArray
     """A row for each trial, a column for each candidate; clipped where the scenario clips."""
     sensitivities: FloatArray
-    """One for each candidate."""
+    """One for each candidate, or a row for each trial where they vary too."""
     anchors: FloatArray
     """A public guess of each candidate's score: the midpoint of its clipping range."""
     drawn: FloatArray
@@ -71,7 +71,13 @@ class Scenario:
 
     def first(self, trials: int) -> "Scenario":
         """Return only the first trials. The sensitivities still come from all of them."""
-        return replace(self, scores=self.scores[:trials], drawn=self.drawn[:trials])
+        varies = self.sensitivities.ndim > 1
+        return replace(
+            self,
+            scores=self.scores[:trials],
+            sensitivities=self.sensitivities[:trials] if varies else self.sensitivities,
+            drawn=self.drawn[:trials],
+        )
 
 
 def positive(high: int = 50) -> Scenario:

@@ -1,7 +1,8 @@
 """A table of recorded picks: it notices a change to samplers or streams that must come with a new stream format.
 
 A pick that changes for a given key makes a paid release, computed again, a second release. If the change is meant,
-raise ``dpselect.randomness.STREAM_FORMAT`` and record the table again: ``python tests/test_recorded_picks.py``.
+raise ``dpselect.randomness.STREAM_FORMAT`` and record the table again: ``PYTHONPATH=tests/support python
+tests/test_recorded_picks.py``.
 """
 
 import hashlib
