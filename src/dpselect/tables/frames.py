@@ -27,7 +27,7 @@ def as_arrow(frame: Any, columns: Collection[str] | None = None) -> pa.Table:  #
             table = frame.to_arrow() if library == "polars" else frame.toArrow()
         else:
             table = pa.table(frame)
-    except (AttributeError, TypeError, ValueError, pa.ArrowException):
+    except (AttributeError, TypeError, ValueError, OverflowError, pa.ArrowException):
         raise ValueError(_not_a_table(frame)) from None
     if not isinstance(table, pa.Table):
         raise ValueError(_not_a_table(frame))
