@@ -8,6 +8,7 @@ import pyarrow as pa
 from experiments.experiment import Effort, Task
 from experiments.mechanisms import COMPARED
 from experiments.recommender import private, protocol, tuned
+from experiments.recommender.gains import gain_rows
 from experiments.recommender.generated import generate
 from experiments.recommender.models import DenseModel, fit_ease
 from experiments.recommender.preprocessing import Split, hold_out_users
@@ -73,6 +74,7 @@ def plan(effort: Effort) -> list[Task]:
             for mechanism in COMPARED
         ),
         Task(label="tilts", table="tilts", compute=partial(_tilts, effort)),
+        Task(label="the default", table="gains", compute=partial(_gains, effort)),
         Task(label="tuning", table="tuned", compute=partial(_tuned, effort)),
         Task(label="end-to-end private", table="private", compute=partial(_private, effort)),
     ]
@@ -112,6 +114,10 @@ def _errors(effort: Effort, variant: str, mechanism: str) -> pa.Table:
         for e in _epsilons(effort)
     ]
     return _named(pa.Table.from_pylist([{"variant": variant, **row} for row in found]))
+
+
+def _gains(effort: Effort) -> pa.Table:
+    return _named(pa.Table.from_pylist(gain_rows(_lists(effort, "clipped"))))
 
 
 def _tilts(effort: Effort) -> pa.Table:

@@ -33,6 +33,8 @@ def shown():
 
 def mechanism(name, epsilon=2.0, tilt=-3.0):
     return {
+        "heterogeneous-rnm": dps.HeterogeneousNoisyMax(epsilon=epsilon),
+        "kept-rnm": dps.HeterogeneousNoisyMax(epsilon=epsilon, keep=(0.0, 0.25)),
         "rnm": dps.NoisyMax(epsilon=epsilon),
         "em": dps.NoisyMax(epsilon=epsilon, noise="gumbel"),
         "tilted-rnm": dps.NoisyMax(epsilon=epsilon, tilt=tilt, beta=0.1),
