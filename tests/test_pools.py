@@ -35,11 +35,11 @@ def test_the_default_pool_has_the_papers_mechanisms_and_all_tilts_of_three_norma
     assert dps.Uniform() in pool
 
 
-def test_anchors_widen_the_pool_by_three_normalisations_at_each_weight():
+def test_anchors_widen_the_pool_by_four_families_at_each_weight():
     narrow, wide = default_pool(2.0), default_pool(2.0, anchors=True)
     assert set(narrow) < set(wide)
     extra = [member for member in wide if "anchors" in member.needs]
-    assert len(extra) == 3 * len(ANCHOR_WEIGHTS) == len(wide) - len(narrow)
+    assert len(extra) == 4 * len(ANCHOR_WEIGHTS) == len(wide) - len(narrow)
     assert not any(member.needs for member in narrow)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         Uniform,
         gem_scores,
     )
-    from dpselect.precompilation import compile  # noqa: A004 - its name at the command line, too
+    from dpselect.precompilation import compile as compile  # noqa: A004 - its name at the command line, too
     from dpselect.randomness import Randomness
     from dpselect.registry import MECHANISMS
 
@@ -60,7 +60,6 @@ __all__ = [
     "advice",
     "auditing",
     "bounds",
-    "compile",
     "correlation",
     "error_quantile",
     "expected_error",
@@ -95,7 +94,7 @@ _OTHER_NAMES = {
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use; if a name is another name of a mechanism, say what it is called here."""
-    if name not in __all__:
+    if name not in __all__ and name not in _HOMES:  # `compile` is no name for `import *`: it is a builtin's
         hint = f": it is {_OTHER_NAMES[name]}" if name in _OTHER_NAMES else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     module = importlib.import_module(f"{__name__}.{name if name in _MODULES else _HOMES.get(name, 'mechanisms')}")

@@ -55,7 +55,7 @@ def test_clipping_keeps_what_is_inside_and_counts_what_is_not():
 
 
 def test_every_form_of_scores_keeps_its_form():
-    for_all, ragged = from_bounds(0.0, 1.0), ([0.5, 2.0, -1.0], [0, 1, 3])
+    for_all, ragged = from_bounds(0.0, 1.0), (np.array([0.5, 2.0, -1.0]), [0, 1, 3])
     values, offsets = for_all.clip(ragged).scores
     assert (values.tolist(), offsets.tolist()) == ([0.5, 1.0, 0.0], [0, 1, 3])
     lists = for_all.clip(pa.array([[0.5], [2.0, -1.0]])).scores
@@ -66,7 +66,7 @@ def test_every_form_of_scores_keeps_its_form():
 
 def test_the_ranges_of_ragged_rows_are_taken_by_candidate():
     ranges = from_bounds([0.0, 0.0, 0.0], [1.0, 2.0, 3.0]).take([2, 0, 2])
-    values, offsets = ranges.clip(([9.0, 9.0, 1.5], [0, 2, 3])).scores
+    values, offsets = ranges.clip((np.array([9.0, 9.0, 1.5]), [0, 2, 3])).scores
     assert values.tolist() == [3.0, 1.0, 1.5]
     assert dps.GEM(epsilon=1.0).select((values, offsets), ranges.sensitivities).shape == (2,)
 

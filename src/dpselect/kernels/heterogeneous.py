@@ -18,7 +18,7 @@ from dpselect.kernels.blocks import row_of
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.gaps import fill_global_gaps
 from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, ordered_bits, ordered_bits_of
-from dpselect.kernels.neutral import Room, Widths, fill_neutral, new_room, widths_of
+from dpselect.kernels.neutral import Widths, fill_neutral, new_room, widths_of
 
 WIDER = 4.0
 NEAR = 256.0
@@ -31,23 +31,10 @@ class Rule(NamedTuple):
 
     noise: int
     epsilon: float
-    neutral: bool
     plain: bool
     """Whether there are no public offsets and no tilts."""
     tilts: FloatArray
     """One for each row."""
-
-
-class PublicRow(NamedTuple):
-    """What is public about a row, and room to compute it."""
-
-    offsets: FloatArray
-    """n_a."""
-    known: IndexArray
-    """Where the sensitivities start that the offsets were computed from, and their number."""
-    levels: FloatArray
-    """Room for scores with offsets and tilt."""
-    room: Room
 
 
 class Heights(NamedTuple):
@@ -59,12 +46,6 @@ class Heights(NamedTuple):
     offsets: FloatArray
     sensitivities: FloatArray
     widths: Widths
-
-
-@compiled
-def new_public_row(size: int) -> PublicRow:
-    """Return room for rows of up to ``size`` candidates."""
-    return PublicRow(np.empty(size), np.full(2, -1), np.empty(size), new_room())
 
 
 @compiled_without_refcounts
@@ -81,19 +62,29 @@ def share_of(widths: Widths, sensitivity: float) -> float:
 
 
 @compiled_without_refcounts
-def fill_offsets(rule: Rule, table: Table, row: int, known: Widths, public: PublicRow) -> Widths:
-    """Fill neutral offsets, unless the row before had the same sensitivities, whose widths are ``known``."""
-    sensitivities = row_of(table.sensitivities, table.bounds, row)
-    start, size = table.sensitivities.starts[row], sensitivities.size
-    if public.known[0] == start and public.known[1] == size:
-        return known
-    public.known[0], public.known[1] = start, size
-    widths = widths_of(sensitivities)
-    if rule.neutral:
-        fill_neutral(rule.noise, sensitivities, widths, public.room, public.offsets[:size])
-    else:
-        public.offsets[:size] = 0.0
-    return widths
+def same_sensitivities(table: Table, row: int, other: int) -> bool:
+    """Return whether two rows share their sensitivities."""
+    sizes_agree = table.bounds[row + 1] - table.bounds[row] == table.bounds[other + 1] - table.bounds[other]
+    return bool(sizes_agree and table.sensitivities.starts[row] == table.sensitivities.starts[other])
+
+
+@compiled
+def fill_offset_rows(
+    first: int, last: int, table: Table, noise: int, values: FloatArray, starts: IndexArray
+) -> None:
+    """Fill the neutral offsets of the rows [first, last), once for rows that share their sensitivities.
+
+    Those of row r start at ``values[starts[r]]``.
+    """
+    room, used = new_room(), 0
+    for row in range(first, last):
+        if row > first and same_sensitivities(table, row, row - 1):
+            starts[row] = starts[row - 1]
+            continue
+        sensitivities = row_of(table.sensitivities, table.bounds, row)
+        starts[row] = used
+        used += sensitivities.size
+        fill_neutral(noise, sensitivities, widths_of(sensitivities), room, values[starts[row] : used])
 
 
 @compiled_without_refcounts
@@ -110,14 +101,13 @@ def highest_of(heights: Heights) -> tuple[float, float, float]:
 
 
 @compiled_without_refcounts
-def fill_levels(rule: Rule, table: Table, row: int, widths: Widths, public: PublicRow) -> bool:
+def fill_levels(rule: Rule, table: Table, row: int, widths: Widths, levels: FloatArray) -> bool:
     """Fill scores with offsets and tilt, in units of the largest noise. Return whether they can be trusted.
 
     If all sensitivities are zero, the scores are public: the best candidates get 0 and all others −∞.
     """
     scores = row_of(table.scores, table.bounds, row)
     sensitivities = row_of(table.sensitivities, table.bounds, row)
-    levels = public.levels[: scores.size]
     # Half the gaps: those up to 128, twice as many as usual, must be as precise as the samplers need.
     budget = 0.5 * rule.epsilon * (widths.widest / widths.largest) if widths.largest > 0.0 else 1.0
     extra = row_of(table.public, table.bounds, row)

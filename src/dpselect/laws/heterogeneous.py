@@ -1,5 +1,6 @@
 """The law of the heterogeneous noisy max: noise that fits each candidate, with neutral public offsets."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,7 @@ from dpselect.exact import ExactStream
 from dpselect.exact.samplers import heterogeneous_noisy_max, permute_and_flip
 from dpselect.kernels.arrays import ALL_GAPS_NEEDED, Column, FloatArray, IndexArray, Units
 from dpselect.laws.base import Law, RowLaw
-from dpselect.laws.composition import VISITS
+from dpselect.laws.composition import BLOCK, VISITS
 from dpselect.laws.noises import code_of
 from dpselect.parameters import Noise
 from dpselect.randomness import Randomness
@@ -41,10 +42,11 @@ class HeterogeneousLaw(RowLaw):
 
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows, from heights in fractions where floats cannot be trusted."""
-        trusted = np.empty(last - first, dtype=np.bool_)
-        kernel = kernels.pmf.heterogeneous_noisy_max
-        kernel.fill_rows(first, last, batch.table, self._rule(batch), pmf, trusted)
-        for row in (first + np.flatnonzero(~trusted)).tolist():
+        trusted = np.ones(batch.rows, dtype=np.bool_)
+        kernel, rule = kernels.pmf.heterogeneous_noisy_max, self._rule(batch)
+        for start, stop, offsets in self._offsets(batch, first, last):
+            kernel.fill_rows(start, stop, batch.table, rule, offsets, pmf, trusted)
+        for row in np.flatnonzero(~trusted).tolist():
             heights, shares = self.exact_row(batch, row)
             top = max(height for height in heights if height is not None)
             numbers = np.array([-np.inf if height is None else float(height - top) for height in heights])
@@ -58,13 +60,14 @@ class HeterogeneousLaw(RowLaw):
         loops, kernel = kernels.samplers.loops, kernels.samplers.heterogeneous_noisy_max
         equal, few, many = (loops.Visits(*visits) for visits in (EQUAL, FEW, MANY))
         rule, setup = self._rule(batch), loops.Setup(many, units, width)
-        if rule.plain:
-            kernel.select_from_scores(first, last, batch.table, rule, setup, equal, few, picks)
-        else:
+        if not rule.plain:
             kernels.blocks.mark_rows(first, last, batch.table, picks)
-        rows = first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)
-        if rows.size:
-            kernel.select_from_levels(rows, batch.table, rule, setup, equal, few, picks)
+        for start, stop, offsets in self._offsets(batch, first, last):
+            if rule.plain:
+                kernel.select_from_scores(start, stop, batch.table, rule, offsets, setup, equal, few, picks)
+            rows = start + np.flatnonzero(picks[start:stop] == ALL_GAPS_NEEDED)
+            if rows.size:
+                kernel.select_from_levels(rows, batch.table, rule, offsets, setup, equal, few, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""
@@ -102,13 +105,33 @@ class HeterogeneousLaw(RowLaw):
 
     def neutral_offsets(self, batch: Batch, row: int) -> FloatArray:
         """Return n_a of one row, in units of the largest noise."""
-        offsets = np.empty(int(batch.table.bounds[row + 1] - batch.table.bounds[row]))
-        kernels.pmf.heterogeneous_noisy_max.fill_public_offsets(batch.table, self._rule(batch), row, offsets)
-        return offsets
+        (_, _, offsets), *_ = self._offsets(batch, row, row + 1)
+        values: FloatArray = offsets.values
+        return values
+
+    def _offsets(self, batch: Batch, first: int, last: int) -> Iterator[tuple[int, int, Column]]:
+        """Yield blocks of rows with their neutral offsets: all rows if they share their sensitivities."""
+        table = batch.table
+        starts = np.zeros(batch.rows, dtype=np.int64)
+        widest = kernels.blocks.widest_row(first, last, table.bounds)
+        shared = table.sensitivities.starts[first:last]
+        if not self.neutral:
+            yield first, last, Column(np.zeros(widest), starts)
+        elif (shared == shared[0]).all() and batch.shape is not None:
+            values = np.empty(widest)
+            kernels.heterogeneous.fill_offset_rows(first, first + 1, table, code_of(self.noise), values, starts)
+            yield first, last, Column(values, starts)
+        else:
+            step = max(1, BLOCK // widest)
+            for start in range(first, last, step):
+                stop = min(start + step, last)
+                values = np.empty(int(table.bounds[stop] - table.bounds[start]))
+                kernels.heterogeneous.fill_offset_rows(start, stop, table, code_of(self.noise), values, starts)
+                yield start, stop, Column(values, starts)
 
     def _rule(self, batch: Batch) -> Any:  # noqa: ANN401 - a type of the kernels, which load the compiler
         plain = not batch.has_public and not np.count_nonzero(self.tilts)
-        return kernels.heterogeneous.Rule(code_of(self.noise), self.epsilon, self.neutral, plain, self.tilts)
+        return kernels.heterogeneous.Rule(code_of(self.noise), self.epsilon, plain, self.tilts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from dpselect.kernels.arrays import FlagArray, FloatArray, Table
+from dpselect.kernels.arrays import Column, FlagArray, FloatArray, Table
 from dpselect.kernels.blocks import row_extent, row_of, widest_row
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.heterogeneous import NO_WIDTHS, Rule, fill_levels, fill_offsets, new_public_row, share_of
+from dpselect.kernels.heterogeneous import Rule, fill_levels, share_of
+from dpselect.kernels.neutral import widths_of
 from dpselect.kernels.pmf import permute_and_flip, similar_scales
 from dpselect.kernels.pmf.integrands import EXPONENTIAL
 from dpselect.kernels.pmf.noisy_argmax import ONCE, fill_largest_noisy_pmf
@@ -30,30 +31,28 @@ def fill(noise: int, heights: FloatArray, shares: FloatArray, pmf: FloatArray) -
 
 
 @compiled
-def fill_rows(first: int, last: int, table: Table, rule: Rule, pmf: FloatArray, trusted: FlagArray) -> None:
-    """Fill the probabilities of each row of a block whose heights can be trusted, and say which those are."""
+def fill_rows(
+    first: int, last: int, table: Table, rule: Rule, public: Column, pmf: FloatArray, trusted: FlagArray
+) -> None:
+    """Fill the probabilities of each row of a block whose heights can be trusted, and say which those are.
+
+    ``public`` has the neutral offsets.
+    """
     size = widest_row(first, last, table.bounds)
-    public, widths = new_public_row(size), NO_WIDTHS
     heights, shares = np.empty(size), np.empty(size)
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
-        widths = fill_offsets(rule, table, row, widths, public)
+        offsets = row_of(public, table.bounds, row)
+        levels = heights[: scores.size]
+        widths = widths_of(sensitivities)
         plain = rule.plain and widths.largest > 0.0
-        trusted[row - first] = plain or fill_levels(rule, table, row, widths, public)
-        if trusted[row - first]:
+        trusted[row] = plain or fill_levels(rule, table, row, widths, levels)
+        if trusted[row]:
             best, rate = row_extent(scores)[0], rule.epsilon / widths.largest
             for a in range(scores.size):
-                level = (scores[a] - best) * rate if plain else public.levels[a]
-                heights[a] = level + public.offsets[a]
+                level = (scores[a] - best) * rate if plain else levels[a]
+                levels[a] = level + offsets[a]
                 shares[a] = share_of(widths, sensitivities[a]) if widths.largest > 0.0 else 1.0
             target = pmf[table.bounds[row] : table.bounds[row + 1]]
-            fill(rule.noise, heights[: scores.size], shares[: scores.size], target)
-
-
-@compiled
-def fill_public_offsets(table: Table, rule: Rule, row: int, offsets: FloatArray) -> None:
-    """Fill the neutral offsets n_a of one row, for the sampler in exact arithmetic."""
-    public = new_public_row(offsets.size)
-    fill_offsets(rule, table, row, NO_WIDTHS, public)
-    offsets[:] = public.offsets
+            fill(rule.noise, levels, shares[: scores.size], target)

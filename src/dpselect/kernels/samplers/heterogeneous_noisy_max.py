@@ -29,6 +29,7 @@ from dpselect.kernels.arrays import (
     INVALID,
     LARGEST,
     UNRESOLVED,
+    Column,
     FloatArray,
     IndexArray,
     Table,
@@ -43,17 +44,16 @@ from dpselect.kernels.heterogeneous import (
     NO_WIDTHS,
     WIDER,
     Heights,
-    PublicRow,
     Rule,
     fill_levels,
-    fill_offsets,
     height_of,
     highest_of,
-    new_public_row,
+    same_sensitivities,
     share_of,
 )
 from dpselect.kernels.instructions import BLOCK, lowest_bit, ones_of, reaching, zero_bytes
 from dpselect.kernels.lazy_gaps import KNOWN, LazyGaps
+from dpselect.kernels.neutral import widths_of
 from dpselect.kernels.pmf.integrands import EXPONENTIAL, GUMBEL
 from dpselect.kernels.samplers import permute_and_flip
 from dpselect.kernels.samplers.loops import Setup, Visits, Workspace, new_workspace, visits_of
@@ -230,7 +230,7 @@ class Space(NamedTuple):
     """Room to pick one row, and the numbers of visits."""
 
     work: Workspace
-    public: PublicRow
+    levels: FloatArray
     counts: IndexArray
     block: FloatArray
     equal: Visits
@@ -246,7 +246,7 @@ def new_space(setup: Setup, equal: Visits, few: Visits, size: int) -> Space:
     stream, width, seen, visited = new_workspace(setup, size)
     work = Workspace(stream, width * WIDER, seen, visited)
     counts, block = np.empty(OCTAVES, np.int64), np.empty(BLOCK)
-    return Space(work, new_public_row(size), counts, block, equal, few, setup.visits)
+    return Space(work, np.empty(size), counts, block, equal, few, setup.visits)
 
 
 @compiled_without_refcounts
@@ -260,7 +260,7 @@ def pick_row(noise: int, heights: Heights, top: float, space: Space) -> int:
 
 @compiled_without_refcounts
 def pick_scores(
-    first: int, last: int, table: Table, rule: Rule, units: Units, space: Space, picks: IndexArray
+    first: int, last: int, table: Table, rule: Rule, public: Column, units: Units, space: Space, picks: IndexArray
 ) -> None:
     """Pick one candidate for each row, without offsets and tilts.
 
@@ -270,7 +270,8 @@ def pick_scores(
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
-        widths = fill_offsets(rule, table, row, widths, space.public)
+        if row == first or not same_sensitivities(table, row, row - 1):
+            widths = widths_of(sensitivities)
         seek(space.work.stream, units.nonces, row)
         picks[row] = ALL_GAPS_NEEDED
         if widths.largest == 0.0:
@@ -285,7 +286,7 @@ def pick_scores(
             if magnitude <= LARGEST:
                 picks[row] = permute_and_flip.pick(equal, visits_of(space.equal, scores.size), space.work)
             continue
-        offsets = space.public.offsets[: scores.size]
+        offsets = row_of(public, table.bounds, row)
         heights = Heights(scores, scores[0], rate, offsets, sensitivities, widths)
         top, magnitude, farthest = highest_of(heights)
         if not magnitude <= LARGEST:
@@ -298,40 +299,54 @@ def pick_scores(
 
 
 @compiled_without_refcounts
-def pick_levels(rows: IndexArray, table: Table, rule: Rule, units: Units, space: Space, picks: IndexArray) -> None:
+def pick_levels(
+    rows: IndexArray, table: Table, rule: Rule, public: Column, units: Units, space: Space, picks: IndexArray
+) -> None:
     """Pick one candidate for each of the given rows, with offsets and tilts."""
-    widths = NO_WIDTHS
     for row in rows:
         sensitivities = row_of(table.sensitivities, table.bounds, row)
-        widths = fill_offsets(rule, table, row, widths, space.public)
+        widths, levels = widths_of(sensitivities), space.levels[: sensitivities.size]
         seek(space.work.stream, units.nonces, row)
-        if not fill_levels(rule, table, row, widths, space.public):
+        if not fill_levels(rule, table, row, widths, levels):
             picks[row] = UNRESOLVED
-            continue
-        levels = space.public.levels[: sensitivities.size]
-        if widths.equal and rule.noise == EXPONENTIAL:
+        elif widths.equal and rule.noise == EXPONENTIAL:
             equal = LazyGaps(levels, 0.0, 1.0, KNOWN, levels, 0.0, 0.0, 0.0)
             picks[row] = permute_and_flip.pick(equal, visits_of(space.equal, levels.size), space.work)
         else:
-            heights = Heights(levels, 0.0, 1.0, space.public.offsets[: levels.size], sensitivities, widths)
+            heights = Heights(levels, 0.0, 1.0, row_of(public, table.bounds, row), sensitivities, widths)
             picks[row] = pick_row(rule.noise, heights, highest_of(heights)[0], space)
 
 
 @compiled
 def select_from_scores(
-    first: int, last: int, table: Table, rule: Rule, setup: Setup, equal: Visits, few: Visits, picks: IndexArray
+    first: int,
+    last: int,
+    table: Table,
+    rule: Rule,
+    public: Column,
+    setup: Setup,
+    equal: Visits,
+    few: Visits,
+    picks: IndexArray,
 ) -> None:
-    """Pick one candidate for each row of a block, without offsets and tilts."""
+    """Pick one candidate for each row of a block, without offsets and tilts; ``public`` has the neutral offsets."""
     space = new_space(setup, equal, few, widest_row(first, last, table.bounds))
-    pick_scores(first, last, table, rule, setup.units, space, picks)
+    pick_scores(first, last, table, rule, public, setup.units, space, picks)
 
 
 @compiled
 def select_from_levels(
-    rows: IndexArray, table: Table, rule: Rule, setup: Setup, equal: Visits, few: Visits, picks: IndexArray
+    rows: IndexArray,
+    table: Table,
+    rule: Rule,
+    public: Column,
+    setup: Setup,
+    equal: Visits,
+    few: Visits,
+    picks: IndexArray,
 ) -> None:
     """Pick one candidate for each of the given rows, with offsets and tilts."""
     size = 0
     for row in rows:
         size = max(size, table.bounds[row + 1] - table.bounds[row])
-    pick_levels(rows, table, rule, setup.units, new_space(setup, equal, few, size), picks)
+    pick_levels(rows, table, rule, public, setup.units, new_space(setup, equal, few, size), picks)
