@@ -133,7 +133,7 @@ def peak(size):
 def high_water():
     lines = pathlib.Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-peak(10)
+peak(20_000)  # compiles; a smaller call would run in plain Python
 print(peak({size}) * 1024 / (8 * {size}))
 """
         run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
