@@ -64,11 +64,8 @@ def _compared() -> dict[str, Record]:
     )
     found = {}
     for record in dps.MECHANISMS.values():
-        if record.in_paper:
+        if record.in_paper or record.name == "heterogeneous-rnm":
             found[record.name] = record
-        if record.name == "heterogeneous-rnm":
-            # Its law is a quadrature too, if sensitivities differ.
-            found[record.name] = replace(record, has_slow_pmf=True)
         if record is improved:
             found[matched.name] = matched
     naive = UNSAFE["rnmh"]

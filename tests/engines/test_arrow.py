@@ -48,7 +48,10 @@ def as_dict(picks):
 
 
 @pytest.mark.parametrize("kind", [pa.list_, pa.large_list])
-@pytest.mark.parametrize("mechanism", [MECHANISM, dps.NoisyMax(epsilon=3.0), dps.CombinedGEM(epsilon=3.0)])
+@pytest.mark.parametrize(
+    "mechanism",
+    [MECHANISM, dps.HeterogeneousNoisyMax(epsilon=3.0), dps.NoisyMax(epsilon=3.0), dps.CombinedGEM(epsilon=3.0)],
+)
 def test_picks_are_those_of_the_mechanism_row_by_row(kind, mechanism):
     batch = table([3, 1, 20, 7] * 10, kind=kind)
     selector = PickTransform(mechanism, KEY, layout=Layout())

@@ -9,11 +9,16 @@ from hypothesis import strategies as st
 
 import dpselect as dps
 from dpselect.auditing import audit
-from dpselect.laws.heterogeneous import kept_candidates
+from dpselect.laws import heterogeneous
 
 NOISES = ("exponential", "laplace", "gumbel")
 SOLVED = {"exponential": 1e-6, "gumbel": 1e-6, "laplace": 1e-3}
 """The largest |k·p_a − 1| at equal scores."""
+
+
+def kept_candidates(sensitivities, low, high):
+    """Return which candidates of one row are kept."""
+    return heterogeneous.kept_candidates(np.asarray(sensitivities), np.array([0, len(sensitivities)]), low, high)
 
 
 def departure(mechanism, sensitivities):
@@ -35,7 +40,7 @@ def rows(size, seed):
         "two sensitive": two,
         "one sensitive": np.r_[1.0, np.zeros(size - 1)],
         "almost equal": 1 + 1e-3 * rng.random(size),
-        "equal but for rounding": np.r_[1.0, 1.0, 1.0 - 2.0**-53, np.ones(size - 3)],
+        "equal up to rounding": np.r_[1.0, 1.0, 1.0 - 2.0**-53, np.ones(size - 3)],
     }
 
 
@@ -184,6 +189,14 @@ def test_the_kept_lie_between_the_quantiles_and_there_is_always_one(widths, low,
         assert (kept == between).all()
     else:
         assert np.unique(sensitivities[kept]).size == 1
+
+
+def test_rows_of_any_length_are_kept_one_by_one():
+    rng = np.random.default_rng(4)
+    rows = [rng.integers(0, 6, size) / 2 for size in (1, 7, 2, 30, 1, 12)]
+    bounds = np.cumsum([0, *map(len, rows)])
+    together = heterogeneous.kept_candidates(np.concatenate(rows), bounds, 0.3, 0.45)
+    assert together.tolist() == np.concatenate([kept_candidates(row, 0.3, 0.45) for row in rows]).tolist()
 
 
 def test_the_whole_range_keeps_everyone():

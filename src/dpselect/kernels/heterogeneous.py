@@ -18,12 +18,11 @@ from dpselect.kernels.blocks import row_of
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.gaps import fill_global_gaps
 from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, ordered_bits, ordered_bits_of
-from dpselect.kernels.neutral import Widths, fill_neutral, new_room, widths_of
+from dpselect.kernels.neutral import fill_neutral, new_room
+from dpselect.kernels.shares import Widths, widths_of
 
 WIDER = 4.0
 NEAR = 256.0
-NO_WIDTHS = Widths(0.0, 0.0, 0.0, 1.0, equal=True)
-"""Before the first row."""
 
 
 class Rule(NamedTuple):
@@ -53,12 +52,6 @@ def height_of(heights: Heights, a: int) -> float:
     """Return a candidate's height."""
     height: float = (heights.values[a] - heights.origin) * heights.rate + heights.offsets[a]
     return height
-
-
-@compiled_without_refcounts
-def share_of(widths: Widths, sensitivity: float) -> float:
-    """Return c = (Δ + largest other Δ)/L."""
-    return (sensitivity + (widths.widest if sensitivity < widths.widest else widths.second)) / widths.largest
 
 
 @compiled_without_refcounts

@@ -28,8 +28,9 @@ from numpy.polynomial import Polynomial, chebyshev, legendre
 
 from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.compilation import compiled, compiled_in_any_order, compiled_without_refcounts
-from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits
+from dpselect.kernels.exponential import exponential
 from dpselect.kernels.pmf.integrands import EXPONENTIAL, GUMBEL, LAPLACE
+from dpselect.kernels.shares import Widths, share_of
 
 ATOMS = 11
 FEW = 16
@@ -54,13 +55,6 @@ SQUARES = (0.5 * (CHEBYSHEV[1] + 1)) ** 2
 """Where the points lie between the smallest c and the largest: closer to the smallest, where F is steepest."""
 POWERS_TO_COUNTS = np.array([chebyshev.cheb2poly(column) for column in TRANSFORM.T]).T.copy()
 """Turns sums of powers into the weights W_j: the coefficients of the interpolating polynomials."""
-
-
-LOG2_E, MAGIC = 1.0 / math.log(2.0), 1.5 * 2.0**52
-"""Adding MAGIC rounds a float to a whole number, which is then in its last bits."""
-LN_2_HIGH, LN_2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
-ONE = np.int64(0x3FF0000000000000)
-"""The bits of 1.0."""
 _SPAN = np.linspace(0.5, 2.0, 40)
 LOG_GAMMA = Polynomial.fit(_SPAN, [math.lgamma(1 + z) for z in _SPAN], 5).convert().coef
 """log Γ(1 + z) for z between 1/2 and 2, within 1e-5."""
@@ -106,41 +100,6 @@ def new_room() -> Room:
     )
 
 
-class Widths(NamedTuple):
-    """The extremes of a row of sensitivities."""
-
-    widest: float
-    second: float
-    """The second largest; zero for a single candidate."""
-    largest: float
-    """L, the sum of both."""
-    least: float
-    """The smallest share c."""
-    equal: bool
-    """Whether all shares are equal: exactly, not just after rounding."""
-
-
-@compiled_without_refcounts
-def widths_of(sensitivities: FloatArray) -> Widths:
-    """Return the extremes of a row of sensitivities, in two loops that the compiler vectorises."""
-    first, last = np.int64(0), MAGNITUDE
-    for a in range(sensitivities.size):
-        bits = float_bits(sensitivities[a]) & MAGNITUDE  # not negative: they have the order of the floats
-        first = max(first, bits)
-        last = min(last, bits)
-    second, ties = np.int64(0), 0
-    for a in range(sensitivities.size):
-        bits = float_bits(sensitivities[a]) & MAGNITUDE
-        second = max(second, bits if bits < first else np.int64(0))
-        ties += bits == first
-    if ties > 1:
-        second = first
-    widest, next_widest = float_of_bits(first), float_of_bits(second)
-    largest = widest + next_widest
-    equal = last == second or sensitivities.size == 1
-    return Widths(widest, next_widest, largest, 1.0 if equal else (float_of_bits(last) + widest) / largest, equal)
-
-
 @compiled_without_refcounts
 def fill_neutral(noise: int, sensitivities: FloatArray, widths: Widths, room: Room, offsets: FloatArray) -> None:
     """Fill neutral offsets, in units of the largest mean."""
@@ -150,8 +109,7 @@ def fill_neutral(noise: int, sensitivities: FloatArray, widths: Widths, room: Ro
         return
     if k <= FEW:
         for a in range(k):
-            rival = widths.widest if sensitivities[a] < widths.widest else widths.second
-            room.places[a] = (sensitivities[a] + rival) / widths.largest
+            room.places[a] = share_of(widths, sensitivities[a])
             room.counts[a] = 1.0
         solve(noise, k, k, room)
         for a in range(k):
@@ -173,18 +131,6 @@ def fill_places(sensitivities: FloatArray, widths: Widths, places: FloatArray) -
         rival = widths.widest if sensitivities[a] < widths.widest else widths.second
         share = (sensitivities[a] + rival) * inverse
         places[a] = 2.0 * math.sqrt(min(1.0, max(0.0, (share - widths.least) * scale))) - 1.0
-
-
-@compiled
-def quick_exp(x: float) -> float:
-    """Return exp(x) for |x| < 700 within 1e-11, in a form that the compiler vectorises."""
-    shifted = x * LOG2_E + MAGIC
-    whole = shifted - MAGIC
-    r = x - whole * LN_2_HIGH - whole * LN_2_LOW
-    scale: float = float_of_bits((float_bits(shifted) << np.int64(52)) + ONE)
-    series = 1 / 720 + r * (1 / 5040 + r * (1 / 40320 + r * (1 / 362880 + r / 3628800)))
-    series = 1 / 2 + r * (1 / 6 + r * (1 / 24 + r * (1 / 120 + r * series)))
-    return scale * (1.0 + r * (1.0 + r * series))
 
 
 @compiled_in_any_order
@@ -264,7 +210,7 @@ def solve(noise: int, k: int, atoms: int, room: Room) -> None:
         for j in range(atoms):
             total += room.counts[j] * room.masses[j] / k
         for j in range(atoms):
-            step = math.log(room.masses[j] / total)  # the sum of all probabilities is 1, but for the quadrature
+            step = math.log(room.masses[j] / total)  # ``total`` is 1, up to errors of the quadrature
             along += step * room.steps[j]
             length += room.steps[j] * room.steps[j]
             room.steps[j] = step
@@ -310,7 +256,7 @@ def start(log_size: float, atoms: int, room: Room) -> None:
             for n in range(LOG_GAMMA.size - 1, -1, -1):
                 correction = correction * z + LOG_GAMMA[n]
             room.values[j] = -room.places[j] * (log_size + correction)
-            weight = room.counts[j] * quick_exp(-correction)
+            weight = room.counts[j] * exponential(-correction)
             total += weight
             inverse += weight / room.places[j]
         mean = total / inverse
@@ -356,7 +302,7 @@ def fill_decays(atoms: int, points: int, room: Room) -> None:
     for j in range(atoms):
         rate, decays = 1.0 / room.places[j], room.decays[j]
         for i in range(points):
-            decays[i] = quick_exp(-room.points[i] * rate)
+            decays[i] = exponential(-room.points[i] * rate)
 
 
 @compiled_without_refcounts
@@ -369,7 +315,7 @@ def fill_masses(noise: int, k: int, atoms: int, points: int, room: Room) -> None
             noise, room.values[j] / room.places[j], room.counts[j], room.decays[j, :points], room.ratios[j], product
         )
     for i in range(points):
-        product[i] = room.weights[i] * quick_exp(max(product[i], -600.0))
+        product[i] = room.weights[i] * exponential(max(product[i], -600.0))
     for j in range(atoms):
         room.masses[j] = k * product_sum(room.ratios[j, :points], product) / room.places[j]
 

@@ -11,7 +11,7 @@ from dpselect import kernels
 from dpselect.candidates import Batch, frozen
 from dpselect.exact import ExactStream
 from dpselect.exact.samplers import heterogeneous_noisy_max, permute_and_flip
-from dpselect.kernels.arrays import ALL_GAPS_NEEDED, Column, FloatArray, IndexArray, Units
+from dpselect.kernels.arrays import ALL_GAPS_NEEDED, Column, FlagArray, FloatArray, IndexArray, Units
 from dpselect.laws.base import Law, RowLaw
 from dpselect.laws.composition import BLOCK, VISITS
 from dpselect.laws.noises import code_of
@@ -59,15 +59,15 @@ class HeterogeneousLaw(RowLaw):
         """Write the picks of a block of rows."""
         loops, kernel = kernels.samplers.loops, kernels.samplers.heterogeneous_noisy_max
         equal, few, many = (loops.Visits(*visits) for visits in (EQUAL, FEW, MANY))
-        rule, setup = self._rule(batch), loops.Setup(many, units, width)
+        rule, setup, fewer = self._rule(batch), loops.Setup(many, units, width), kernel.FewerVisits(equal, few)
         if not rule.plain:
             kernels.blocks.mark_rows(first, last, batch.table, picks)
         for start, stop, offsets in self._offsets(batch, first, last):
             if rule.plain:
-                kernel.select_from_scores(start, stop, batch.table, rule, offsets, setup, equal, few, picks)
+                kernel.select_from_scores(start, stop, batch.table, rule, offsets, setup, fewer, picks)
             rows = start + np.flatnonzero(picks[start:stop] == ALL_GAPS_NEEDED)
             if rows.size:
-                kernel.select_from_levels(rows, batch.table, rule, offsets, setup, equal, few, picks)
+                kernel.select_from_levels(rows, batch.table, rule, offsets, setup, fewer, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""
@@ -164,15 +164,8 @@ class KeptLaw(Law):
         starts = batch.table.sensitivities.starts
         if batch.shape is not None and batch.rows and (starts == starts[0]).all():
             return self._keep_alike(batch)
-        sensitivities = batch.spread(batch.table.sensitivities)
         bounds = batch.table.bounds
-        keep = np.concatenate(
-            [
-                kept_candidates(sensitivities[bounds[row] : bounds[row + 1]], self.low, self.high)
-                for row in range(batch.rows)
-            ]
-            or [np.empty(0, dtype=np.bool_)]
-        )
+        keep = kept_candidates(batch.spread(batch.table.sensitivities), bounds, self.low, self.high)
         places = np.flatnonzero(keep)
         kept_bounds = np.concatenate([[0], np.cumsum(keep)])[bounds]
         columns = (batch.table.scores, batch.table.sensitivities, batch.table.public)
@@ -185,7 +178,7 @@ class KeptLaw(Law):
         table, rows, size = batch.table, batch.rows, batch.width
         start = table.sensitivities.starts[0]
         widths = table.sensitivities.values[start : start + size]
-        kept = np.flatnonzero(kept_candidates(widths, self.low, self.high))
+        kept = np.flatnonzero(kept_candidates(widths, np.array([0, size]), self.low, self.high))
         places = (table.bounds[:-1, None] + kept).reshape(-1)
         bounds = np.arange(rows + 1) * kept.size
         scores, public = (
@@ -197,21 +190,17 @@ class KeptLaw(Law):
         return replace(batch, table=frozen(reduced), shape=(rows,), width=kept.size), places
 
 
-def kept_candidates(
-    sensitivities: FloatArray, low: float, high: float
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return which sensitivities lie between the quantiles ``low`` and ``high`` of all of them, ends included.
+def kept_candidates(sensitivities: FloatArray, bounds: IndexArray, low: float, high: float) -> FlagArray:
+    """Return which sensitivities lie between the quantiles ``low`` and ``high`` of their row, ends included.
 
-    Sorted sensitivities number i is the quantile i/(k − 1). If none lies between, the one nearest to the middle is
-    kept. Equal sensitivities are kept together.
+    The sensitivity number i of a sorted row is the quantile i/(k − 1). If none lies between, the one nearest to the
+    middle is kept. Equal sensitivities are kept together. Row r is ``sensitivities[bounds[r]:bounds[r + 1]]``.
     """
-    last = sensitivities.size - 1
-    first = int(np.ceil(low * last - 1e-9))  # 0.29 · 100 is 28.999999999999996
-    final = int(np.floor(high * last + 1e-9))
-    if first > final:
-        first = final = int(np.floor(0.5 * (low + high) * last + 0.5))
-    ordered = np.sort(sensitivities)
-    between: np.ndarray[tuple[int], np.dtype[np.bool_]] = (sensitivities >= ordered[first]) & (
-        sensitivities <= ordered[final]
-    )
-    return between
+    sizes = np.diff(bounds)
+    first = np.ceil(low * (sizes - 1) - 1e-9)  # 0.29 · 100 is 28.999999999999996
+    final = np.floor(high * (sizes - 1) + 1e-9)
+    middle = np.floor(0.5 * (low + high) * (sizes - 1) + 0.5)
+    first, final = (np.where(first > final, middle, end).astype(np.int64) for end in (first, final))
+    ordered = sensitivities[np.lexsort((sensitivities, np.repeat(np.arange(sizes.size), sizes)))]
+    least, most = (np.repeat(ordered[bounds[:-1] + place], sizes) for place in (first, final))
+    return (sensitivities >= least) & (sensitivities <= most)

@@ -138,7 +138,7 @@ class HeterogeneousNoisyMax(Mechanism):
             array([ 0.   , -0.323, -0.323])
         """
         widths = read_sensitivities(sensitivities).reshape(-1)
-        keep = kept_candidates(widths, *self.keep)
+        keep = kept_candidates(widths, np.array([0, widths.size]), *self.keep)
         offsets = np.full(widths.size, -np.inf)
         offsets[keep] = _offsets(self, widths[keep])
         return offsets

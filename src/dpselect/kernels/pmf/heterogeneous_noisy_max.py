@@ -5,11 +5,11 @@ import numpy as np
 from dpselect.kernels.arrays import Column, FlagArray, FloatArray, Table
 from dpselect.kernels.blocks import row_extent, row_of, widest_row
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.heterogeneous import Rule, fill_levels, share_of
-from dpselect.kernels.neutral import widths_of
+from dpselect.kernels.heterogeneous import Rule, fill_levels
 from dpselect.kernels.pmf import permute_and_flip, similar_scales
 from dpselect.kernels.pmf.integrands import EXPONENTIAL
 from dpselect.kernels.pmf.noisy_argmax import ONCE, fill_largest_noisy_pmf
+from dpselect.kernels.shares import share_of, widths_of
 
 
 @compiled

@@ -18,7 +18,8 @@ import numpy as np
 
 from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts, in_numpy
-from dpselect.kernels.instructions import float_bits, float_of_bits, fused_multiply_add
+from dpselect.kernels.exponential import exponential
+from dpselect.kernels.instructions import fused_multiply_add
 
 DEPTH, DEEPEST = 40.0, 44.0
 """Λ at the start lies between these, unless the start is at time 0."""
@@ -32,33 +33,6 @@ GROUPS, BLOCK = 256, 64
 """Products are taken over blocks, over groups of blocks, and over at most GROUPS groups."""
 CHUNK = 512
 """The number of candidates whose integrals are computed together, in the processor's first cache."""
-
-LOWEST = -708.0
-"""Below this, exp(x) counts as zero."""
-LOG2_HIGH, LOG2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
-ROUND = 1.5 * 2.0**52
-"""Numbers of this size are integers: adding it rounds, and leaves the integer in the last bits."""
-_TAYLOR = np.polynomial.Polynomial([1.0 / math.factorial(i) for i in range(2, 16)])
-_SERIES = np.polynomial.Chebyshev.interpolate(_TAYLOR, 9, domain=[-0.35, 0.35])
-SERIES = tuple(_SERIES.convert(kind=np.polynomial.Polynomial).coef.tolist())
-"""(exp(y) − 1 − y)/y² within 1e-16, for |y| ≤ log(2)/2."""
-
-
-@compiled
-def exponential(x: float) -> float:
-    """Return exp(x) for x ≤ 0, with an error of one unit in the last place or so. The compiler vectorises it."""
-    rounded = fused_multiply_add(x, 1.0 / math.log(2.0), ROUND)
-    power = rounded - ROUND
-    y = fused_multiply_add(power, -LOG2_LOW, fused_multiply_add(power, -LOG2_HIGH, x))
-    square = y * y
-    rest = fused_multiply_add(y, SERIES[9], SERIES[8])
-    rest = fused_multiply_add(square, rest, fused_multiply_add(y, SERIES[7], SERIES[6]))
-    rest = fused_multiply_add(square, rest, fused_multiply_add(y, SERIES[5], SERIES[4]))
-    rest = fused_multiply_add(square, rest, fused_multiply_add(y, SERIES[3], SERIES[2]))
-    rest = fused_multiply_add(square, rest, fused_multiply_add(y, SERIES[1], SERIES[0]))
-    value = 1.0 + fused_multiply_add(square, rest, y)
-    scaled = float_of_bits(float_bits(value) + (float_bits(rounded) << np.int64(52)))
-    return scaled if x >= LOWEST else 0.0
 
 
 @compiled_without_refcounts

@@ -41,7 +41,6 @@ from dpselect.kernels.coins import FAIL, PASS, UNSURE, bernoulli_exp, bernoulli_
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.heterogeneous import (
     NEAR,
-    NO_WIDTHS,
     WIDER,
     Heights,
     Rule,
@@ -49,15 +48,14 @@ from dpselect.kernels.heterogeneous import (
     height_of,
     highest_of,
     same_sensitivities,
-    share_of,
 )
 from dpselect.kernels.instructions import BLOCK, lowest_bit, ones_of, reaching, zero_bytes
 from dpselect.kernels.lazy_gaps import KNOWN, LazyGaps
-from dpselect.kernels.neutral import widths_of
 from dpselect.kernels.pmf.integrands import EXPONENTIAL, GUMBEL
 from dpselect.kernels.samplers import permute_and_flip
 from dpselect.kernels.samplers.loops import Setup, Visits, Workspace, new_workspace, visits_of
 from dpselect.kernels.samplers.permute_and_flip import LONG_SHOT, bernoulli_exp_candidate
+from dpselect.kernels.shares import share_of, widths_of
 
 ALL = np.uint64(2**64 - 1)
 LOG_2 = math.log(2.0)
@@ -226,6 +224,15 @@ def pick_noisy(noise: int, heights: Heights, top: float, space: Workspace) -> in
     return picked if best_low > rival else UNRESOLVED
 
 
+class FewerVisits(NamedTuple):
+    """Numbers of visits for special cases."""
+
+    equal: Visits
+    """For equal sensitivities."""
+    few: Visits
+    """As long as nobody has passed."""
+
+
 class Space(NamedTuple):
     """Room to pick one row, and the numbers of visits."""
 
@@ -234,19 +241,17 @@ class Space(NamedTuple):
     counts: IndexArray
     block: FloatArray
     equal: Visits
-    """For equal sensitivities."""
     few: Visits
-    """As long as nobody has passed."""
     many: Visits
 
 
 @compiled
-def new_space(setup: Setup, equal: Visits, few: Visits, size: int) -> Space:
+def new_space(setup: Setup, fewer: FewerVisits, size: int) -> Space:
     """Return room for rows of up to ``size`` candidates."""
     stream, width, seen, visited = new_workspace(setup, size)
     work = Workspace(stream, width * WIDER, seen, visited)
     counts, block = np.empty(OCTAVES, np.int64), np.empty(BLOCK)
-    return Space(work, np.empty(size), counts, block, equal, few, setup.visits)
+    return Space(work, np.empty(size), counts, block, fewer.equal, fewer.few, setup.visits)
 
 
 @compiled_without_refcounts
@@ -266,11 +271,11 @@ def pick_scores(
 
     A row whose sensitivities are all zero is marked ALL_GAPS_NEEDED, because its heights are zero or −∞.
     """
-    widths = NO_WIDTHS
+    widths = widths_of(row_of(table.sensitivities, table.bounds, first))
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
-        if row == first or not same_sensitivities(table, row, row - 1):
+        if row > first and not same_sensitivities(table, row, row - 1):
             widths = widths_of(sensitivities)
         seek(space.work.stream, units.nonces, row)
         picks[row] = ALL_GAPS_NEEDED
@@ -325,12 +330,11 @@ def select_from_scores(
     rule: Rule,
     public: Column,
     setup: Setup,
-    equal: Visits,
-    few: Visits,
+    fewer: FewerVisits,
     picks: IndexArray,
 ) -> None:
     """Pick one candidate for each row of a block, without offsets and tilts; ``public`` has the neutral offsets."""
-    space = new_space(setup, equal, few, widest_row(first, last, table.bounds))
+    space = new_space(setup, fewer, widest_row(first, last, table.bounds))
     pick_scores(first, last, table, rule, public, setup.units, space, picks)
 
 
@@ -341,12 +345,11 @@ def select_from_levels(
     rule: Rule,
     public: Column,
     setup: Setup,
-    equal: Visits,
-    few: Visits,
+    fewer: FewerVisits,
     picks: IndexArray,
 ) -> None:
     """Pick one candidate for each of the given rows, with offsets and tilts."""
     size = 0
     for row in rows:
         size = max(size, table.bounds[row + 1] - table.bounds[row])
-    pick_levels(rows, table, rule, public, setup.units, new_space(setup, equal, few, size), picks)
+    pick_levels(rows, table, rule, public, setup.units, new_space(setup, fewer, size), picks)
