@@ -152,6 +152,10 @@ class Randomness:
         key = hashlib.blake2b(key=self._key, digest_size=KEY_BYTES, person=person).digest()
         return Randomness(self.kind, key, self._nonces)
 
+    def for_rows(self, rows: int, chosen: NDArray[Any] | slice) -> "Randomness":
+        """Return randomness for some rows of a call; each has the stream that it has among all ``rows``."""
+        return Randomness(self.kind, self._key, self.units(rows).nonces[chosen].tobytes())
+
     def check_rows(self, rows: int) -> None:
         """Raise unless the number of rows is the number of units."""
         if self._nonces is not None and len(self._nonces) != NONCE_BYTES * rows:
