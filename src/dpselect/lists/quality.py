@@ -61,9 +61,11 @@ def list_quality(
     Example:
         >>> import dpselect as dps
         >>> from dpselect.lists import list_quality
-        >>> quality = list_quality(dps.TopK(dps.NoisyMax(2.0), count=2), [0.0, 1.0, 2.0], 1.0)
-        >>> round(float(quality.recall), 3), round(float(quality.score_sum), 3), round(float(quality.ndcg), 3)
-        (0.839, 2.613, 0.898)
+        >>> quality = list_quality(dps.TopK(dps.Uniform(), count=2), [0.0, 1.0, 2.0], 1.0)
+        >>> round(float(quality.recall), 3), round(float(quality.score_sum), 3)
+        (0.667, 2.0)
+        >>> round(float(quality.ndcg), 3)  # (1 + 1/log₂ 3)/(2 + 1/log₂ 3)
+        0.62
     """
     number = check.count("draws", draws, least=0)
     batch = read_rows(top, scores, sensitivities, public)

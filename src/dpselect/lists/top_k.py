@@ -108,7 +108,7 @@ class TopK:
             0.5
             >>> gumbel = dps.NoisyMax(1.0, noise="gumbel")
             >>> round(dps.TopK.within(2.0, delta=1e-6, mechanism=gumbel, count=10).mechanism.epsilon, 2)
-            0.32
+            0.27
         """
         target, number = check.positive("total_epsilon", total_epsilon), check.count("count", count)
         make = _maker(mechanism)
