@@ -99,10 +99,12 @@ class Batch:
         return replace(self, table=remade(self.table, block, bounds - bounds[0]), shape=shape, labels=None)
 
     def repeated(self, times: int) -> "Batch":
-        """Return a dense batch with each row repeated, without copying numbers."""
-        bounds = np.arange(self.rows * times + 1) * self.width
+        """Return a batch with each row repeated, without copying numbers."""
+        bounds = np.zeros(self.rows * times + 1, dtype=np.int64)
+        np.cumsum(np.repeat(self.sizes, times), out=bounds[1:])
         table = remade(self.table, lambda column: Column(column.values, np.repeat(column.starts, times)), bounds)
-        return replace(self, table=table, shape=(self.rows * times,), labels=None)
+        shape = None if self.shape is None else (self.rows * times,)
+        return replace(self, table=table, shape=shape, arrow=False, labels=None)
 
     def with_public(self, name: str, flat: FloatArray) -> "Batch":
         """Return the batch with new public numbers, one for each candidate."""

@@ -184,6 +184,15 @@ def test_bad_units_are_refused_or_skipped_and_no_score_is_shown(spark):
     assert (problem["user"], problem["candidate"]) == ("zoe", None)
 
 
+def test_lists_are_the_local_ones_with_ranks(spark):
+    top = dps.TopK(MECHANISM, count=3, short_rows="pad")
+    columns = dict(zip(NAMES, map(list, zip(*lists(), strict=True)), strict=True))
+    transform = PickTransform(top, KEY, layout=Layout())
+    rows = transform.rows(transform.transform(pa.RecordBatch.from_pydict(columns)))
+    found = engine.select(spark.createDataFrame(ROWS, NAMES), top, key=KEY).sort("user", "rank").collect()
+    assert [row.asDict() for row in found] == rows.to_pylist()
+
+
 def test_units_with_two_rows_and_unknown_columns_are_refused(spark):
     frame = spark.createDataFrame([*lists(), lists()[0]], NAMES)
     with pytest.raises(ValueError, match="'user' must name each unit once"):

@@ -12,7 +12,10 @@ from dpselect.lists.laws import can_be_exact, draw_lists, exact_ranks, read_rows
 from dpselect.lists.top_k import TopK
 from dpselect.randomness import Randomness
 
-__all__ = ["ListQuality", "list_quality"]
+__all__ = ["ListQuality", "list_errors", "list_quality"]
+
+DRAWS = 8
+"""How many lists are drawn for each row to estimate its error. Tuning takes the mean over many rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,3 +129,28 @@ def _of_lists(lists: IndexArray, worth: FloatArray, discount: FloatArray) -> Flo
     """Return a measure of each list, (rows, draws); padding is worth nothing."""
     rows = np.arange(len(worth))[:, None, None]
     return np.where(lists >= 0, worth[rows, lists], 0.0) @ discount
+
+
+def list_errors(top: TopK, batch: Batch, power: float) -> FloatArray:
+    """Return an estimate of the mean of ((sum of the best scores − sum of the list's scores)/count)^power.
+
+    It is the mean of some lists, drawn with a public seed and the content of the row. So it is a function of the
+    row alone, whatever the other rows are. As private as the scores.
+    """
+    flat = batch.spread(batch.table.scores)
+    order = np.lexsort((-flat, np.repeat(np.arange(batch.rows), batch.sizes)))
+    ranked = np.concatenate([flat[order], np.zeros(top.count)])
+    places = batch.table.bounds[:-1, None] + np.arange(top.count)
+    best = np.where(np.arange(top.count) < batch.sizes[:, None], ranked[places], 0.0).sum(axis=1)
+    randomness = Randomness.addressed(_contents(batch), DRAWS)
+    lists = top.select_from(batch.repeated(DRAWS), randomness).reshape(batch.rows, DRAWS, top.count)
+    starts = batch.table.bounds[:-1, None, None]
+    sums = np.where(lists >= 0, flat[starts + np.maximum(lists, 0)], 0.0).sum(axis=2)
+    regret = np.maximum(best[:, None] - sums, 0.0) / top.count
+    errors: FloatArray = (regret**power).mean(axis=1)
+    return errors
+
+
+def _contents(batch: Batch) -> list[bytes]:
+    """Return the content of each row: scores, sensitivities and further public numbers."""
+    return [b"".join(column.tobytes() for column in batch.row(row)) for row in range(batch.rows)]

@@ -132,6 +132,11 @@ class TopK:
         return total_guarantee([self.mechanism.guarantee] * self.count, delta=delta)
 
     @property
+    def least_size(self) -> int:
+        """The smallest number of candidates that a row may have."""
+        return self.count if self.short_rows == "refuse" else 1
+
+    @property
     def label(self) -> str:
         """A short name, without the budget."""
         return f"top {self.count} by {self.mechanism.label}"
@@ -212,8 +217,8 @@ class TopK:
     ) -> Batch:
         """Validate the arguments of a call and lay them out; see :meth:`Mechanism.read`."""
         batch = self.mechanism.read(scores, sensitivities, offsets, anchors)
-        if self.short_rows == "refuse" and batch.rows and batch.sizes.min() < self.count:
-            row = int(np.argmax(batch.sizes < self.count))
+        if batch.rows and batch.sizes.min() < self.least_size:
+            row = int(np.argmax(batch.sizes < self.least_size))
             where = "" if batch.shape is not None else f" in row {row}"
             raise ValueError(
                 f"count must be at most the number of candidates, {batch.sizes[row]}{where}, got {self.count}; "
