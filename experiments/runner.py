@@ -147,6 +147,7 @@ def _section(experiment: Experiment, files: Mapping[str, Path], effort: Effort, 
     pictures = _pictures(experiment, effort, output)
     return report.Section(
         experiment=experiment,
+        tables=data,
         image=pictures["svg"].read_bytes(),
         listings=experiment.listings(data),
         entries=ledger.assess(experiment.name, experiment.claims, data, full=effort.full),
