@@ -63,13 +63,16 @@ READING = (
     "A claim of several parts holds in part if some of them hold. The verdict says what is true of the others.",
     "The paper rarely says for which ε a claim is meant: the verdict says for which it holds.",
     "Real data are judged on the paper’s datasets, or on substitutes where these were not available.",
-    "HG(M, M′), the gain from heterogeneity, is the probability that M picks the worse of two candidates, minus the "
-    "same for M′: it is positive where M′ is better.",
+    (
+        "HG(M, M′), the gain from heterogeneity, is the probability that M picks the worse of two candidates, "
+        "minus the same for M′: it is positive where M′ is better."
+    ),
 )
 """How to read the ledger."""
 KEPT = (
-    "`make paper` computes all numbers again, except those on real data: this project contains no data, so they come "
-    "from tables that are kept with the code. If you have the data, `make recommender DATA=…` computes them again."
+    "`make paper` computes all numbers again, except those on real data: this project contains no data, so they "
+    "come from tables that are kept with the code. If you have the data, `make recommender DATA=…` computes them "
+    "again."
 )
 """Which numbers can be computed again, and how."""
 

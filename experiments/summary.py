@@ -88,7 +88,9 @@ def summarise(tables: Mapping[str, Tables], entries: Sequence[Entry]) -> Summary
         return [
             Sentence(title=each.title, text=text, figure=each.figure, claim=each.claim)
             for each in sentences
-            if each.figure in tables and (text := each.write(tables[each.figure], findings))
+            if each.figure in tables
+            and (not each.claim or findings[each.claim].finding.verdict is each.verdict)
+            and (text := each.write(tables[each.figure], findings))
         ]
 
     return Summary(
@@ -103,7 +105,9 @@ def summarise(tables: Mapping[str, Tables], entries: Sequence[Entry]) -> Summary
 class _Sentence:
     title: str
     figure: str
-    claim: str
+    claim: str = ""
+    verdict: Verdict = Verdict.HOLDS
+    """The verdict on the claim that the sentence explains. It is left out if the run's verdict is another."""
     write: Callable[[Tables, Mapping[str, Entry]], str]
     """Given the figure's tables and the ledger by claim. Empty if there is nothing to say."""
 
@@ -159,8 +163,7 @@ def _real_data(data: Tables, _: object) -> str:
 
 def _bandit(_: Tables, ledger: Mapping[str, Entry]) -> str:
     finding = ledger["B1"].finding
-    # Without a range, there is no number to show.
-    if finding.verdict is not Verdict.HOLDS or not finding.scope:
+    if not finding.scope:  # without a range, there is no number to show
         return ""
     return (
         f"After the shift, every private policy of the paper earns more than UCB {finding.scope}. A UCB that "
@@ -184,7 +187,6 @@ FINDINGS = (
     _Sentence(
         title="Heterogeneous noisy max, which is not in the paper, needs no bet on the sign.",
         figure="default-everywhere",
-        claim="",
         write=_default,
     ),
     _Sentence(
@@ -206,9 +208,10 @@ def _stopping(data: Tables, _: object) -> str:
     table = data["stopping"]
     last = table.slice(int(np.argmax(table["candidates"].to_numpy())), 1).to_pylist()[0]
     return (
-        f"The paper says that the ratio of probabilities grows without bound in k. At k = {last['candidates']:,} it "
-        f"is {last['ratio']:.4f} (ε = {LOSS:g}), its limit is {last['limit']:.4f}, and the printed formula gives "
-        f"{last['printed_ratio']:,.0f}. The mechanism is ε/2-DP: e^(ε/2) = {np.exp(LOSS / 2):.4f}."
+        "The paper says that a ratio of probabilities grows without bound in k. At ε = "
+        f"{LOSS:g} and k = {last['candidates']:,} it is {last['ratio']:.4f}, near its limit {last['limit']:.4f}; "
+        f"the printed formula gives {last['printed_ratio']:,.0f}. The mechanism is ε/2-DP, and e^(ε/2) is "
+        f"{np.exp(LOSS / 2):.4f}."
     )
 
 
@@ -216,8 +219,9 @@ def _naive_laplace(data: Tables, _: object) -> str:
     table = data["far"]
     last = max(table.to_pylist(), key=lambda row: (row["candidates"], row["lead"]))
     return (
-        f"The paper says (k − 1)ε. For k = {last['candidates']} and ε = {LOSS:g} that is {last['claimed']:g}, but the exact "
-        f"loss on one pair of neighbours is {last['loss']:.2f}. It tends to kε, and composition gives no more."
+        f"The paper says (k − 1)ε. For k = {last['candidates']} and ε = {LOSS:g} that is {last['claimed']:g}, but "
+        f"the exact loss on one pair of neighbours is {last['loss']:.2f}. It tends to kε. By composition it is "
+        "never larger."
     )
 
 
@@ -239,18 +243,21 @@ CORRECTIONS = (
         title="Random stopping with exponential noise is private.",
         figure="counterexamples",
         claim="P5",
+        verdict=Verdict.FAILS,
         write=_stopping,
     ),
     _Sentence(
-        title="Naive noisy max with Laplace noise loses kε.",
+        title="Naive noisy max with Laplace noise loses up to kε.",
         figure="counterexamples",
         claim="P10",
+        verdict=Verdict.FAILS,
         write=_naive_laplace,
     ),
     _Sentence(
         title="GEM’s bound is rarely worse than RNM’s where the paper says that it is.",
         figure="utility-bounds",
         claim="U2",
+        verdict=Verdict.IN_PART,
         write=_bound,
     ),
 )
