@@ -204,14 +204,15 @@ def table(entries: Sequence[Entry]) -> pa.Table:
     )
 
 
-def markdown(entries: Sequence[Entry], effort: str) -> str:
-    """Return the ledger as a Markdown page."""
+def markdown(entries: Sequence[Entry], origin: Mapping[str, str]) -> str:
+    """Return the ledger as a Markdown page, given the report's provenance."""
     counts = totals(entries).items()
     scoped = sum(entry.finding.verdict is Verdict.HOLDS and bool(entry.finding.scope) for entry in entries)
     lines = [
         "# The paper's claims",
         "",
-        f"`make paper` writes this page ({effort}). The figures behind it are in `output/report.html`.",
+        f"`make paper` writes this page. The figures behind it are in `output/report.html`. This run was "
+        f"{origin['effort']}. It took {origin['duration']}.",
         *READING,
         KEPT,
         "",
