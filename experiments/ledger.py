@@ -71,8 +71,8 @@ READING = (
 """How to read the ledger."""
 KEPT = (
     "`make paper` computes all numbers again, except those on real data: this project contains no data, so they "
-    "come from tables that are kept with the code. If you have the data, `make recommender DATA=…` computes them "
-    "again."
+    "come from tables that are kept with the code. If you have the data, `make recommender DATA=…` and, for "
+    "tuning, `python -m experiments.tuning` compute them again."
 )
 """Which numbers can be computed again, and how."""
 
@@ -211,8 +211,8 @@ def markdown(entries: Sequence[Entry], origin: Mapping[str, str]) -> str:
     lines = [
         "# The paper's claims",
         "",
-        f"`make paper` writes this page. The figures behind it are in `output/report.html`. This run was "
-        f"{origin['effort']}. It took {origin['duration']}.",
+        "`make paper` writes this page. The figures behind it are in `output/report.html`.",
+        f"This run was {origin['effort']}. It took {origin['duration']}.",
         *READING,
         KEPT,
         "",

@@ -142,8 +142,9 @@ def _default(data: Tables, _: object) -> str:
     rows, sizes = (np.asarray(data["rows"][name].to_numpy()) for name in ("ratio", "candidates"))
     return (
         f"Its error is below RNM’s in {(ratios < 1).sum()} of {ratios.size} cases: eight scenarios, "
-        f"{np.unique(epsilons).size} values of ε from {epsilons.min():g} to {epsilons.max():g}. This is not a theorem: on a row of {sizes[rows.argmax()]} "
-        f"candidates made to hurt it, its error is {number(rows.max())} times RNM’s."
+        f"{np.unique(epsilons).size} values of ε from {epsilons.min():g} to {epsilons.max():g}. This is not a "
+        f"theorem: on a row of {sizes[rows.argmax()]} candidates made to hurt it, its error is "
+        f"{number(rows.max())} times RNM’s."
     )
 
 
