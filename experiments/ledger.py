@@ -70,8 +70,8 @@ READING = (
 )
 """How to read the ledger."""
 KEPT = (
-    "`make paper` computes all numbers again, except those on real data: this project contains no data, so they "
-    "come from tables that are kept with the code. If you have the data, `make recommender DATA=…` and, for "
+    "A full `make paper` computes all numbers again, except those on real data: this project contains no data, so "
+    "they come from tables that are kept with the code. If you have the data, `make recommender DATA=…` and, for "
     "tuning, `python -m experiments.tuning` compute them again."
 )
 """Which numbers can be computed again, and how."""
