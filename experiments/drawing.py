@@ -40,7 +40,11 @@ SMALLEST_ERROR = 1e-3
 
 
 def look() -> Any:  # noqa: ANN401 - matplotlib's context manager
-    """Return a context in which every machine draws and saves the same figures."""
+    """Return a context in which every machine draws and saves the same figures.
+
+    Draw dark on white. In dark mode the report inverts the lightness of whole figures and keeps their hues, so no
+    colour needs a second version.
+    """
     return mpl.rc_context(
         {
             **mpl.rcParamsDefault,
