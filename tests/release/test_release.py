@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from score_tables import KEY, LISTS, LONG, MECHANISM, expected, read
+from score_tables import LISTS, LONG, MECHANISM, expected, read
 
 import dpselect as dps
 from dpselect.budget import BudgetExhaustedError, Ledger, ReleaseConflictError
