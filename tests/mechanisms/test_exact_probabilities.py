@@ -65,7 +65,7 @@ def test_random_candidates_have_their_exact_probabilities(mechanism, size):
 
 @named(members(2.0))
 def test_two_dozen_random_candidates_have_their_exact_probabilities(mechanism):
-    # The time of the slow twins grows with the square: 40 candidates take three times as long.
+    # The slow twins take twice as long for 40 candidates.
     assert_exact(mechanism, *random_candidates(24, decades=0.5))
 
 
