@@ -88,7 +88,7 @@ def neighbours(draw, *, one_direction=False):
 def many_neighbours(mechanism, count=100):
     """Yield dyadic scores, moves to neighbours, sensitivities and public numbers, in batches of 2 to 5 candidates.
 
-    Hypothesis takes 2 ms to draw a pair, and the kernels less than 0.1 ms for it. Three rows in ten have ties and zeros.
+    Hypothesis takes 2 ms to draw a pair, the kernels less than 0.1 ms. Three rows in ten have ties and zeros.
     """
     rng = np.random.default_rng(13)
     least = 0 if mechanism.guarantee.neighbours == SAME_DIRECTION else -1
