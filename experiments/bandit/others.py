@@ -83,7 +83,7 @@ BANDIT_OTHERS = Experiment(
         **SETUP,
         "curves": "means over 20 runs, bands are the middle 80 %; error bars below are 95 % confidence intervals "
         "of the mean over 20 runs",
-        "combined GEM": "as the private policies of the figure before",
+        "combined GEM": "as the private policies of the paper’s figure",
         "discounted UCB": "γ = 1 − 1/(4√T), ξ = 0.6 (Garivier and Moulines 2011)",
         "UCB on private means": "ε_M = 2 and no quantiles, so the same total; its bonus covers the variance of the "
         "noise",

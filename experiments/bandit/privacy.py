@@ -185,9 +185,9 @@ _COSTS = (
 )
 _PICKS = (
     "ε_S is the cost of a pick that uses a person’s own scores, as in a contextual bandit. This holds only if the "
-    "scores are clipped to the released quantiles, since only then do the released ranges bound their changes. The "
-    "paper does not say that it clips them; the next figure shows both. By the paper’s own sum, kRR with ε_S = 4 "
-    "spends 5, and the others 4."
+    "scores are clipped to the released quantiles, since only then do the released ranges bound their changes. "
+    "The paper does not say that it clips them; “Bandits: do the choices matter?” shows both. By the paper’s own "
+    "sum, kRR with ε_S = 4 spends 5, and the others 4."
 )
 
 BANDIT_PRIVACY = Experiment(

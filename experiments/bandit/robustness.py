@@ -110,7 +110,7 @@ BANDIT_ROBUSTNESS = Experiment(
         "earnings of RNM, random stopping, GEM and mGEM as a share of the oracle's."
     ),
     notes={
-        "runs": "20 for each policy and setting, in the worlds of the first figure; everything else is the same",
+        "runs": "20 for each policy and setting, in the worlds of the paper’s figure; everything else is the same",
         "fast run": SETUP["fast run"],
         "share": "1 − regret / mean reward of the better arm, since clipping changes the rewards",
         "not varied": "kRR, combined GEM and the policies without privacy",

@@ -35,10 +35,9 @@ __all__ = [
     "draw_unclipped",
     "over_paper_random",
     "over_random",
-    "over_untilted",
+    "over_noisy_max",
     "runs_of",
     "trend",
-    "untilted",
 ]
 
 TUNED: dict[str, Any] = {"color": drawing.DARK, "linestyle": (0, (1, 1))}
@@ -125,7 +124,7 @@ def draw_tilts(data: Tables) -> Figure:
     for run, panel in zip(runs, panels.flat, strict=False):
         _tilts(panel, where(data["tilts"], run=run), where(data["tuned"], run=run))
         panel.set_title(run)
-    _label(panels, "error over untilted noisy max’s", "tilt")
+    _label(panels, "error over noisy max’s", "tilt")
     drawing.bottom_legend(figure, _tilt_handles(), columns=5)
     return figure
 
@@ -160,7 +159,7 @@ def draw_generated(data: Tables) -> Figure:
     bar = figure.colorbar(ScalarMappable(counts, COUNTS), ax=ratios, label="users in a cell")
     drawing.plain_numbers(bar.ax.yaxis)
     _tilts(tilts, data["tilts"], data["tuned"])
-    tilts.set(title="Error over untilted noisy max’s", xlabel="tilt")
+    tilts.set(title="Error over noisy max’s", xlabel="tilt")
     for panel, variant in ((clipped, "clipped"), (unclipped, "unclipped, not private")):
         _errors(panel, where(data["errors"], variant=variant.partition(",")[0]))
         panel.set(title=f"Error over a random pick’s,\n{variant}", xlabel="privacy budget ε")
@@ -197,10 +196,11 @@ def over_random(table: pa.Table, mechanism: str) -> tuple[FloatArray, FloatArray
     return epsilons, curve["mean_squared_error"].to_numpy() / unit, curve["standard_error"].to_numpy() / unit
 
 
-def over_untilted(table: pa.Table, family: str) -> tuple[FloatArray, FloatArray]:
-    """Return the tilts of a family, and its errors over those of noisy max without a tilt, at the shown ε."""
-    curve = _at(where(table, family=family))
-    return curve["tilt"].to_numpy(), curve["mean_squared_error"].to_numpy() / untilted(table)
+def over_noisy_max(table: pa.Table, tuned: pa.Table, family: str) -> tuple[FloatArray, FloatArray, float]:
+    """Return the tilts of a family, and its errors and the tuned mechanism's over noisy max's, at the shown ε."""
+    curve, [chosen] = _at(where(table, family=family)), _at(tuned).to_pylist()
+    errors = curve["mean_squared_error"].to_numpy() / chosen["rnm"]
+    return curve["tilt"].to_numpy(), errors, chosen["mean_squared_error"] / chosen["rnm"]
 
 
 def over_paper_random(table: pa.Table, mechanism: str, protocol: str) -> tuple[FloatArray, FloatArray]:
@@ -305,22 +305,15 @@ def _errors(panel: Axes, table: pa.Table) -> None:
 
 def _tilts(panel: Axes, table: pa.Table, tuned: pa.Table) -> None:
     for name in TILT_CURVES:
-        places, values = over_untilted(table, name)
+        places, values, chosen = over_noisy_max(table, tuned, name)
         panel.plot(places, values, **_tilt_line(name))
         for tilt, special in ((1.0, "gem"), (-1.0, "mgem")) if name == "gem" else ():
             value, style = values[places == tilt], STYLES[special]
             panel.plot([tilt] * value.size, value, style.marker, color=style.color, markersize=8)
-    for value in _at(tuned)["mean_squared_error"].to_pylist():
-        panel.axhline(value / untilted(table), linewidth=1.6, **TUNED)
+    panel.axhline(chosen, linewidth=1.6, **TUNED)
     panel.set_xscale("symlog", linthresh=1, linscale=0.6)
     panel.set_xticks([-32, -8, -2, 0, 2, 8], ["−32", "−8", "−2", "0", "2", "8"])
     panel.xaxis.set_minor_locator(NullLocator())
-
-
-def untilted(table: pa.Table) -> float:
-    """Return the error of noisy max without a tilt at the shown ε."""
-    found = _at(where(table, family="tilted-rnm", tilt=0.0))["mean_squared_error"].to_pylist()
-    return float(found[0])
 
 
 def _tilt_style(name: str) -> Style:

@@ -1,6 +1,5 @@
 """The experiments on recommendations."""
 
-from collections.abc import Iterable, Mapping
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -9,8 +8,8 @@ import pyarrow as pa
 
 from experiments.experiment import Effort, Experiment, Listing, Numbers, Task
 from experiments.mechanisms import BETA, COMPARED
-from experiments.recommender import claims, figures, live, protocol, results
-from experiments.tables import Tables, unique, where
+from experiments.recommender import captions, claims, figures, live, protocol, results
+from experiments.tables import Tables, unique
 
 __all__ = ["EXPERIMENTS"]
 
@@ -173,61 +172,6 @@ def _numbers(data: Tables) -> Numbers:
     )
 
 
-def _span(values: Iterable[float]) -> str:
-    """Return the smallest and the largest of some multiples: "0.47 to 0.83"."""
-    found = sorted(values)
-    low, high = f"{found[0]:.2f}", f"{found[-1]:.2f}"
-    return low if low == high else f"{low} to {high}"
-
-
-def _multiples(data: Tables, mechanism: str, variant: str = "clipped") -> dict[str, float]:
-    """Return a mechanism's error over a random pick's at the shown ε, for each run."""
-    found = {}
-    for run in unique(data["errors"], "run"):
-        epsilons, values, _ = figures.over_random(where(data["errors"], run=run, variant=variant), mechanism)
-        found[run] = float(values[epsilons == figures.SHOWN_EPSILON][0])
-    return found
-
-
-def _caption_numbers(data: Tables) -> Mapping[str, str]:
-    facts = [row for row in data["facts"].to_pylist() if row["name"] == "ratio_trend"]
-    growing = sum(float(row["value"]) > 0 for row in facts)
-    spans = {name: _span(_multiples(data, name).values()) for name in ("mgem", "rnm", "gem")}
-    return {"growing": f"all {growing}" if growing == len(facts) else f"{growing} of {len(facts)}", **spans}
-
-
-def _unclipped_numbers(data: Tables) -> Mapping[str, str]:
-    found, clipped = (_multiples(data, "gem", variant) for variant in ("unclipped", "clipped"))
-    least = min(found, key=found.__getitem__)
-    return {"lowest": f"{found[least]:.2f}", "where": least, "clipped": f"{clipped[least]:.2f}"}
-
-
-def _tilt_numbers(data: Tables) -> Mapping[str, str]:
-    found: dict[str, list[float]] = {"tilted": [], "mgem": [], "tuned": []}
-    for run in figures.runs_of(data):
-        table, tuned = where(data["tilts"], run=run), where(data["tuned"], run=run, epsilon=figures.SHOWN_EPSILON)
-        for name, family, tilt in (("tilted", "tilted-rnm", -8.0), ("mgem", "gem", -1.0)):
-            places, values = figures.over_untilted(table, family)
-            found[name].extend(values[places == tilt])
-        found["tuned"].extend(tuned["mean_squared_error"].to_numpy() / figures.untilted(table))
-    return {name: _span(values) for name, values in found.items()}
-
-
-def _private_numbers(data: Tables) -> Mapping[str, str]:
-    def multiples(mechanism: str, protocol: str) -> str:
-        found = []
-        for run in unique(data["private"], "run"):
-            epsilons, values = figures.over_paper_random(where(data["private"], run=run), mechanism, protocol)
-            found.extend(values[epsilons == figures.SHOWN_EPSILON])
-        return _span(found)
-
-    return {
-        "paper": multiples("mgem", "paper"),
-        "private": multiples("mgem", "private"),
-        "tilted": multiples("rnm-tilt-8", "private"),
-    }
-
-
 NOTES = {
     "preprocessing": (
         "ratings of 4 and 5 are likes; users with fewer than 5 likes are left out, as published for SANSA; the "
@@ -242,7 +186,7 @@ NOTES = {
         "99th − 1st percentile of each item’s predicted scores over test users who have not seen it; 10⁻⁶ where "
         "the two are equal"
     ),
-    "clipping": "scores are clipped to their item’s range; without clipping nothing is private (the next figure)",
+    "clipping": "scores are clipped to their item’s range; without clipping nothing is private",
     "mechanisms": f"γ = 0.008 (Netflix: 0.0008), β = {BETA}; combined GEM (60 % of ε on the sign)",
     "error": (
         "computed from exact probabilities: RNM, GEM, mGEM, kRR and random for all test users; combined GEM for "
@@ -273,7 +217,7 @@ REAL = Experiment(
     plan=partial(_plan_real, ("errors", "correlations", "ratios")),
     draw=figures.draw_real,
     listings=lambda data: [_verdicts(data), _provenance(data), _numbers(data)],
-    numbers=_caption_numbers,
+    numbers=captions.error_numbers,
     discussion=(
         (
             "This project contains no data. The numbers come from tables kept with the code; their provenance is "
@@ -284,7 +228,7 @@ REAL = Experiment(
         (
             "These errors compare mechanisms; they come without a privacy guarantee. Percentiles of private scores "
             "are not private sensitivities, and no budget pays for the choice of a user’s 500 candidates, here as "
-            "in the paper. A later figure has a protocol that is private from end to end."
+            "in the paper. “Recommendations: privacy from end to end” has a private protocol."
         ),
         (
             "At the published density of 5e-5, Amazon’s scores are degenerate: most items have equal percentiles, "
@@ -297,9 +241,10 @@ REAL = Experiment(
 UNCLIPPED = Experiment(
     name="recommender-unclipped",
     title="Recommendations without clipping, which are not private",
-    caption="The right column of the figure before, on scores that are not clipped to their item’s range. The "
-    "stated sensitivities are then false, so no curve has a privacy guarantee. The order changes where clipping "
-    "cuts off a lot: GEM’s error at ε = 1 is {lowest} of a random pick’s on {where}, and {clipped} with clipping.",
+    caption="The errors of “Recommendations from real interactions”, but on scores that are not clipped to their "
+    "item’s range. The stated sensitivities are then false, so no curve has a privacy guarantee. The order "
+    "changes where clipping cuts off a lot: GEM’s error at ε = 1 is {lowest} of a random pick’s on {where}, and "
+    "{clipped} with clipping.",
     description="A panel for each dataset, on the same axes: mean squared error on unclipped scores over a random "
     "pick’s against the privacy budget, a curve for each mechanism.",
     notes={
@@ -309,15 +254,15 @@ UNCLIPPED = Experiment(
     plan=partial(_plan_real, ("errors",)),
     draw=figures.draw_unclipped,
     listings=lambda data: [_unclipped(data)],
-    numbers=_unclipped_numbers,
+    numbers=captions.unclipped_numbers,
 )
 
 TILTS = Experiment(
     name="recommender-tilts",
     title="Recommendations: tilts and tuning",
     caption="The errors of tilted GEM and of tilted noisy max at ε = 1, over that of noisy max without a tilt. "
-    "GEM has tilt 1, and mGEM tilt −1. Strong negative tilts are best on every dataset: tilted noisy max at tilt "
-    "−8 has {tilted} of the untilted error, mGEM {mgem}. The dotted line is the mechanism that tuning chose "
+    "GEM has tilt 1, and mGEM tilt −1. Strong negative tilts beat mGEM on {ahead} datasets: noisy max at tilt −8 "
+    "has {tilted} of the untilted error, mGEM {mgem}. The dotted line is the mechanism that tuning chose "
     "privately: {tuned}.",
     description="A panel for each dataset, on the same axes: mean squared error against the tilt at ε = 1 for GEM "
     "and for tilted noisy max, over that of noisy max without a tilt, with a line at the error of the tuned "
@@ -332,7 +277,7 @@ TILTS = Experiment(
     plan=partial(_plan_real, ("tilts", "tuned")),
     draw=figures.draw_tilts,
     listings=lambda data: [_tuned(data)],
-    numbers=_tilt_numbers,
+    numbers=captions.tilt_numbers,
 )
 
 END_TO_END = Experiment(
@@ -341,7 +286,7 @@ END_TO_END = Experiment(
     caption="The same users under the paper’s protocol (top) and under one that is private from end to end "
     "(bottom). The vertical axis is the squared shortfall from the user’s best unseen item, over that of a random "
     "pick under the paper’s protocol. At ε = 1 mGEM has {paper} of it under the paper’s protocol, and {private} "
-    "under the private one; there noisy max at tilt −8 is best or nearly so, with {tilted}.",
+    "under the private one, where noisy max at tilt −8 has {tilted}.",
     description="Two rows of panels with the same axes, a column for each dataset. Squared shortfall against the "
     "privacy budget for six mechanisms, under the paper’s protocol above and under the private one below.",
     notes={
@@ -352,13 +297,13 @@ END_TO_END = Experiment(
         ),
         "shortfall": "the difference between the unclipped predicted scores of the best unseen item and of the "
         "pick",
-        "datasets": "those with a model that can be trained without the private users; for Amazon Books it was "
-        "not run",
+        "datasets": "MovieLens-1M with SANSA, Gowalla and Yelp2018; the others were not run under the private "
+        "protocol",
     },
     plan=partial(_plan_real, ("private",)),
     draw=figures.draw_private,
     listings=lambda data: [_shortfalls(data)],
-    numbers=_private_numbers,
+    numbers=captions.private_numbers,
     discussion=(
         (
             "The private protocol uses no private user’s data before the mechanism: not for the model, the ranges "
@@ -377,8 +322,8 @@ GENERATED = Experiment(
     name="recommender-generated",
     title="Recommendations from synthetic interactions",
     caption="All of this on synthetic interactions, computed again with every report. Not real data. At ε = 1 "
-    "mGEM’s error is {mgem} of a random pick’s, noisy max’s {rnm} and GEM’s {gem}; without clipping it is about "
-    "the same.",
+    "mGEM’s error is {mgem} of a random pick’s, noisy max’s {rnm} and GEM’s {gem}; on unclipped scores mGEM’s is "
+    "{unclipped}.",
     description="Synthetic data. Top: histogram of correlations; log ratio of mGEM to GEM against correlation; "
     "error against tilt. Bottom: errors against ε on clipped scores, on unclipped ones, and under the private "
     "protocol.",
@@ -395,7 +340,7 @@ GENERATED = Experiment(
     plan=live.plan,
     draw=figures.draw_generated,
     listings=lambda data: [_provenance(data), _tuned(data), _numbers(data)],
-    numbers=_caption_numbers,
+    numbers=captions.error_numbers,
 )
 
 EXPERIMENTS = (REAL, UNCLIPPED, TILTS, END_TO_END, GENERATED) if results.shown() else (GENERATED,)

@@ -49,6 +49,15 @@ def test_the_verdicts_of_a_fast_run_are_those_of_the_kept_full_run(output):
     assert "needs the full run" not in lines.values()
 
 
+def test_error_bars_rest_on_many_runs_of_each_policy_under_each_setting(output):
+    table = tables.read(output / "tables" / "bandit-settings-settings.csv")
+    counts = table.group_by(["policy", "setting"]).aggregate([("world", "count_distinct")])
+    assert counts.num_rows == len(runs.VARIED) * len(runs.SETTINGS)
+    assert set(counts["world_count_distinct"].to_pylist()) == {runs.WORLDS}
+    page = (output / "report.html").read_text(encoding="utf-8")
+    assert "Marks are means over 20 runs" in page.replace("\n", " ")
+
+
 def test_a_full_run_plays_and_has_nothing_to_say_about_kept_tables():
     for experiment in PLAYED:
         *played, origin = experiment.plan(FULL)
