@@ -36,18 +36,19 @@ def _draw(data: Tables) -> Figure:
     figure, ((before, after),) = drawing.grid(rows=1, columns=2, heights=(3.4,), width=5.0)
     places = np.arange(len(SETTINGS))[::-1]
     for panel, phase in ((before, "before"), (after, "after")):
-        for policy in POLICIES:
+        for lift, policy in zip(
+            (0.18, 0.06, -0.06, -0.18), POLICIES, strict=True
+        ):  # so that no mark covers another
             style = POLICY_STYLES[policy]
             found = [estimate(_shares(table, policy, setting, phase)) for setting in SETTINGS]
             panel.errorbar(
                 [one.mean for one in found],
-                places,
+                places + lift,
                 xerr=[one.margin for one in found],
                 color=style.color,
                 marker=style.marker,
                 linestyle="none",
                 markersize=6,
-                alpha=0.8,  # marks may cover each other
             )
         panel.set(
             title=f"{phase.capitalize()} the shift", xlabel="share of the oracle’s earnings", xlim=(0.3, 1.02)

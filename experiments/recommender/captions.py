@@ -19,12 +19,17 @@ def _share(count: int, of: int) -> str:
     return f"all {count}" if count == of else f"{count} of {of}"
 
 
+def _stated(data: Tables) -> float:
+    """Return the shown ε, or the next one of a coarser table."""
+    return min(epsilon for epsilon in unique(data["errors"], "epsilon") if epsilon >= figures.SHOWN_EPSILON)
+
+
 def _multiples(data: Tables, mechanism: str, variant: str = "clipped") -> dict[str, float]:
-    """Return a mechanism's error over a random pick's at the shown ε, for each run."""
+    """Return a mechanism's error over a random pick's at the stated ε, for each run."""
     found = {}
     for run in unique(data["errors"], "run"):
         epsilons, values, _ = figures.over_random(where(data["errors"], run=run, variant=variant), mechanism)
-        found[run] = float(values[epsilons == figures.SHOWN_EPSILON][0])
+        found[run] = float(values[epsilons == _stated(data)][0])
     return found
 
 
@@ -34,7 +39,8 @@ def error_numbers(data: Tables) -> Mapping[str, str]:
     growing = sum(float(row["value"]) > 0 for row in facts)
     spans = {name: _span(_multiples(data, name).values()) for name in ("mgem", "rnm", "gem")}
     unclipped = _span(_multiples(data, "mgem", "unclipped").values())
-    return {"growing": _share(growing, len(facts)), "unclipped": unclipped, **spans}
+    epsilon = f"{_stated(data):g}"
+    return {"epsilon": epsilon, "growing": _share(growing, len(facts)), "unclipped": unclipped, **spans}
 
 
 def unclipped_numbers(data: Tables) -> Mapping[str, str]:

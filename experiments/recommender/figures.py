@@ -33,9 +33,9 @@ __all__ = [
     "draw_real",
     "draw_tilts",
     "draw_unclipped",
+    "over_noisy_max",
     "over_paper_random",
     "over_random",
-    "over_noisy_max",
     "runs_of",
     "trend",
 ]
@@ -88,16 +88,7 @@ def draw_real(data: Tables) -> Figure:
     below = ("Spearman correlation", "Spearman correlation", "privacy budget ε")
     for panel, label in zip(panels[-1], below, strict=True):
         panel.set_xlabel(label)
-    bar = figure.colorbar(
-        ScalarMappable(counts, COUNTS),
-        ax=panels[:, 1],
-        location="bottom",
-        label="users in a cell",
-        fraction=0.02,
-        pad=0.01,
-        aspect=25,
-    )
-    drawing.plain_numbers(bar.ax.xaxis)
+    _colour_bar(figure, counts, ax=panels[:, 1], location="bottom", fraction=0.02, pad=0.01, aspect=25)
     names = set(unique(data["errors"], "mechanism"))
     handles = [drawing.handle(style) for name, style in STYLES.items() if name in names]
     mean = Line2D([], [], color=mpl.rcParams["text.color"], linewidth=3, label="mean log ratio (middle)")
@@ -156,8 +147,7 @@ def draw_generated(data: Tables) -> Figure:
     counts = _counts(table)
     _ratios(ratios, table, counts)
     ratios.set(title="Log ratio mGEM / GEM", xlabel="Spearman correlation")
-    bar = figure.colorbar(ScalarMappable(counts, COUNTS), ax=ratios, label="users in a cell")
-    drawing.plain_numbers(bar.ax.yaxis)
+    _colour_bar(figure, counts, ax=ratios)
     _tilts(tilts, data["tilts"], data["tuned"])
     tilts.set(title="Error over noisy max’s", xlabel="tilt")
     for panel, variant in ((clipped, "clipped"), (unclipped, "unclipped, not private")):
@@ -172,10 +162,9 @@ def draw_generated(data: Tables) -> Figure:
     protocols = [
         Line2D([], [], color=ZERO["color"], label=label, **looks[name]) for name, label in PROTOCOLS.items()
     ]
-    private.legend(handles=protocols, fontsize=8, loc="lower left")
     known = [style.label for style in STYLES.values()]
     further = [each for each in (*_tilt_handles(), *_private_handles()) if each.get_label() not in known]
-    drawing.bottom_legend(figure, [*map(drawing.handle, STYLES.values()), *further], columns=4)
+    drawing.bottom_legend(figure, [*map(drawing.handle, STYLES.values()), *further, *protocols], columns=5)
     for panel in (tilts, clipped, unclipped, private):
         panel.set_ylim(bottom=0)
     return figure
@@ -258,6 +247,14 @@ def _share(panels: NDArray[Any], *, y: bool = False) -> None:
 
 def _counts(table: pa.Table) -> LogNorm:
     return LogNorm(1, max(2, *table["users"].to_pylist()))
+
+
+def _colour_bar(figure: Figure, counts: LogNorm, **place: Any) -> None:  # noqa: ANN401 - matplotlib's arguments
+    ticks = [count for power in (1, 10, 100, 1000) for count in (power, 2 * power, 5 * power)]
+    bar = figure.colorbar(ScalarMappable(counts, COUNTS), label="users in a cell", **place)
+    bar.set_ticks([count for count in ticks if count <= (counts.vmax or 1)], minor=False)
+    bar.minorticks_off()
+    (bar.ax.xaxis if bar.orientation == "horizontal" else bar.ax.yaxis).set_major_formatter("{x:g}")
 
 
 def _correlations(panel: Axes, table: pa.Table) -> None:

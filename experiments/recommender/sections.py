@@ -208,7 +208,7 @@ REAL = Experiment(
     caption="A row for each dataset. Left: the users’ correlations of scores and sensitivities. Middle: mGEM’s "
     "advantage over GEM against the correlation, with the mean of each tenth as a line; it grows with the "
     "correlation in {growing} datasets. Right: the errors of all mechanisms over a random pick’s (1 on the axis). "
-    "At ε = 1 mGEM’s error is {mgem} of a random pick’s, noisy max’s {rnm} and GEM’s {gem}.",
+    "At ε = {epsilon} mGEM’s error is {mgem} of a random pick’s, noisy max’s {rnm} and GEM’s {gem}.",
     description="A row for each dataset. Left: histogram of the users’ Spearman correlations. Middle: log ratio "
     "of the mean scores picked by mGEM and by GEM against the correlation, coloured by the number of users, with a "
     "line of means. Right: mean squared error over a random pick’s against the privacy budget, a curve for each "
@@ -321,9 +321,9 @@ END_TO_END = Experiment(
 GENERATED = Experiment(
     name="recommender-generated",
     title="Recommendations from synthetic interactions",
-    caption="All of this on synthetic interactions, computed again with every report. Not real data. At ε = 1 "
-    "mGEM’s error is {mgem} of a random pick’s, noisy max’s {rnm} and GEM’s {gem}; on unclipped scores mGEM’s is "
-    "{unclipped}.",
+    caption="All of this on synthetic interactions, computed again with every report. Not real data. At ε = "
+    "{epsilon} mGEM’s error is {mgem} of a random pick’s, noisy max’s {rnm} and GEM’s {gem}; on unclipped scores "
+    "mGEM’s is {unclipped}.",
     description="Synthetic data. Top: histogram of correlations; log ratio of mGEM to GEM against correlation; "
     "error against tilt. Bottom: errors against ε on clipped scores, on unclipped ones, and under the private "
     "protocol.",
