@@ -21,7 +21,7 @@ def _share(count: int, of: int) -> str:
 
 def _stated(data: Tables) -> float:
     """Return the shown ε, or the next one of a coarser table."""
-    return min(epsilon for epsilon in unique(data["errors"], "epsilon") if epsilon >= figures.SHOWN_EPSILON)
+    return float(min(each for each in unique(data["errors"], "epsilon") if each >= figures.SHOWN_EPSILON))
 
 
 def _multiples(data: Tables, mechanism: str, variant: str = "clipped") -> dict[str, float]:
