@@ -20,6 +20,8 @@ from experiments.mechanisms import STYLES, Style
 from experiments.tables import Tables, unique, where
 
 __all__ = [
+    "DARK",
+    "LIGHT",
     "bottom_legend",
     "candidates",
     "errors",
@@ -35,6 +37,8 @@ __all__ = [
 ]
 
 
+DARK, LIGHT = "#5b6f94", "#a9b8d3"
+"""The colours of what is not a mechanism, such as a histogram or the parts of a cost."""
 SMALLEST_ERROR = 1e-3
 """The lower end of error axes, relative to the largest error."""
 
