@@ -27,8 +27,7 @@ class Effort:
     trials: int
     """The number of score sets to average over, where scores vary between trials."""
     slow_trials: int
-    """The same for random stopping, RNMH and heterogeneous noisy max, whose exact pmf is a quadrature (about a
-    millisecond a row)."""
+    """The same for random stopping and RNMH, whose exact pmf is a quadrature (about a millisecond a row)."""
     resolution: int
     """The number of cells along a side of a heat map, and of points on a curve over a parameter."""
     audit_restarts: int
@@ -40,7 +39,7 @@ class Effort:
 
 
 FULL = Effort(
-    description="full: 25 values of ε, 5000 trials (200 for laws by quadrature), 50,000 bandit steps",
+    description="full: 25 values of ε, 5000 trials (200 for random stopping and RNMH), 50,000 bandit steps",
     full=True,
     formats=("svg", "png", "pdf"),
     epsilon_points=25,
@@ -52,7 +51,7 @@ FULL = Effort(
     bandit_worlds=20,
 )
 FAST = Effort(
-    description="fast: 9 values of ε, 60 trials (4 for laws by quadrature), 1,250 bandit steps, SVG only",
+    description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH), 1,250 bandit steps, SVG only",
     full=False,
     formats=("svg",),
     epsilon_points=9,
@@ -115,6 +114,7 @@ class Experiment:
     """Names the files and the place in the report."""
     title: str
     caption: str
+    """What to see. ``numbers`` fills its braces."""
     description: str
     """What the figure shows, for readers who cannot see it."""
     notes: Mapping[str, str]
@@ -122,6 +122,8 @@ class Experiment:
     plan: Callable[[Effort], Sequence[Task]]
     draw: Callable[[Tables], Figure]
     listings: Callable[[Tables], Sequence[Listing | Numbers]] = lambda _: ()
+    numbers: Callable[[Tables], Mapping[str, str]] = lambda _: {}
+    """The numbers of the caption, read from the tables."""
     discussion: Sequence[str] = ()
     """Paragraphs below the figure, where a caption is not enough."""
     claims: Sequence[Claim] = ()

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from types import MappingProxyType
@@ -146,7 +147,7 @@ def _section(experiment: Experiment, files: Mapping[str, Path], effort: Effort, 
     data = _read(files)
     pictures = _pictures(experiment, effort, output)
     return report.Section(
-        experiment=experiment,
+        experiment=replace(experiment, caption=experiment.caption.format_map(experiment.numbers(data))),
         image=pictures["svg"].read_bytes(),
         listings=experiment.listings(data),
         entries=ledger.assess(experiment.name, experiment.claims, data, full=effort.full),
