@@ -191,7 +191,7 @@ def ratio_map(panel: Axes, values: FloatArray, texts: Sequence[Sequence[str]], *
     colours = values / limit if limit > 0 else np.log(values) / np.log(LARGEST_RATIO)
     panel.imshow(np.clip(colours, -1, 1), cmap="RdBu_r", vmin=-1.3, vmax=1.3, aspect="auto")
     for (row, column), colour in np.ndenumerate(colours):
-        ink = "white" if abs(colour) > 0.75 else "black"  # on the cell, whatever the page
+        ink = "white" if abs(colour) > 0.85 else "black"  # on the cell, whatever the page
         panel.text(column, row, texts[row][column], ha="center", va="center", fontsize=8.5, color=ink)
     panel.grid(visible=False)
     panel.tick_params(length=0)
