@@ -1,9 +1,10 @@
 """The section on tuning: a row for each fleet, in the maps and in the table."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,38 +60,45 @@ def _plan(effort: Effort) -> list[Task]:
 
 
 def _draw(data: Tables) -> Figure:
-    table = data["errors"].filter(pc.field("epsilon") <= LARGEST_EPSILON * (1 + 1e-9))
+    table = _shown(data)
     fleets = unique(table, "fleet")
     # In scenarios 1 to 3 scores are not clipped, so there are no anchors.
     anchored = [fleet for fleet in fleets if not _is_same(where(table, fleet=fleet))]
-    shown = {"tuned_error": fleets, "anchored_error": anchored} if anchored else {"tuned_error": fleets}
-    heights = [0.42 * len(rows) + 0.5 for rows in shown.values()]
-    figure, panels = drawing.grid(rows=len(shown), columns=1, heights=heights, width=11, aligned=False)
-    for (column, rows), panel in zip(shown.items(), panels[:, 0], strict=True):
-        _map(panel, [where(table, fleet=fleet) for fleet in rows], column)
+    maps = {"tuned_error": fleets, "anchored_error": anchored} if anchored else {"tuned_error": fleets}
+    heights = [0.42 * len(rows) + 0.5 for rows in maps.values()]
+    figure, panels = drawing.grid(rows=len(maps), columns=1, heights=heights, width=11, aligned=False)
+    for (column, rows), panel in zip(maps.items(), panels[:, 0], strict=True):
+        _map(panel, [where(table, fleet=fleet).to_pylist() for fleet in rows], column)
         panel.set_title(f"{MAPS[column]}: error / best error of the paper’s mechanisms")
         panel.set_yticks(range(len(rows)), rows)
     panels[-1, 0].set_xlabel("privacy budget ε")
     return figure
 
 
+def _shown(data: Tables) -> pa.Table:
+    """Return the rows up to the largest ε shown."""
+    return data["errors"].filter(pc.field("epsilon") <= LARGEST_EPSILON * (1 + 1e-9))
+
+
 def _is_same(table: pa.Table) -> bool:
     return bool((table["tuned_error"].to_numpy() == table["anchored_error"].to_numpy()).all())
 
 
-def _map(panel: Axes, fleets: Sequence[pa.Table], column: str) -> None:
+def _map(panel: Axes, fleets: Sequence[Sequence[Mapping[str, Any]]], column: str) -> None:
     """Draw a row for each fleet, with the ratio and the paper's best mechanism in each cell."""
-    step = -(-fleets[0].num_rows // MOST_COLUMNS)
-    places = slice((fleets[0].num_rows - 1) % step, None, step)  # the largest ε is always shown
-    ratios = [(fleet[column].to_numpy() / fleet["paper_error"].to_numpy())[places] for fleet in fleets]
-    best = [fleet["paper_best"].to_pylist()[places] for fleet in fleets]
+    rows = [{f"{row['epsilon']:.6g}": row for row in fleet} for fleet in fleets]
+    # A fast run computes fewer budgets than the kept results have.
+    common = [epsilon for epsilon in rows[0] if all(epsilon in row for row in rows)]
+    step = -(-len(common) // MOST_COLUMNS)
+    epsilons = common[(len(common) - 1) % step :: step]  # the largest is always shown
+    cells = [[row[epsilon] for epsilon in epsilons] for row in rows]
+    ratios = np.array([[cell[column] / cell["paper_error"] for cell in row] for row in cells])
     texts = [
-        [f"{_ratio(value)}\n{_short(name)}" for value, name in zip(*row, strict=True)]
-        for row in zip(ratios, best, strict=True)
+        [f"{_ratio(ratio)}\n{_short(cell['paper_best'])}" for ratio, cell in zip(*row, strict=True)]
+        for row in zip(ratios, cells, strict=True)
     ]
-    drawing.ratio_map(panel, np.stack(ratios), texts)
-    epsilons = fleets[0]["epsilon"].to_numpy()[places]
-    panel.set_xticks(range(len(epsilons)), [f"{epsilon:.2g}" for epsilon in epsilons])
+    drawing.ratio_map(panel, ratios, texts)
+    panel.set_xticks(range(len(epsilons)), [f"{float(epsilon):.2g}" for epsilon in epsilons])
 
 
 def _short(name: str) -> str:
@@ -102,7 +110,7 @@ def _ratio(value: float) -> str:
 
 
 def _numbers(data: Tables) -> dict[str, str]:
-    table = data["errors"].filter(pc.field("epsilon") <= LARGEST_EPSILON * (1 + 1e-9))
+    table = _shown(data)
     ratios = table["tuned_error"].to_numpy() / table["paper_error"].to_numpy()
     return {"largest": f"{ratios.max():.2f}", "better": f"{(ratios < 1 / WITHIN).mean():.0%}".replace("%", " %")}
 
