@@ -246,7 +246,8 @@ _NOTES = {
 
 def _numbers(data: Tables) -> dict[str, str]:
     """Return the size of HG in the first and in the last panel."""
-    panels, found = unique(data["gains"], "panel"), {}
+    panels = unique(data["gains"], "panel")
+    found: dict[str, str] = {}
     for place, panel in (("first", panels[0]), ("last", panels[-1])):
         gain = where(data["gains"], panel=panel)["gain"].to_numpy()
         values = {
