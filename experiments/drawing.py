@@ -136,7 +136,7 @@ def scenario_columns(data: Tables, *, score: str, limits: tuple[float, float] | 
         top.set_title(title)
         candidates(top, where(data["candidates"], scenario=title))
         errors(bottom, where(data["errors"], scenario=title), limits=limits)
-    panels[0, 0].set_ylabel(f"{score} ± sensitivity / 2")
+    panels[0, 0].set_ylabel(f"{score} ± Δ/2")
     panels[1, 0].set_ylabel("mean squared error")
     legend(figure, unique(data["errors"], "mechanism"))
     return figure

@@ -98,7 +98,8 @@ def _draw(columns: int, data: Tables) -> Figure:
     table = data["gains"]
     names = unique(table, "panel")
     rows = -(-len(names) // columns)
-    figure, panels = drawing.grid(rows=rows, columns=columns, heights=(2.3,) * rows, width=2.7)
+    height = 2.3 if rows == 1 else 2.0  # the title of the colour bar needs a high row
+    figure, panels = drawing.grid(rows=rows, columns=columns, heights=(height,) * rows, width=2.7)
     limit = float(np.abs(table["gain"].to_numpy()).max())
     for position, (name, panel) in enumerate(zip(names, panels.flat, strict=True)):
         image = drawing.heat_map(
