@@ -27,8 +27,7 @@ class Effort:
     trials: int
     """The number of score sets to average over, where scores vary between trials."""
     slow_trials: int
-    """The same for random stopping, RNMH and heterogeneous noisy max, whose exact pmf is a quadrature (about a
-    millisecond a row)."""
+    """The same for random stopping and RNMH, whose exact pmf is a quadrature (about a millisecond a row)."""
     resolution: int
     """The number of cells along a side of a heat map, and of points on a curve over a parameter."""
     audit_restarts: int
@@ -36,7 +35,7 @@ class Effort:
 
 
 FULL = Effort(
-    description="full: 25 values of ε, 5000 trials (200 for laws by quadrature), 50,000 bandit steps",
+    description="full: 25 values of ε, 5000 trials (200 for random stopping and RNMH), 50,000 bandit steps",
     full=True,
     formats=("svg", "png", "pdf"),
     epsilon_points=25,
@@ -46,7 +45,7 @@ FULL = Effort(
     audit_restarts=16,
 )
 FAST = Effort(
-    description="fast: 9 values of ε, 60 trials (4 for laws by quadrature), bandits from a kept full run, SVG only",
+    description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH), a kept bandit run, SVG only",
     full=False,
     formats=("svg",),
     epsilon_points=9,
