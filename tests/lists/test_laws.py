@@ -111,7 +111,7 @@ def test_padded_lists_include_everybody():
         (lambda top: top.probability([0.0, 1.0], [0.0, 1.0, 2.0], 1.0), "lists must be whole numbers"),
         (
             lambda _: rank_probabilities(dps.TopK(dps.GEM(1.0)), np.zeros(100), 1.0),
-            "count is too large for an exact",
+            "count is too large: the exact law of 1 lists of 10 out of 100",
         ),
         (lambda _: rank_probabilities(dps.GEM(1.0), [0.0, 1.0], 1.0), "top must be a TopK, got GEM"),
         (lambda top: inclusion(top, (np.zeros(4), np.array([0, 2, 4])), 1.0), "scores must be an array"),

@@ -52,10 +52,18 @@ def test_a_list_without_noise_is_perfect_and_ties_count():
 
 def test_bad_gains_and_missing_draws_are_named():
     top = dps.TopK(dps.GEM(1.0), count=10)
-    with pytest.raises(ValueError, match="draws must be given for lists of this size"):
+    with pytest.raises(ValueError, match="pass fewer rows at a time, or draws="):
         list_quality(top, np.zeros(100), 1.0)
     with pytest.raises(ValueError, match="gains must be finite and ≥ 0"):
         list_quality(dps.TopK(dps.GEM(1.0), count=2), SCORES, 1.0, gains=-SCORES)
+    with pytest.raises(ValueError, match="gains must have one number for each of the 5 candidates"):
+        list_quality(dps.TopK(dps.GEM(1.0), count=2), SCORES, 1.0, gains=[1.0, 2.0])
+
+
+def test_one_draw_says_nothing_about_its_error_and_no_number_is_shown():
+    quality = list_quality(dps.TopK(dps.GEM(1.0), count=2), SCORES, 1.0, draws=1)
+    assert np.isnan(quality.standard_errors).all()
+    assert repr(quality) == "ListQuality(draws=1)"
 
 
 @pytest.mark.parametrize("power", [1, 2])

@@ -13,7 +13,9 @@ from score_tables import KEY, LISTS, LONG
 import dpselect as dps
 from dpselect.budget import Ledger
 from dpselect.cli import main
+from dpselect.cli.options import as_options
 from dpselect.engines.arrow import Layout, PickTransform
+from dpselect.pools import default_pool
 from dpselect.release import Charge, jobs, release_table
 
 LONG_TABLE = pa.Table.from_pylist(LONG)
@@ -93,6 +95,7 @@ def test_the_command_line_writes_ranks_and_charges_the_list_once(tmp_path, capsy
         (["--count", "1.5"], "--count: must be a whole number, at least 1, got '1.5'"),
         (["--count", "9"], "must hold at least 9 candidates, for a list of 9"),
         (["--count", "2", "--one", "--mechanism", "gem"], "--count does not go with --one"),
+        (["--short-rows", "pad"], "--short-rows goes with --count"),
     ],
 )
 def test_the_command_line_refuses_bad_counts_and_leaves_nothing_behind(options, message, tmp_path, capsys):
@@ -157,3 +160,17 @@ def test_tuning_for_lists_finds_good_ones_and_says_how_to_make_them(tmp_path, ca
     command = ["tune", str(tmp_path / "t.parquet"), "--epsilon", "4", "--tuning-epsilon", "8", "--cap", "1"]
     assert main([*command, "--sensitivity", "1", "--count", "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["options"].endswith("--count 2")
+    assert main([*command, "--sensitivity", "1", "--count", "9", "--json"]) == 3
+    assert "must hold at least 9 candidates" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="count must be at most the number of candidates: user 0 has 8"):
+        dps.tuning.tune(scores, widths, 4.0, 8.0, cap=1.0, count=9)
+
+
+@pytest.mark.parametrize(
+    "mechanism", sorted({type(member): member for member in default_pool(1.0)}.values(), key=repr)
+)
+def test_every_choice_of_tuning_can_be_pasted(mechanism, tmp_path):
+    pq.write_table(LISTS, tmp_path / "t.parquet")
+    options = as_options(dps.TopK(mechanism, 2)).split()
+    command = ["select", str(tmp_path / "t.parquet"), "--epsilon", "2", *options, "--short-rows", "pad", "-q"]
+    assert main([*command, "-o", str(tmp_path / "p.parquet")]) == 0

@@ -12,6 +12,7 @@ from variants import REGISTERED, candidates, every_private_mechanism, needed
 import dpselect as dps
 from dpselect import accounting
 from dpselect.budget import BudgetError, Ledger
+from dpselect.engines.arrow import Layout, PmfTransform
 from dpselect.lists import peeling
 
 KEY = bytes(range(32))
@@ -189,6 +190,8 @@ def test_within_finds_the_largest_budget_that_fits(delta):
         ({"mechanism": dps.Uniform()}, "mechanism must have an epsilon to choose; .* has none"),
         ({"mechanism": lambda _: dps.GEM(1.0)}, "mechanism must make a mechanism that costs the ε it is given"),
         ({"mechanism": 3}, "mechanism must be a mechanism, or make one from ε"),
+        ({"mechanism": dps.Uniform}, "mechanism must make a mechanism from ε alone"),
+        ({"mechanism": lambda _: 3}, r"mechanism\(ε\) must have law and guarantee"),
         ({"count": 0}, "count must be ≥ 1"),
         ({"total_epsilon": -1.0}, "total_epsilon must be positive"),
         ({"delta": 1.0}, "delta must be < 1"),
@@ -197,6 +200,23 @@ def test_within_finds_the_largest_budget_that_fits(delta):
 def test_bad_totals_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         dps.TopK.within(**{"total_epsilon": 2.0} | arguments)
+
+
+def test_absurd_lengths_are_refused_before_any_work():
+    with pytest.raises(ValueError, match=r"count is too large for 1 rows: at most 2\^32 picks"):
+        dps.TopK(dps.GEM(1.0), 2**40, short_rows="pad").select([0.0, 1.0], 1.0)
+
+
+def test_lists_are_refused_where_one_pick_is_meant():
+    top = dps.TopK(dps.GEM(1.0), 2)
+    for call in (
+        lambda: dps.expected_error(top, [0.0, 1.0], 1.0),
+        lambda: accounting.to_measurement(top, [1.0, 1.0]),
+        lambda: PmfTransform(top, layout=Layout()),
+        lambda: dps.TopK(top, 2),
+    ):
+        with pytest.raises(ValueError, match=r"mechanism must have (pmf|law)"):
+            call()
 
 
 def test_a_ledger_charges_the_whole_list(tmp_path):

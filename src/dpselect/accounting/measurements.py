@@ -64,7 +64,7 @@ def to_measurement(
     References:
         docs/theory/accounting.md (the privacy map).
     """
-    check.require_attributes("mechanism", mechanism, "select", "guarantee")
+    check.require_attributes("mechanism", mechanism, "pmf", "guarantee")
     guarantee = mechanism.guarantee
     check_exportable(guarantee)
     check.one_of("kind", kind, ("pure", "zcdp"))

@@ -108,8 +108,7 @@ def _add_select(commands: Commands) -> None:
     parser.add_argument(
         "--short-rows",
         choices=["refuse", "pad"],
-        default="refuse",
-        help="what to do with users who have fewer than N candidates: refuse (default), or make a shorter list",
+        help="with --count, what to do with users who have fewer candidates: refuse (default), or shorter lists",
     )
     _add_output(parser, "picks").add_argument(
         "--overwrite",

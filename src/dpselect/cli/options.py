@@ -104,7 +104,7 @@ def make_list(options: argparse.Namespace) -> TopK:
         options.epsilon,
         mechanism=lambda epsilon: make_mechanism(argparse.Namespace(**vars(options) | {"epsilon": epsilon})),
         count=options.count,
-        short_rows=options.short_rows,
+        short_rows=options.short_rows or "refuse",
     )
 
 

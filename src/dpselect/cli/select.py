@@ -25,6 +25,8 @@ def run(options: argparse.Namespace) -> None:
     """Release and report."""
     mechanism = make_mechanism(options)
     released: Mechanism | TopK = mechanism
+    if options.count is None and options.short_rows is not None:
+        raise UsageError("--short-rows goes with --count: it is about lists")
     if options.count is not None:
         if options.one:
             raise UsageError("--count does not go with --one: picks out of a table in parts are single ones")

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpselect import parameters as check
 from dpselect import rules
 from dpselect.engines.distinct import DistinctUnits
 from dpselect.kernels.arrays import WordArray
@@ -72,8 +73,8 @@ class PickTransform:
 
     def __post_init__(self) -> None:
         Randomness.keyed(self.key, [0])  # refuses a bad key before any work
-        if self._makes_lists and RANK in {self.layout.unit, self.layout.pick_name}:
-            raise ValueError(f"no column may be called {RANK!r}: lists get a column of that name; rename yours")
+        _refuse_name(self.layout, RANK, added=self._makes_lists)
+        _refuse_name(self.layout, PROBLEM, added=self.layout.on_bad_unit == "skip")
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the picks of each batch; units must be distinct over all batches."""
@@ -201,6 +202,10 @@ class PmfTransform:
     _: KW_ONLY
     layout: Layout
 
+    def __post_init__(self) -> None:
+        check.require_attributes("mechanism", self.mechanism, "pmf")
+        _refuse_name(self.layout, PROBLEM, added=self.layout.on_bad_unit == "skip")
+
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the probabilities of each batch."""
         return map(self.transform, batches)
@@ -259,6 +264,11 @@ def _compute(
     places = pa.array(np.cumsum(good) - 1, mask=~good)
     result = work(batch.filter(problems.is_null()))
     return cast("Result", tuple(p.take(places) if isinstance(p, pa.Array) else p for p in result)), problems
+
+
+def _refuse_name(layout: Layout, name: str, *, added: bool) -> None:
+    if added and name in {layout.unit, layout.pick_name}:
+        raise ValueError(f"no column may be called {name!r}: the output gets a column of that name; rename yours")
 
 
 def _schema(layout: Layout, schema: pa.Schema, *fields: pa.Field) -> pa.Schema:

@@ -18,7 +18,7 @@ from dpselect.randomness import Randomness
 __all__ = ["Inclusion", "draw_lists", "inclusion", "probability_of_lists", "rank_probabilities"]
 
 MOST_NUMBERS = 1 << 22
-"""The largest number of probabilities that the exact law of one row's list may need: some seconds of work."""
+"""The largest number of probabilities that the exact law of lists may need: some seconds of work."""
 
 
 def probability_of_lists(top: TopK, lists: Any, batch: Batch) -> Any:
@@ -72,18 +72,20 @@ def rank_probabilities(top: TopK, scores: Numbers, sensitivities: Numbers, **pub
                [0.8161, 0.1839]])
     """
     batch = read_rows(top, scores, sensitivities, public)
-    if not can_be_exact(top, batch):
-        raise ValueError(
-            f"count is too large for an exact law: {top.count} of {batch.width} candidates make too many sets; "
-            "use inclusion(…, draws=10_000) or list_quality(…, draws=10_000)"
-        )
+    check_exact(top, batch)
     return exact_ranks(top, batch).reshape(*(batch.shape or ()), top.count, batch.width)
 
 
-def can_be_exact(top: TopK, batch: Batch) -> bool:
-    """Tell whether the exact law of the lists can be computed."""
-    numbers = sum(math.comb(batch.width, r) * (batch.width - r) for r in range(min(top.count, batch.width)))
-    return numbers * max(1, batch.rows) <= MOST_NUMBERS
+def check_exact(top: TopK, batch: Batch) -> None:
+    """Raise if the exact law of the lists would take too long."""
+    numbers = 0
+    for number in range(min(top.count, batch.width)):
+        numbers += math.comb(batch.width, number) * (batch.width - number) * max(1, batch.rows)
+        if numbers > MOST_NUMBERS:
+            raise ValueError(
+                f"count is too large: the exact law of {batch.rows} lists of {top.count} out of {batch.width} "
+                "candidates takes too long; pass fewer rows at a time, or draws=10_000 to inclusion or list_quality"
+            )
 
 
 def exact_ranks(top: TopK, batch: Batch) -> FloatArray:
@@ -148,7 +150,7 @@ class Inclusion:
     """How likely each candidate is in the list. As private as the scores.
 
     Attributes:
-        probabilities: One for each candidate, in the form of the scores; their sum is the length of the list.
+        probabilities: An array with one for each candidate; their sum is the length of the list.
         low: A lower confidence bound for each; the probability itself if it is exact.
         high: An upper confidence bound for each.
         draws: The number of lists drawn; 0 if the probabilities are exact.

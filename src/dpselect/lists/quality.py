@@ -1,6 +1,6 @@
 """How good a private list is, on average: recall, the sum of its scores, and NDCG."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from dpselect import parameters as check
 from dpselect.candidates import Batch, Numbers, read_numbers
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.lists.laws import can_be_exact, draw_lists, exact_ranks, read_rows
+from dpselect.lists.laws import check_exact, draw_lists, exact_ranks, read_rows
 from dpselect.lists.top_k import TopK
 from dpselect.randomness import Randomness
 
@@ -26,15 +26,17 @@ class ListQuality:
         recall: The share of the best ``count`` candidates that are in the list. A candidate that ties with the last
             of them counts.
         score_sum: The sum of the scores in the list.
-        ndcg: The discounted cumulative gain Σ_r g_r / log₂(r + 1), from r = 1, over that of the best list.
-        standard_errors: Those of the three, in this order, if lists were drawn; zero if the values are exact.
+        ndcg: The discounted cumulative gain Σ_r g_r / log₂(r + 1), from r = 1, over that of the best list; 1 if
+            nothing has a gain.
+        standard_errors: Those of the three, in this order, if lists were drawn (NaN for one draw); zero if the
+            values are exact.
         draws: The number of lists drawn for each row; 0 if the values are exact.
     """
 
-    recall: Any
-    score_sum: Any
-    ndcg: Any
-    standard_errors: tuple[Any, Any, Any]
+    recall: Any = field(repr=False)
+    score_sum: Any = field(repr=False)
+    ndcg: Any = field(repr=False)
+    standard_errors: tuple[Any, Any, Any] = field(repr=False)
     draws: int
 
 
@@ -74,8 +76,7 @@ def list_quality(
     batch = read_rows(top, scores, sensitivities, public)
     measures = _Measures.of(top, batch, gains)
     if number == 0:
-        if not can_be_exact(top, batch):
-            raise ValueError("draws must be given for lists of this size: pass draws=1_000, say")
+        check_exact(top, batch)
         ranks = exact_ranks(top, batch)
         means = [np.einsum("nrk,nk,r->n", ranks, worth, discount) for worth, discount in measures.parts]
         errors = [np.zeros(batch.rows)] * 3
@@ -83,7 +84,9 @@ def list_quality(
         lists = draw_lists(top, batch, number, randomness)
         values = [_of_lists(lists, worth, discount) for worth, discount in measures.parts]
         means = [value.mean(axis=1) for value in values]
-        errors = [value.std(axis=1, ddof=min(1, number - 1)) / np.sqrt(number) for value in values]
+        deviations = [value.std(axis=1) for value in values]
+        # One list says nothing about the spread of lists.
+        errors = [d / np.sqrt(number - 1) if number > 1 else np.full(batch.rows, np.nan) for d in deviations]
     recall, score_sum, ndcg = map(batch.restore_rows, means)
     return ListQuality(
         recall=recall,
@@ -113,9 +116,10 @@ class _Measures:
         if gains is None:
             worth = scores - scores.min(axis=1, keepdims=True)
         else:
-            worth = np.broadcast_to(read_numbers("gains", gains), (*(batch.shape or ()), batch.width)).reshape(
-                shape
-            )
+            numbers, full = read_numbers("gains", gains), (*(batch.shape or ()), batch.width)
+            if numbers.shape not in {full, (batch.width,)}:
+                raise ValueError(f"gains must have one number for each of the {batch.width} candidates")
+            worth = np.broadcast_to(numbers, full).reshape(shape)
             if not (np.isfinite(worth).all() and (worth >= 0).all()):
                 raise ValueError("gains must be finite and ≥ 0")
         discount = 1 / np.log2(np.arange(top.count) + 2)

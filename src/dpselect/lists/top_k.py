@@ -23,6 +23,9 @@ from dpselect.randomness import Randomness
 
 __all__ = ["TopK"]
 
+MOST_PICKS = 2**32
+"""The largest number of picks of one call, 32 GB."""
+
 ShortRows: TypeAlias = Literal["refuse", "pad"]
 
 
@@ -95,6 +98,9 @@ class TopK:
 
         The ε of one pick is the largest that fits, to 0.1 %. With δ = 0 it is total_epsilon / count.
 
+        A ledger composes releases by their ρ, because later ones may depend on earlier ones. So a list that just
+        fits a δ here may cost a little more there; leave a tenth of the budget for that.
+
         Args:
             total_epsilon: The ε of the whole list.
             delta: The probability of a larger loss. If it is above 0, the extra ``accounting`` is needed.
@@ -113,6 +119,8 @@ class TopK:
         target, number = check.positive("total_epsilon", total_epsilon), check.count("count", count)
         make = _maker(mechanism)
         made = make(target / number)
+        if made.guarantee.epsilon == 0:  # a random pick costs nothing, whatever the budget
+            return cls(made, number, short_rows=short_rows)
         if not math.isclose(made.guarantee.epsilon, target / number):
             raise ValueError(f"mechanism must make a mechanism that costs the ε it is given; {made.label} does not")
         best = largest_epsilon(lambda epsilon: make(epsilon).guarantee, target, delta=delta, picks=number)
@@ -224,6 +232,8 @@ class TopK:
                 f"count must be at most the number of candidates, {batch.sizes[row]}{where}, got {self.count}; "
                 'pass short_rows="pad" to get shorter lists'
             )
+        if batch.rows * self.count > MOST_PICKS:
+            raise ValueError(f"count is too large for {batch.rows} rows: at most 2^32 picks can be made at once")
         return batch
 
     def _sampled_law(self, sizes: IndexArray) -> Law:
@@ -243,7 +253,16 @@ def _maker(mechanism: Mechanism | Callable[[float], Mechanism]) -> Callable[[flo
     if not callable(mechanism):
         kind = type(mechanism).__name__
         raise ValueError(f"mechanism must be a mechanism, or make one from ε, as the class GEM does; got {kind}")
-    return mechanism
+
+    def made(epsilon: float) -> Mechanism:
+        try:
+            result = mechanism(epsilon)
+        except TypeError:
+            raise ValueError("mechanism must make a mechanism from ε alone, as the class GEM does") from None
+        check.require_attributes("mechanism(ε)", result, "law", "guarantee")
+        return result
+
+    return made
 
 
 def _restored(batch: Batch, lists: IndexArray) -> Any:

@@ -86,7 +86,7 @@ def release_choice(
     terms = Terms.of_tables("tune", tuning, inputs)
     paying = payment or FreshKey()
     paying.check(terms)
-    scores, sensitivities = _read(source, inputs.layout)
+    scores, sensitivities = _read(source, inputs.layout, least=count or 1)
 
     def choose(key: bytes) -> Tuned:
         return tune(
@@ -105,11 +105,11 @@ def release_choice(
     return ReleasedChoice(tuned=tuned, receipt=receipt)
 
 
-def _read(source: UnitSource, layout: Layout) -> tuple[Any, Any]:
+def _read(source: UnitSource, layout: Layout, *, least: int) -> tuple[Any, Any]:
     """Return the scores and sensitivities of all users, flat with bounds, or dense if candidates are positions."""
     parts = []
     for located in prefetched(source.batches(layout.columns)):
-        problems = find_problems(located.batch, layout)
+        problems = find_problems(located.batch, layout, least=least)
         if problems.null_count < len(problems):
             error = BadUnitsError(problems)
             raise ValueError(f"{located.locate(error.row, layout.unit)}: {error.problem}")

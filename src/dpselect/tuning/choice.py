@@ -65,9 +65,10 @@ class Tuned:
     guarantee: Guarantee
 
     def __str__(self) -> str:
+        result = "list" if isinstance(self.mechanism, TopK) else "pick"
         return (
             f"{self.mechanism.label} at ε = {self.mechanism.guarantee.epsilon:g}, chosen for {self.users} "
-            f"users at ε = {self.tuning.epsilon:g}; with one pick each, ε = {self.guarantee.epsilon:g}"
+            f"users at ε = {self.tuning.epsilon:g}; with one {result} each, ε = {self.guarantee.epsilon:g}"
         )
 
     def select(
@@ -147,7 +148,8 @@ def tune(
         power: 2 for the squared error, 1 for the regret.
         count: The length of each user's list, if you tune for lists. Then a member of the pool is the mechanism of
             one pick at ε/count, the result is a :class:`~dpselect.TopK`, and a user's error is the power of the
-            mean regret of the list. It is estimated from a few lists that depend on the user's row alone.
+            mean regret of the list. It is estimated from a few lists that depend on the user's row alone, so users
+            with equal rows have equal estimates: a fleet should have hundreds of different rows.
         randomness: The randomness of the choice; a fresh secret key if absent. Your own key makes the choice
             repeatable.
         progress: Whether to show a progress bar; ``None`` shows it on a terminal only.
@@ -172,6 +174,11 @@ def tune(
     caps = _caps(cap)
     exponent = check.positive("power", power)
     members = _members(pool, budget, anchors, count)
+    if count is not None and fleet.batch.sizes.min() < count:
+        user = int(np.argmin(fleet.batch.sizes))
+        raise ValueError(
+            f"count must be at most the number of candidates: user {user} has {fleet.batch.sizes[user]}"
+        )
     source = Randomness.given(randomness).serving("tune")
     source.units(1)
     tally = Tally(np.zeros((len(caps), len(members)), dtype=np.int64), fleet.users)
