@@ -1,4 +1,4 @@
-"""Hooks of the documentation site: docstring roles become links, notebooks and files outside docs/ become pages."""
+"""Hooks of the documentation site: formulas are typeset, docstring roles become links, notebooks and files outside docs/ become pages."""
 
 import base64
 import json
@@ -7,10 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+from mkdocs_formulas import Formulas
 
 ROLE = re.compile(r":(?:attr|class|data|func|meth|mod):<code>(~?)([\w.]+)</code>")
 NOTEBOOKS = ("tutorial",)
 OUTSIDE = {"security.md": "SECURITY.md", "changelog.md": "CHANGELOG.md"}
+
+
+def on_config(config: Any) -> Any:  # noqa: ANN401 - the type is MkDocs' own
+    """Typeset the formulas of pages and docstrings."""
+    config.markdown_extensions.append(Formulas())
+    return config
 
 
 def on_files(files: Files, *, config: Any) -> Files:  # noqa: ANN401 - the type is MkDocs' own
