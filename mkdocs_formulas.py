@@ -27,6 +27,9 @@ LOW = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋ₙ", "0123456789+−n", str
 ACCENTS = {"\u0302": r"\hat", "\u0304": r"\bar"}
 WORD = re.compile(r"\\(?:text|mathrm|operatorname\*?|begin|end)\{[^}]*\}|\\[A-Za-z]+|\\.|[A-Za-z]{2,}")
 
+RELATIONS = "=≤≥<>≈"
+LONG = 30  # characters of LaTeX; shorter formulas fit on the line of a telephone
+
 CONVERTER = LatexToMathML(fancy_error=False)
 
 
@@ -75,11 +78,24 @@ def _word(word: str) -> str:
     return f"\\{word} " if word in FUNCTIONS else OPERATORS.get(word, rf"\text{{{word}}}")
 
 
+def _pieces(written: str) -> list[str]:
+    """Cut LaTeX before the relations that are outside of all brackets; browsers do not break formulas themselves."""
+    pieces, depth = [""], 0
+    for part in re.split(rf"( [{RELATIONS}] |[()\[\]{{}}])", written):
+        depth += (part in {"(", "[", "{"}) - (part in {")", "]", "}"})
+        if depth == 0 and re.fullmatch(f" [{RELATIONS}] ", part):
+            pieces.append(part)
+        else:
+            pieces[-1] += part
+    return pieces
+
+
 def mathml(formula: str, *, display: bool) -> str:
-    """Return a formula as MathML."""
+    """Return a formula as MathML; a long one within text may be broken before its relations."""
     written = latex(" ".join(formula.split()))
+    pieces = _pieces(written) if not display and len(written) > LONG else [written]
     try:
-        return CONVERTER.convert_with_local_state(written, displaystyle=display)
+        return "<wbr>".join(CONVERTER.convert_with_local_state(piece, displaystyle=display) for piece in pieces)
     except Exception as error:
         raise ValueError(f"cannot typeset ${formula}$, read as ${written}$: {error}") from error
 
