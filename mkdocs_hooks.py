@@ -6,7 +6,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+from markdown import Markdown
+from markdown.extensions import Extension
+from markdown.preprocessors import Preprocessor
 from mkdocs.structure.files import File, Files
+from mkdocs.utils import get_relative_url
 from mkdocs_formulas import Formulas
 
 ROLE = re.compile(r":(?:attr|class|data|func|meth|mod):<code>(~?)([\w.]+)</code>")
@@ -15,8 +19,8 @@ OUTSIDE = {"security.md": "SECURITY.md", "changelog.md": "CHANGELOG.md"}
 
 
 def on_config(config: Any) -> Any:  # noqa: ANN401 - the type is MkDocs' own
-    """Typeset the formulas of pages and docstrings."""
-    config.markdown_extensions.append(Formulas())
+    """Typeset the formulas of pages and docstrings, and show doctests as code."""
+    config.markdown_extensions += [Formulas(), Doctests()]
     return config
 
 
@@ -66,14 +70,37 @@ def on_page_markdown(markdown: str, **_: Any) -> str:  # noqa: ANN401
     return markdown.replace("\\<", "&lt;")
 
 
-def on_page_content(html: str, **_: Any) -> str:  # noqa: ANN401
-    """Turn docstring roles into links to the objects that the same page documents."""
-    places = re.findall(r'id="(dpselect[\w.]*)"', html)
+def on_env(env: Any, *, files: Files, **_: Any) -> Any:  # noqa: ANN401
+    """Turn docstring roles into links, once it is known which page documents an object."""
+    pages = [file.page for file in files.documentation_pages() if file.page]
+    places = {place: page for page in pages for place in re.findall(r'id="(dpselect[\w.]*)"', page.content or "")}
+    for page in pages:
+        page.content = ROLE.sub(lambda found: _link(found, page, places), page.content or "")  # noqa: B023
+    return env
 
-    def link(found: re.Match[str]) -> str:
-        tilde, name = found.groups()
-        shown = f"<code>{name.rpartition('.')[2] if tilde else name}</code>"
-        matches = [place for place in places if place == name or place.endswith(f".{name}")]
-        return f'<a href="#{matches[0]}">{shown}</a>' if matches else shown
 
-    return ROLE.sub(link, html)
+def _link(found: re.Match[str], page: Any, places: dict[str, Any]) -> str:  # noqa: ANN401
+    tilde, name = found.groups()
+    shown = f"<code>{name.rpartition('.')[2] if tilde else name}</code>"
+    matches = [place for place in places if place == name or place.endswith(f".{name}")]
+    if not matches:
+        return shown
+    place = min(matches, key=lambda match: (places[match] is not page, len(match)))  # on this page, if possible
+    url = "" if places[place] is page else get_relative_url(places[place].url, page.url)
+    return f'<a href="{url}#{place}">{shown}</a>'
+
+
+class _Doctests(Preprocessor):
+    """Examples of docstrings become code; without it, Markdown takes ``>>>`` for three quotations."""
+
+    def run(self, lines: list[str]) -> list[str]:
+        text = re.sub(r"(?m)^( *)>>> .*(?:\n\1(?=\S).*)*", r"\1```pycon\n\g<0>\n\1```", "\n".join(lines))
+        return text.split("\n")
+
+
+class Doctests(Extension):
+    """Shows doctests as code."""
+
+    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 - Markdown's name
+        """Come before fenced code is read."""
+        md.preprocessors.register(_Doctests(md), "doctests", 26)
