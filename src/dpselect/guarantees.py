@@ -50,9 +50,9 @@ class Guarantee:
     Attributes:
         epsilon: The pure-DP loss. 0 if the pick ignores the scores, infinite if there is no guarantee.
         delta: The probability of a larger loss; 0 for every single pick of this library.
-        rho: The zero-concentrated DP loss. By default the smallest of ε·tanh(ε/2), which holds for every ε-DP
-            mechanism, r²/8 for bounded range r, and ε + e^(−ε) − 1 if ``laplace_epsilon`` is ε; ``None`` if δ > 0
-            or ε is infinite.
+        rho: The zero-concentrated DP loss. By default the smallest of $ε·tanh(ε/2)$, which holds for every ε-DP
+            mechanism, $r²/8$ for bounded range r, and $ε + e^(−ε) − 1$ if ``laplace_epsilon`` is ε; ``None`` if δ >
+            0 or ε is infinite.
         bounded_range: A number r such that, for any two neighbours, all privacy losses log(Pr[a]/Pr'[a]) lie in one
             interval of length r. ε for Gumbel noise; ``None`` where no better than 2ε is proven.
         flat_epsilon: The part of ε that is lost as soon as scores differ at all. The rest is proportional to their
@@ -177,6 +177,9 @@ class Guarantee:
         costs the same at every distance. If it is unknown, the loss is ⌈d⌉ε. At d = 0 nothing is lost.
         docs/theory/accounting.md has the proofs.
 
+        Args:
+            distance: The distance in units of the sensitivities, at least 0.
+
         Raises:
             ValueError: If δ > 0 and the distance is above 1: then ε and δ do not grow in proportion to it.
 
@@ -219,6 +222,9 @@ class Guarantee:
         You thereby assert: whenever two datasets are neighbours in that sense, the scores computed from them are
         neighbours in the sense of this guarantee. The library cannot check that. The result composes only with
         guarantees whose neighbours have the same name.
+
+        Args:
+            neighbours: The relation between datasets, in your words.
 
         Example:
             >>> import dpselect as dps

@@ -93,6 +93,11 @@ def read_pool(pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers
     :class:`~dpselect.NoisyMax` with ``monotone=True`` is ε-DP only for scores that move in the same direction, so
     it is refused. Anchors must be given to members that need them.
 
+    Args:
+        pool: Mechanisms, or ``None`` for the default pool.
+        epsilon: The budget that every member must keep.
+        anchors: Public guesses of the scores, if you have them.
+
     Raises:
         ValueError: If a member breaks a rule. The message names both.
 
@@ -122,7 +127,11 @@ def read_pool(pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers
 
 
 def read_members(pool: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
-    """Return the mechanisms of a pool, private or not."""
+    """Return the mechanisms of a pool, private or not.
+
+    Args:
+        pool: Mechanisms.
+    """
     members = check.as_tuple("pool", pool)
     if not members:
         raise ValueError("pool must hold at least one mechanism")
@@ -135,5 +144,10 @@ def read_members(pool: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
 
 
 def public_numbers(mechanism: Mechanism, anchors: Numbers | None) -> dict[str, Numbers]:
-    """Return the anchors as an argument for a mechanism, if it takes them."""
+    """Return the anchors as an argument for a mechanism, if it takes them.
+
+    Args:
+        mechanism: Any mechanism.
+        anchors: Public guesses of the scores, if you have them.
+    """
     return {"anchors": anchors} if anchors is not None and "anchors" in mechanism.takes else {}

@@ -71,6 +71,20 @@ def release_choice(
     The choice is that of :func:`dpselect.tuning.tune`, which explains ``epsilon``, ``tuning_epsilon``, ``cap``,
     ``power`` and ``progress``. The other arguments are those of :func:`release_picks`. All scores are read into
     memory.
+
+    Args:
+        table: The table of scores.
+        epsilon: The privacy budget of one pick.
+        tuning_epsilon: The privacy budget of the choice.
+        cap: The error at which errors are cut off, or a range of caps.
+        power: The power of the error.
+        layout: Which columns mean what.
+        candidates: A table with public numbers of each candidate.
+        format: The format of the tables, if their names do not tell.
+        payment: A charge to a ledger, a file with a key, or a fresh key.
+        memory: How much memory sorting may take.
+        batch_candidates: About how many candidates a batch holds.
+        progress: Whether to show a progress bar; ``None`` for a terminal only.
     """
     pool = hashlib.blake2b(repr(default_pool(epsilon)).encode(), digest_size=8).hexdigest()
     tuning = Tuning(epsilon=epsilon, tuning_epsilon=tuning_epsilon, cap=cap, power=power, pool=pool)
