@@ -53,8 +53,8 @@ class Guarantee:
         rho: The zero-concentrated DP loss. By default the smallest of $ε·tanh(ε/2)$, which holds for every ε-DP
             mechanism, $r²/8$ for bounded range r, and $ε + e^(−ε) − 1$ if ``laplace_epsilon`` is ε; ``None`` if δ >
             0 or ε is infinite.
-        bounded_range: A number r such that, for any two neighbours, all privacy losses log(Pr[a]/Pr'[a]) lie in one
-            interval of length r. ε for Gumbel noise; ``None`` where no better than 2ε is proven.
+        bounded_range: A number r such that, for any two neighbours, all privacy losses $log(Pr[a]/Pr'[a])$ lie in
+            one interval of length r. ε for Gumbel noise; ``None`` where no better than 2ε is proven.
         flat_epsilon: The part of ε that is lost as soon as scores differ at all. The rest is proportional to their
             distance in units of the sensitivities. ``None`` if unknown; see :meth:`at_distance`.
         laplace_epsilon: The part of ε that composes like Laplace noise, which is better than pure DP. It is ε if
@@ -172,9 +172,9 @@ class Guarantee:
         This is the guarantee for a group of people, or for neighbours several steps apart. Replacing a person is
         removing one and adding another: distance 2. The distance need not be a whole number.
 
-        For d > 0 the loss is flat_epsilon + (ε − flat_epsilon)·d if ``flat_epsilon`` is known, as it is for every
-        private mechanism here: noise that hides a change by Δ at ε hides one by dΔ at dε, and randomised response
-        costs the same at every distance. If it is unknown, the loss is ⌈d⌉ε. At d = 0 nothing is lost.
+        For d > 0 the loss is $f + (ε − f) d$ with f = ``flat_epsilon`` if that is known, as it is for every private
+        mechanism here: noise that hides a change by Δ at ε hides one by dΔ at dε, and randomised response costs the
+        same at every distance. If it is unknown, the loss is ⌈d⌉ε. At d = 0 nothing is lost.
         docs/theory/accounting.md has the proofs.
 
         Args:

@@ -28,9 +28,9 @@ class PrivacyLoss(NamedTuple):
     """The largest log-ratio of probabilities, in both directions: numbers, or arrays with one for each row."""
 
     forward: Any
-    """max_a log(Pr[a | scores] / Pr[a | neighbour])."""
+    """$max_a log(Pr[a | q] / Pr[a | q'])$, with q the scores and q' the neighbour."""
     backward: Any
-    """max_a log(Pr[a | neighbour] / Pr[a | scores])."""
+    """The same with the two exchanged."""
 
     @property
     def epsilon(self) -> Any:
