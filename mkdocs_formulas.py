@@ -2,8 +2,8 @@
 
 This is an extension of Python-Markdown, not of MkDocs, so that it outlives MkDocs.
 
-Two notations are understood. Pages use LaTeX, which GitHub shows too. Docstrings use plain text, which reads well in
-``help()``: ``$max_{b≠a} e^(−ε g/m_a)$``. Plain text becomes LaTeX first, and LaTeX passes through unchanged.
+Two notations are understood. Pages use LaTeX, which GitHub shows too. Docstrings use plain text, which reads well
+in ``help()``: ``$max_{b≠a} e^(−ε g/m_a)$``. Plain text becomes LaTeX first, and LaTeX passes through unchanged.
 """
 
 import re
@@ -73,13 +73,13 @@ def _group(formula: str, start: int, skip: int, grouped: str) -> str:
 
 def _word(word: str) -> str:
     r"""Return a function as ``\log``, another word as text, and two letters as a product."""
-    if word.startswith("\\") or (len(word) < 3 and word not in FUNCTIONS) or not word.isalpha():  # noqa: PLR2004
+    if word.startswith("\\") or (len(word) < 3 and word not in FUNCTIONS) or not word.isalpha():
         return word
     return f"\\{word} " if word in FUNCTIONS else OPERATORS.get(word, rf"\text{{{word}}}")
 
 
 def _pieces(written: str) -> list[str]:
-    """Cut LaTeX before the relations that are outside of all brackets; browsers do not break formulas themselves."""
+    """Cut LaTeX before the relations outside of all brackets: browsers do not break formulas by themselves."""
     pieces, depth = [""], 0
     for part in re.split(rf"( [{RELATIONS}] |[()\[\]{{}}])", written):
         depth += (part in {"(", "[", "{"}) - (part in {")", "]", "}"})

@@ -1,4 +1,4 @@
-"""Hooks of the documentation site: formulas are typeset, docstring roles become links, notebooks and files outside docs/ become pages."""
+"""Hooks of the documentation site: formulas, links from docstrings, notebooks, and files outside docs/ as pages."""
 
 import base64
 import json
@@ -11,6 +11,7 @@ from markdown.extensions import Extension
 from markdown.preprocessors import Preprocessor
 from mkdocs.structure.files import File, Files
 from mkdocs.utils import get_relative_url
+
 from mkdocs_formulas import Formulas
 
 ROLE = re.compile(r":(?:attr|class|data|func|meth|mod):<code>(~?)([\w.]+)</code>")
@@ -68,6 +69,15 @@ def on_page_markdown(markdown: str, **_: Any) -> str:  # noqa: ANN401
     for name in NOTEBOOKS:
         markdown = markdown.replace(f"{name}.ipynb)", f"{name}.md)")
     return markdown.replace("\\<", "&lt;")
+
+
+def on_page_content(html: str, *, config: Any, **_: Any) -> str:  # noqa: ANN401
+    """Put drawings into the page itself, where they take on its colours."""
+
+    def drawing(found: re.Match[str]) -> str:
+        return (Path(config.docs_dir) / found[1]).read_text("utf-8")
+
+    return re.sub(r'<p><img [^>]*src="(images/[\w-]+\.svg)"[^>]*></p>', drawing, html)
 
 
 def on_env(env: Any, *, files: Files, **_: Any) -> Any:  # noqa: ANN401
