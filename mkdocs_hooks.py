@@ -34,7 +34,9 @@ def on_files(files: Files, *, config: Any) -> Files:  # noqa: ANN401 - the type 
     for name in NOTEBOOKS:
         notebook = json.loads((Path(config.docs_dir) / f"{name}.ipynb").read_text("utf-8"))
         text, pictures = notebook_page(notebook, name)
-        files.append(File.generated(config, f"{name}.md", content=text))
+        title, _, rest = text.partition("\n\n")
+        origin = f"*This page is a Jupyter notebook, `docs/{name}.ipynb`, with its output.*"
+        files.append(File.generated(config, f"{name}.md", content=f"{title}\n\n{origin}\n\n{rest}"))
         for picture, content in pictures.items():
             files.append(File.generated(config, picture, content=content))
     return files
@@ -64,8 +66,13 @@ def notebook_page(notebook: dict[str, Any], name: str) -> tuple[str, dict[str, b
     return "\n\n".join(parts), pictures
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:  # noqa: ANN401
-    """Link to the pages of notebooks, and replace GitHub's escape for <, which Python-Markdown does not know."""
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:  # noqa: ANN401
+    """Link to the pages of notebooks, and replace GitHub's escape for <, which Python-Markdown does not know.
+
+    The search lists guides before theory and reference.
+    """
+    if page.file.src_uri.startswith(("guide/", *NOTEBOOKS)):
+        page.meta["search"] = {"boost": 3}
     for name in NOTEBOOKS:
         markdown = markdown.replace(f"{name}.ipynb)", f"{name}.md)")
     return markdown.replace("\\<", "&lt;")

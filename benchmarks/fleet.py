@@ -413,8 +413,8 @@ and the reader must unpack them. To make reading cheap:
 
 ## Cold start
 
-Small calls compile nothing, and large ones compile once for each machine. [Starting quickly](guide/starting.md) has the
-times.
+Small calls compile nothing, and large ones compile once for each machine. [Starting quickly](guide/starting.md) has
+the times.
 
 ## One pick out of many candidates
 

@@ -3,7 +3,6 @@
 It is SVG that takes its colours from the page around it, so that it fits light and dark pages.
 """
 
-import sys
 from pathlib import Path
 
 import dpselect as dps
@@ -113,4 +112,4 @@ def main(path: Path = PICTURE) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

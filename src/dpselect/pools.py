@@ -24,6 +24,8 @@ TILTS = (-8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 """They include the paper's −1, 0 and 1. The best tilt is often far outside that range."""
 
 ANCHOR_WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""The weights of public anchors, where there are any."""
+
 KEEPS = tuple(ends for part in (0.05, 0.1, 0.25, 0.5, 0.75, 0.9) for ends in ((0.0, part), (1.0 - part, 1.0)))
 """Which sensitivities may compete: a part of the candidates, from the least or from the most sensitive on."""
 
