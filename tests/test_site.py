@@ -159,7 +159,7 @@ def test_the_first_page_tells_what_its_picture_shows():
 
 def test_the_comparison_names_the_versions_that_are_installed():
     versions = dict(
-        re.findall(r"^\| ([\w ]+) \| ([\d.]+) \| the installed", (DOCS / "comparison.md").read_text(), re.M)
+        re.findall(r"^\| ([\w ]+) \| ([\d.]+) \| the installed", (DOCS / "comparison.md").read_text(), re.MULTILINE)
     )
     assert set(versions) == {"OpenDP", "diffprivlib"}
     for library, version in versions.items():
