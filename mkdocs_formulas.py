@@ -39,7 +39,7 @@ def latex(formula: str) -> str:
     formula = re.sub(rf"(\S)([{''.join(ACCENTS)}])", lambda m: f"{ACCENTS[m[2]]}{{{m[1]}}}", formula)
     for mark, signs in (("^", HIGH), ("_", LOW)):
         formula = re.sub(f"[{''.join(signs)}]+", lambda m: _raised(mark, "".join(signs[c] for c in m[0])), formula)  # noqa: B023
-    formula = re.sub(r"(?<![\\_^}*A-Za-z]){([^{}]*(?:{[^{}]*}[^{}]*)*)}", r"\\{\1\\}", formula)
+    formula = _braces(formula)
     for opening, grouped in (("^(", "^"), ("_(", "_"), ("√(", r"\sqrt")):
         while opening in formula:
             formula = _group(formula, formula.index(opening), len(opening), grouped)
@@ -60,6 +60,17 @@ def _raised(mark: str, text: str) -> str:
 def _accent(sign: str) -> str:
     """Take apart a letter with a hat or a bar."""
     return unicodedata.normalize("NFD", sign) if sign.isalpha() else sign
+
+
+def _braces(formula: str) -> str:
+    """Escape the braces that are shown: those that follow neither an index, an exponent nor a command."""
+    formula = formula.replace(r"\{", "\x01").replace(r"\}", "\x02")
+    while found := re.search(r"([_^*\w\x04]?){([^{}]*)}", formula):
+        shown = f"{found[1]}\x03{found[2]}\x04" if found[1] else f"\x01{found[2]}\x02"
+        formula = formula[: found.start()] + shown + formula[found.end() :]
+    for sign, written in zip("\x01\x02\x03\x04", (r"\{", r"\}", "{", "}"), strict=True):
+        formula = formula.replace(sign, written)
+    return formula
 
 
 def _group(formula: str, start: int, skip: int, grouped: str) -> str:
@@ -84,7 +95,7 @@ def _pieces(written: str) -> list[str]:
     for part in re.split(rf"( [{RELATIONS}] |[()\[\]{{}}])", written):
         depth += (part in {"(", "[", "{"}) - (part in {")", "]", "}"})
         if depth == 0 and re.fullmatch(f" [{RELATIONS}] ", part):
-            pieces.append(part)
+            pieces.append("{}" + part)  # an empty group gives the relation its space
         else:
             pieces[-1] += part
     return pieces

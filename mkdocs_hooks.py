@@ -15,6 +15,7 @@ from mkdocs.utils import get_relative_url
 from mkdocs_formulas import Formulas
 
 ROLE = re.compile(r":(?:attr|class|data|func|meth|mod):<code>(~?)([\w.]+)</code>")
+PATH = re.compile(r"(?<![\w/])docs/[\w/-]+\.md")
 NOTEBOOKS = ("tutorial",)
 OUTSIDE = {"security.md": "SECURITY.md", "changelog.md": "CHANGELOG.md"}
 
@@ -88,12 +89,21 @@ def on_page_content(html: str, *, config: Any, **_: Any) -> str:  # noqa: ANN401
 
 
 def on_env(env: Any, *, files: Files, **_: Any) -> Any:  # noqa: ANN401
-    """Turn docstring roles into links, once it is known which page documents an object."""
+    """Turn docstring roles and names of pages into links, once it is known what is on which page."""
     pages = [file.page for file in files.documentation_pages() if file.page]
     places = {place: page for page in pages for place in re.findall(r'id="(dpselect[\w.]*)"', page.content or "")}
+    titled = {f"docs/{page.file.src_uri}": page for page in pages}
     for page in pages:
         page.content = ROLE.sub(lambda found: _link(found, page, places), page.content or "")  # noqa: B023
+        if page.file.src_uri.startswith("reference/"):
+            page.content = PATH.sub(lambda found: _title(found[0], page, titled), page.content)  # noqa: B023
     return env
+
+
+def _title(path: str, page: Any, titled: dict[str, Any]) -> str:  # noqa: ANN401
+    """Return the title of a page as a link, where a docstring names its file."""
+    target = titled.get(path)
+    return f'<a href="{get_relative_url(target.url, page.url)}">{target.title}</a>' if target else path
 
 
 def _link(found: re.Match[str], page: Any, places: dict[str, Any]) -> str:  # noqa: ANN401

@@ -66,6 +66,7 @@ def text_of(page):
         ("max_{b≠a} log(k/β)", r"\max_{b≠a} \log(k/β)"),
         ("√(1 − r²) x̂", r"\sqrt{1 − r^2} \hat{x}"),
         ("2⁻⁴² ½ F̄ ε_tune", r"2^{−42} \tfrac12 \bar{F} ε_{\text{tune}}"),
+        ("min_a {c_a + max_{j≠a} {q_j}}", r"\min_a \{c_a + \max_{j≠a} \{q_j\}\}"),
         (r"\frac{a}{b} \text{if } x_{\max} > 0", r"\frac{a}{b} \text{if } x_{\max} > 0"),
     ],
 )

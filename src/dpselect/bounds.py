@@ -74,13 +74,20 @@ def guaranteed_score(
 ) -> Any:
     """Return a lower bound of the picked score that holds with probability at least 1 − β, one for each row.
 
-    With L = :func:`reach`, ρ = 2L/ε, $y = q + o − tΔ$, and t the mechanism's:
+    Let L be :func:`reach`, ρ = 2L/ε, $y = q + o − tΔ$, and t the mechanism's.
 
-    - noisy max: $max y − ρ max Δ − max_a {o_a − tΔ_a}$, where $ρ = L/ε$ if monotone
-    - GEM: $max_j {y_j − ρΔ_j} − max_a {o_a + (ρ − t)Δ_a}$
-    - modified GEM: the same with its own t, which is negative
-    - combined GEM: the smaller of both GEMs' bounds at the budget of the pick
-    - standardized: $min_a {c_a + Δ_a (max_j {(q_j − c_j)/Δ_j + 2b_j/ε} − 2b_a/ε − ρ)}$, if all Δ > 0
+    For noisy max (with $ρ = L/ε$ if monotone):
+
+    $$max y − ρ max Δ − max_a {o_a − tΔ_a}$$
+
+    For GEM, and for modified GEM with its own t, which is negative (combined GEM: the smaller of both bounds at the
+    budget of the pick):
+
+    $$max_j {y_j − ρΔ_j} − max_a {o_a + (ρ − t)Δ_a}$$
+
+    For standardized noisy max, if all Δ > 0:
+
+    $$min_a {c_a + Δ_a (max_j {(q_j − c_j)/Δ_j + 2b_j/ε} − 2b_a/ε − ρ)}$$
 
     A bound below the lowest score is vacuous. The bound is never below the published one of GEM
     (:func:`gem_floors`).
