@@ -70,10 +70,12 @@ def notebook_page(notebook: dict[str, Any], name: str) -> tuple[str, dict[str, b
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:  # noqa: ANN401
     """Link to the pages of notebooks, and replace GitHub's escape for <, which Python-Markdown does not know.
 
-    The search lists guides before theory and reference.
+    The search prefers guides to theory and reference, and lists records of decisions and changes last.
     """
-    if page.file.src_uri.startswith(("guide/", *NOTEBOOKS)):
+    if page.file.src_uri.startswith(("guide/", "comparison", *NOTEBOOKS)):
         page.meta["search"] = {"boost": 3}
+    if page.file.src_uri.startswith(("decisions/", "changelog")):
+        page.meta["search"] = {"boost": 0.1}
     for name in NOTEBOOKS:
         markdown = markdown.replace(f"{name}.ipynb)", f"{name}.md)")
     return markdown.replace("\\<", "&lt;")
