@@ -19,12 +19,12 @@ EPSILONS = (0.01, 0.1, 0.5, 1.0)
 PICKS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
 
 WAYS = {
-    "opendp_pure": ("OpenDP, pure DP: the sum", "#999999", ":"),
-    "opendp_zcdp": ("OpenDP, ρ = ε²/2", "#e69f00", "-."),
-    "dp_accounting": ("dp_accounting, pure DP", "#d55e00", "--"),
-    "ledger": ("dpselect's ledger, exponential noise", "#56b4e9", "--"),
-    "exponential": ("dpselect, exponential noise", "#0072b2", "-"),
-    "gumbel": ("dpselect, Gumbel noise", "#009e73", "-"),
+    "opendp_pure": ("OpenDP, pure DP: the sum", drawing.OTHER[3], ":"),
+    "opendp_zcdp": ("OpenDP, ρ = ε²/2", drawing.OTHER[3], "-."),
+    "dp_accounting": ("dp_accounting, pure DP", drawing.OTHER[2], "--"),
+    "ledger": ("dpselect's ledger, exponential noise", drawing.OTHER[0], "--"),
+    "exponential": ("dpselect, exponential noise", drawing.OTHER[0], "-"),
+    "gumbel": ("dpselect, Gumbel noise", drawing.OTHER[1], "-"),
 }
 """Ways to account for picks: label, colour and line style."""
 
@@ -111,11 +111,20 @@ def _listings(data: Tables) -> list[Listing]:
     return [Listing(caption=f"Total ε at δ = {DELTA:g}", columns=columns, rows=rows)]
 
 
+def _numbers(data: Tables) -> dict[str, str]:
+    last = where(data["totals"], epsilon=EPSILONS[-1]).to_pylist()[-1]
+    shares = {way: f"{last[way] / last['dp_accounting']:.2f}" for way in ("exponential", "gumbel")}
+    return {"picks": f"{last['picks']:,}", **shares}
+
+
 MANY_PICKS = Experiment(
     name="many-picks",
     title="Beyond the paper: the cost of many picks",
-    caption="The total ε of 1 to 10,000 picks at δ = 10⁻⁶, relative to dp_accounting's total for mechanisms of "
-    "which only ε is known.",
+    caption=(
+        "The total ε of up to {picks} picks at δ = 10⁻⁶, relative to dp_accounting’s total for mechanisms of "
+        "which only ε is known. For {picks} picks of ε = 1, noisy max with exponential noise needs {exponential} "
+        "of it, and with Gumbel noise {gumbel}."
+    ),
     description=(
         "One panel for each ε of a pick. The curve of exponential noise lies below 1, by more the larger ε is; the "
         "curve of Gumbel noise falls to a half or less; OpenDP's curves lie at 1 or above."
@@ -135,4 +144,5 @@ MANY_PICKS = Experiment(
     plan=_plan,
     draw=_draw,
     listings=_listings,
+    numbers=_numbers,
 )

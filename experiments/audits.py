@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 import dpselect as dps
 from dpselect.registry import UNSAFE
-from experiments.drawing import grid
+from experiments.drawing import OTHER, grid, plain_numbers
 from experiments.experiment import Effort, Experiment, Listing, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import GAMMA
@@ -66,7 +67,7 @@ PUBLISHED_STOPPING = dps.RandomStopping(epsilon=EPSILON / 2, gamma=GAMMA, noise=
 LARGEST_SHOWN = 4.0
 """The end of the axis of losses."""
 
-KEPT, VIOLATED = "#0072b2", "#d55e00"
+KEPT, _, VIOLATED, _ = OTHER
 
 
 def _plan(effort: Effort) -> list[Task]:
@@ -171,54 +172,63 @@ def _draw_losses(panel: Axes, data: Tables) -> None:
         worst = _worst(data, name)
         loss = worst["loss"]
         panel.barh(place, min(loss, LARGEST_SHOWN), color=VIOLATED if worst["verdict"] == "violated" else KEPT)
-        inside = loss > LARGEST_SHOWN / 2
+        # To the right of the bar and of the line at ε.
+        end = min(max(loss, EPSILON), LARGEST_SHOWN)
         panel.annotate(
-            _number(loss, 2),
-            (min(loss, LARGEST_SHOWN), place),
-            (-4 if inside else 4, 0),
-            textcoords="offset points",
-            ha="right" if inside else "left",
-            va="center",
-            color="white" if inside else "black",
-            fontsize=8,
-            bbox=None if inside else {"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+            _number(loss, 2), (end, place), (5, 0), textcoords="offset points", va="center", fontsize=8.5
         )
-    panel.set_yticks(range(len(AUDITED)), list(reversed(AUDITED)))
-    panel.set(title="Largest loss found", xlabel=f"privacy loss at ε = {EPSILON:g}", xlim=(0, LARGEST_SHOWN))
-    panel.axvline(EPSILON, color="#222222", linewidth=1, linestyle="--", zorder=1.5)
-    panel.grid(visible=False, axis="y")
+    panel.set_yticks(range(len(AUDITED)), list(reversed(AUDITED)), fontsize=9)
+    panel.set(
+        title="Largest loss of each mechanism", xlabel="largest privacy loss found", xlim=(0, LARGEST_SHOWN + 0.4)
+    )
+    panel.set_xticks(range(int(LARGEST_SHOWN) + 1), ["0", "ε = 1", *map(str, range(2, int(LARGEST_SHOWN) + 1))])
+    panel.axvline(EPSILON, **_promise())
+    panel.set_ylim(-0.6, len(AUDITED) - 0.4)
+    panel.grid(visible=False)
+
+
+def _promise() -> dict[str, Any]:
+    return {"color": rcParams["axes.edgecolor"], "linewidth": 1.2, "linestyle": "--"}
 
 
 def _draw_tightness(panel: Axes, table: pa.Table) -> None:
-    colors = ("#000000", "#0072b2", "#009e73", "#cc79a7")
-    for ratio, color, marker in zip(RATIOS, colors, "osv^", strict=True):
+    # Larger marks below smaller ones tell coinciding curves apart.
+    for ratio, color, marker, size in zip(RATIOS, OTHER, "osv^", (5, 10, 7, 5), strict=True):
         rows = table.filter(pc.field("ratio") == ratio)
         label = "equal sensitivities" if ratio == 1 else f"growing by {ratio:g}"
-        panel.plot(rows["candidates"].to_numpy(), rows["loss"].to_numpy(), color=color, marker=marker, label=label)
-    panel.axhline(EPSILON, color="#222222", linewidth=1, linestyle="--")
+        panel.plot(
+            rows["candidates"].to_numpy(),
+            rows["loss"].to_numpy(),
+            color=color,
+            marker=marker,
+            markersize=size,
+            label=label,
+        )
+    panel.axhline(EPSILON, **_promise())
     panel.set_xticks(COUNTS)
-    panel.set(title="GEM’s largest loss", xlabel="candidates", ylabel="largest loss found", ylim=(0, 1.08))
+    panel.set(title="GEM", xlabel="candidates", ylabel="largest privacy loss found", ylim=(0, 1.08))
     panel.legend(loc="lower right")
 
 
 def _draw_rivals(panel: Axes, table: pa.Table) -> None:
     rivals = table["rivals"].to_numpy()
-    for name, label, color, marker in (
-        ("heterogeneous", "RNMH, Laplace noise", VIOLATED, "X"),
-        ("stopping", "RSᵧ, exponential noise", KEPT, "s"),
+    for name, label, record, marker in (
+        ("heterogeneous", "RNMH, Laplace noise", UNSAFE["rnmh"], "X"),
+        ("stopping", "RSᵧ, exponential noise", dps.MECHANISMS["rs-exponential"], "s"),
     ):
-        panel.plot(rivals, table[name].to_numpy(), color=color, marker=marker, label=label)
-    panel.axhline(EPSILON, color="#222222", linewidth=1, linestyle="--")
+        panel.plot(rivals, table[name].to_numpy(), color=record.color, marker=marker, label=label)
+    panel.axhline(EPSILON, **_promise())
     panel.set(
         title="The paper’s counterexamples",
         xlabel="candidates whose scores change",
-        ylabel="loss of the other candidate",
+        ylabel="privacy loss",
         xscale="log",
         yscale="log",
+        ylim=(0.1, 3000),
     )
-    panel.xaxis.set_major_formatter("{x:g}")
-    panel.yaxis.set_major_formatter("{x:g}")
-    panel.set_ylim(0.1, 3000)
+    plain_numbers(panel.xaxis)
+    plain_numbers(panel.yaxis)
+    panel.set_xticks(RIVALS, [f"{count}" for count in RIVALS])
     panel.legend(loc="upper left")
 
 
@@ -252,6 +262,11 @@ def _listings(data: Tables) -> list[Listing]:
     ]
 
 
+def _numbers(data: Tables) -> dict[str, str]:
+    gem, stopping = data["tightness"]["loss"], data["rivals"]["stopping"]
+    return {"gem": f"{pc.max(gem).as_py():.2f}", "stopping": f"{pc.max(stopping).as_py():.2f}"}
+
+
 def _within(*names: str, reaches: float = 0.0, comment: str = "") -> partial[Finding]:
     return partial(_judge_within, names, reaches, comment)
 
@@ -274,16 +289,18 @@ AUDITS = Experiment(
     name="privacy-audit",
     title="Privacy audit: the largest losses found",
     caption=(
-        "Left: the largest exact privacy loss that a search over neighbouring scores finds. The dashed line is ε. "
-        "Middle: GEM’s largest loss approaches ε with unequal sensitivities. Right: of the two published "
-        "counterexamples, one holds."
+        "The dashed lines are ε. Left: the largest exact privacy loss that a search over neighbouring scores "
+        "finds. Only RNMH, which claims nothing, loses more than ε. Middle: with unequal sensitivities GEM’s "
+        "largest loss grows from 0.5 with two candidates to {gem} with sixteen. Right: of the two published "
+        "counterexamples one holds: RNMH’s loss grows with the number of rivals, that of RSᵧ with exponential "
+        "noise is at most {stopping}."
     ),
     description=(
         "Left: a bar for each mechanism shows its largest loss. All private mechanisms end at or before the dashed "
-        "line; heterogeneous noisy max goes beyond it. Middle: GEM's largest loss against the number of "
-        "candidates: one half with equal sensitivities, rising towards one with unequal ones. Right: loss against "
-        "the number of rivals: a straight rise for heterogeneous noisy max with Laplace noise, a level line well "
-        "below ε for random stopping with exponential noise."
+        "line; RNMH goes beyond it. Middle: GEM’s largest loss against the number of candidates: one half with "
+        "equal sensitivities, rising towards one with unequal ones. Right: loss of the candidate that does not "
+        "change, against the number of those that do: a straight rise for RNMH with Laplace noise, a level line "
+        "well below ε for random stopping with exponential noise."
     ),
     notes={
         "search": "corners of the box |q_a − q'_a| ≤ Δ_a, then coordinate ascent over scores and neighbours",
@@ -309,6 +326,7 @@ AUDITS = Experiment(
     plan=_plan,
     draw=_draw,
     listings=_listings,
+    numbers=_numbers,
     claims=(
         Claim(
             id="P1",

@@ -20,6 +20,9 @@ from experiments.mechanisms import STYLES, Style
 from experiments.tables import Tables, unique, where
 
 __all__ = [
+    "DARK",
+    "LIGHT",
+    "OTHER",
     "bottom_legend",
     "candidates",
     "errors",
@@ -30,17 +33,30 @@ __all__ = [
     "line",
     "look",
     "plain_numbers",
+    "ratio_map",
     "scatter",
     "scenario_columns",
 ]
 
 
+DARK, LIGHT = "#5b6f94", "#a9b8d3"
+"""The colours of what is not a mechanism, such as a histogram or the parts of a cost."""
 SMALLEST_ERROR = 1e-3
 """The lower end of error axes, relative to the largest error."""
 
+OTHER = ("#7a6ff0", "#7d8c1f", "#b5525c", "#a87b4f")
+"""The colours of what is no mechanism, on a light or a dark page. No mechanism has one of them."""
+
+LARGEST_RATIO = 3.0
+"""The ratio at which the colours of a map of ratios end."""
+
 
 def look() -> Any:  # noqa: ANN401 - matplotlib's context manager
-    """Return a context in which every machine draws and saves the same figures."""
+    """Return a context in which every machine draws and saves the same figures.
+
+    Draw dark on white. In dark mode the report inverts the lightness of whole figures and keeps their hues, so no
+    colour needs a second version.
+    """
     return mpl.rc_context(
         {
             **mpl.rcParamsDefault,
@@ -128,7 +144,7 @@ def scenario_columns(data: Tables, *, score: str, limits: tuple[float, float] | 
         top.set_title(title)
         candidates(top, where(data["candidates"], scenario=title))
         errors(bottom, where(data["errors"], scenario=title), limits=limits)
-    panels[0, 0].set_ylabel(f"{score} ± sensitivity / 2")
+    panels[0, 0].set_ylabel(f"{score} ± Δ/2")
     panels[1, 0].set_ylabel("mean squared error")
     legend(figure, unique(data["errors"], "mechanism"))
     return figure
@@ -140,7 +156,9 @@ def plain_numbers(axis: Axis) -> None:
     if high < 30 * low:
         between = (1.0, 2.0, 5.0) if high > 4 * low else (1.0, 1.2, 1.4, 1.7, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
         axis.set_major_locator(LogLocator(subs=between))
-    axis.set_major_formatter("{x:g}")
+    elif high < 100 * low:
+        axis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+    axis.set_major_formatter(lambda value, _: np.format_float_positional(value, precision=12, trim="-"))
     axis.set_minor_locator(NullLocator())
 
 
@@ -166,6 +184,25 @@ def heat_map(panel: Axes, table: pa.Table, *, x: str, y: str, value: str, limit:
     panel.grid(visible=False)
     panel.label_outer()  # neighbours have the same axes
     return image
+
+
+def ratio_map(panel: Axes, values: FloatArray, texts: Sequence[Sequence[str]], *, limit: float = 0.0) -> None:
+    """Draw a map with a text in each cell: blue where a ratio is below 1, red where it is above.
+
+    Args:
+        panel: Where to draw.
+        values: A row of the map in each row.
+        texts: What to write into the cells.
+        limit: If positive, the values are not ratios but sizes, all red; the colours end here.
+    """
+    # Logarithms treat half and double alike.
+    colours = values / limit if limit > 0 else np.log(values) / np.log(LARGEST_RATIO)
+    panel.imshow(np.clip(colours, -1, 1), cmap="RdBu_r", vmin=-1.3, vmax=1.3, aspect="auto")
+    for (row, column), colour in np.ndenumerate(colours):
+        ink = "white" if abs(colour) > 0.85 else "black"  # on the cell, whatever the page
+        panel.text(column, row, texts[row][column], ha="center", va="center", fontsize=8.5, color=ink)
+    panel.grid(visible=False)
+    panel.tick_params(length=0)
 
 
 def scatter(

@@ -27,20 +27,15 @@ class Effort:
     trials: int
     """The number of score sets to average over, where scores vary between trials."""
     slow_trials: int
-    """The same for random stopping, RNMH and heterogeneous noisy max, whose exact pmf is a quadrature (about a
-    millisecond a row)."""
+    """The same for random stopping and RNMH, whose exact pmf is a quadrature (about a millisecond a row)."""
     resolution: int
     """The number of cells along a side of a heat map, and of points on a curve over a parameter."""
     audit_restarts: int
     """The number of ascents in a search for the largest privacy loss."""
-    bandit_steps: int
-    """The number of steps of a bandit run: a multiple of 125."""
-    bandit_worlds: int
-    """The number of bandit runs."""
 
 
 FULL = Effort(
-    description="full: 25 values of ε, 5000 trials (200 for laws by quadrature), 50,000 bandit steps",
+    description="full: 25 values of ε, 5000 trials (200 for random stopping and RNMH), 50,000 bandit steps",
     full=True,
     formats=("svg", "png", "pdf"),
     epsilon_points=25,
@@ -48,11 +43,9 @@ FULL = Effort(
     slow_trials=200,
     resolution=33,
     audit_restarts=16,
-    bandit_steps=50_000,
-    bandit_worlds=20,
 )
 FAST = Effort(
-    description="fast: 9 values of ε, 60 trials (4 for laws by quadrature), 1,250 bandit steps, SVG only",
+    description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH), a kept bandit run, SVG only",
     full=False,
     formats=("svg",),
     epsilon_points=9,
@@ -60,8 +53,6 @@ FAST = Effort(
     slow_trials=4,
     resolution=17,
     audit_restarts=2,
-    bandit_steps=1_250,
-    bandit_worlds=6,
 )
 
 
@@ -115,6 +106,7 @@ class Experiment:
     """Names the files and the place in the report."""
     title: str
     caption: str
+    """What to see. ``numbers`` fills its braces."""
     description: str
     """What the figure shows, for readers who cannot see it."""
     notes: Mapping[str, str]
@@ -122,6 +114,8 @@ class Experiment:
     plan: Callable[[Effort], Sequence[Task]]
     draw: Callable[[Tables], Figure]
     listings: Callable[[Tables], Sequence[Listing | Numbers]] = lambda _: ()
+    numbers: Callable[[Tables], Mapping[str, str]] = lambda _: {}
+    """The numbers of the caption, read from the tables."""
     discussion: Sequence[str] = ()
     """Paragraphs below the figure, where a caption is not enough."""
     claims: Sequence[Claim] = ()

@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 
 import dpselect as dps
 from experiments.arrays import FloatArray
-from experiments.drawing import look, plain_numbers
+from experiments.drawing import OTHER, line, look, plain_numbers
 from experiments.files import replacing
+from experiments.mechanisms import STYLES
 
 __all__ = ["PICTURES", "RATERS", "SCORES", "draw_all", "main", "mistakes"]
 
@@ -28,7 +29,7 @@ SCORES: Mapping[str, float] = MappingProxyType({"tea": 3.1, "coffee": 3.6, "coco
 RATERS: Mapping[str, int] = MappingProxyType({"tea": 400, "coffee": 250, "cocoa": 100, "mate": 50, "rum": 25})
 """How many people rate each drink."""
 
-INK, ACCENT, FAINT, BAND = "#3b1f6b", "#d95f02", "#9a9a9a", "#ded6ee"
+INK, ACCENT, FAINT, BAND = "#3b1f6b", OTHER[2], "#9a9a9a", "#ded6ee"
 
 
 def neighbours() -> Figure:
@@ -117,19 +118,25 @@ def epsilon() -> Figure:
     figure = Figure(figsize=(9.0, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     budgets = np.geomspace(0.03, 10, 60)
-    for make, color, dashes in ((dps.HeterogeneousNoisyMax, INK, "-"), (dps.NoisyMax, ACCENT, "--")):
+    default, noisy_max = STYLES["heterogeneous-rnm"], STYLES["rnm"]
+    for make, style in ((dps.HeterogeneousNoisyMax, default), (dps.NoisyMax, noisy_max)):
         chances = [dps.probability_of_best(make(epsilon=each), SCORES, widths) for each in budgets]
-        left.plot(budgets, chances, dashes, color=color)
-    left.axhline(1 / len(SCORES), color=FAINT, ls=":")
-    left.text(0.26, 0.56, "heterogeneous\nnoisy max", color=INK, ha="right")
-    left.text(0.72, 0.56, "noisy max", color=ACCENT)
-    left.text(10, 0.15, "a random pick", color="#666666", ha="right")
+        left.plot(budgets, chances, **(line(style) | {"marker": ""}))
+    left.axhline(1 / len(SCORES), color=STYLES["uniform"].color, ls=":")
+    left.text(0.26, 0.56, "heterogeneous\nnoisy max", color=default.color, ha="right")
+    left.text(0.72, 0.56, "noisy max", color=noisy_max.color)
+    left.text(10, 0.13, "a random pick", color=STYLES["uniform"].color, ha="right")
     left.set(xscale="log", ylim=(0, 1.02), xlabel="ε", title="Probability of picking the best drink")
     plain_numbers(left.xaxis)
-    shades = ("#c9bfe0", "#8a75b8", INK)
-    for shift, (each, shade) in enumerate(zip((0.1, 0.5, 2.0), shades, strict=True)):
+    for shift, (each, strength) in enumerate(zip((0.1, 0.5, 2.0), (0.25, 0.55, 1.0), strict=True)):
         chances = list(dps.HeterogeneousNoisyMax(epsilon=each).pmf(SCORES, widths).values())
-        right.bar(np.arange(len(SCORES)) + 0.27 * (shift - 1), chances, 0.25, color=shade, label=f"ε = {each:g}")
+        right.bar(
+            np.arange(len(SCORES)) + 0.27 * (shift - 1),
+            chances,
+            0.25,
+            color=(default.color, strength),
+            label=f"ε = {each:g}",
+        )
     right.set_xticks(range(len(SCORES)), [f"{drink}\nscore {score:g}" for drink, score in SCORES.items()])
     right.set(ylim=(0, 1.02), title="Probability of each drink")
     right.grid(visible=False, axis="x")

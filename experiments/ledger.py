@@ -6,7 +6,7 @@ verdict rests on the files alone. To add a claim, give its experiment one more :
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -14,7 +14,20 @@ import pyarrow as pa
 
 from experiments.tables import Tables
 
-__all__ = ["Claim", "Entry", "Finding", "Verdict", "assess", "in_order", "judge", "markdown", "table", "totals"]
+__all__ = [
+    "KEPT",
+    "READING",
+    "Claim",
+    "Entry",
+    "Finding",
+    "Verdict",
+    "assess",
+    "in_order",
+    "judge",
+    "markdown",
+    "table",
+    "totals",
+]
 
 LETTERS = "PGTSARBU"
 """The order: privacy, the mechanisms as a whole, two candidates, scenarios, adaptive choice, real data, bandits,
@@ -46,6 +59,23 @@ WORDS = MappingProxyType(
 )
 """The verdicts in the plural."""
 
+READING = (
+    "A claim of several parts holds in part if some of them hold. The verdict says what is true of the others.",
+    "The paper rarely says for which ε a claim is meant: the verdict says for which it holds.",
+    "Real data are judged on the paper’s datasets, or on substitutes where these were not available.",
+    (
+        "HG(M, M′), the gain from heterogeneity, is the probability that M picks the worse of two candidates, "
+        "minus the same for M′: it is positive where M′ is better."
+    ),
+)
+"""How to read the ledger."""
+KEPT = (
+    "A full `make paper` computes all numbers again, except those on real data: this project contains no data, so "
+    "they come from tables that are kept with the code. If you have the data, `make recommender DATA=…` and, for "
+    "tuning, `python -m experiments.tuning` compute them again."
+)
+"""Which numbers can be computed again, and how."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
@@ -58,6 +88,18 @@ class Finding:
     """What fails and why, or how the claim is read where the paper leaves room."""
     scope: str = ""
     """Where it holds, if not everywhere: "for ε ≤ 10", "on substitutes"."""
+    fails: str = ""
+    """What is true where the claim, or a part of it, is not. The comment starts with it."""
+
+    @property
+    def sentence(self) -> str:
+        """What is true where the claim is not: "Fails: the ratio stays bounded."."""
+        return f"Fails: {self.fails}." if self.fails else ""
+
+    @property
+    def remark(self) -> str:
+        """The rest of the comment."""
+        return self.comment.removeprefix(self.sentence).strip()
 
     @property
     def words(self) -> str:
@@ -112,7 +154,8 @@ def judge(
     if not failed:
         return Finding(verdict=Verdict.HOLDS, measured=measured, comment=comment, scope=scope)
     verdict = Verdict.IN_PART if len(failed) < len(parts) else Verdict.FAILS
-    return Finding(verdict=verdict, measured=measured, comment=f"Fails: {'; '.join(failed)}. {comment}".strip())
+    found = Finding(verdict=verdict, measured=measured, fails="; ".join(failed))
+    return replace(found, comment=f"{found.sentence} {comment}".strip())
 
 
 def assess(name: str, claims: Sequence[Claim], tables: Tables, *, full: bool) -> list[Entry]:
@@ -161,17 +204,17 @@ def table(entries: Sequence[Entry]) -> pa.Table:
     )
 
 
-def markdown(entries: Sequence[Entry], effort: str) -> str:
-    """Return the ledger as a Markdown page."""
+def markdown(entries: Sequence[Entry], origin: Mapping[str, str]) -> str:
+    """Return the ledger as a Markdown page, given the report's provenance."""
     counts = totals(entries).items()
     scoped = sum(entry.finding.verdict is Verdict.HOLDS and bool(entry.finding.scope) for entry in entries)
     lines = [
         "# The paper's claims",
         "",
-        f"`make paper` writes this page ({effort}). The figures behind it are in `output/report.html`.",
-        "A claim of several parts holds in part if some of them hold. The comment then says what fails.",
-        "The paper rarely says for which ε a claim is meant: the verdict says for which it holds.",
-        "Real data are judged on the paper's datasets, or on substitutes where these were not available.",
+        "`make paper` writes this page. The figures behind it are in `output/report.html`.",
+        f"This run was {origin['effort']}. It took {origin['duration']}.",
+        *READING,
+        KEPT,
         "",
         f"{', '.join(f'**{count}** {verdict if count == 1 else WORDS[verdict]}' for verdict, count in counts)}.",
         f"Of those that hold, {scoped} hold in the stated range of ε or α, or on substitutes.",
@@ -180,12 +223,12 @@ def markdown(entries: Sequence[Entry], effort: str) -> str:
         "| --- | --- | --- | --- | --- |",
     ]
     for entry in entries:
-        comment = f" *{_escaped(entry.finding.comment)}*" if entry.finding.comment else ""
+        remark = f" *{_escaped(entry.finding.remark)}*" if entry.finding.remark else ""
         cells = (
             entry.claim.id,
             _escaped(entry.claim.text),
-            _escaped(entry.finding.measured) + comment,
-            f"**{entry.finding.verdict}** {_escaped(entry.finding.scope)}".strip(),
+            _escaped(entry.finding.measured) + remark,
+            f"**{entry.finding.verdict}** {_escaped(entry.finding.scope or entry.finding.sentence)}".strip(),
             f"`{entry.experiment}`",
         )
         lines.append(f"| {' | '.join(cells)} |")

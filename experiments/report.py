@@ -2,6 +2,7 @@
 
 import base64
 import platform
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,15 +11,18 @@ from importlib.metadata import version
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 import dpselect as dps
 from experiments.experiment import Effort, Experiment, Listing, Numbers
 from experiments.files import replacing
-from experiments.ledger import WORDS, Entry, totals
+from experiments.ledger import KEPT, READING, WORDS, Entry, totals
 from experiments.mechanisms import STYLES
 from experiments.scenarios import SEED
+from experiments.summary import PAPER_FIGURES, summarise
+from experiments.tables import Tables
 
-__all__ = ["Section", "commit", "provenance", "write"]
+__all__ = ["Section", "chapters", "commit", "provenance", "write"]
 
 HERE = Path(__file__).resolve().parent
 
@@ -28,6 +32,7 @@ class Section:
     """One experiment in the report."""
 
     experiment: Experiment
+    tables: Tables
     image: bytes
     """The figure, as SVG."""
     listings: Sequence[Listing | Numbers]
@@ -44,6 +49,33 @@ class Section:
         """
         return f"data:image/svg+xml;base64,{base64.b64encode(self.image).decode()}"
 
+    @property
+    def width(self) -> float:
+        """The figure's width in points."""
+        found = re.search(rb'viewBox="0 0 ([0-9.]+) ', self.image)
+        if found is None:
+            raise ValueError(f"the figure of {self.experiment.name} has no viewBox")
+        return float(found[1])
+
+    @property
+    def in_paper(self) -> str:
+        """Which figures of the paper it reproduces."""
+        numbers = PAPER_FIGURES.get(self.experiment.name, ())
+        return f"The paper’s figure{'s' * (len(numbers) > 1)} {' and '.join(map(str, numbers))}" if numbers else ""
+
+
+def chapters(sections: Sequence[Section]) -> dict[str, list[Section]]:
+    """Return the sections by chapter: the paper's figures in its order, what decides its other claims, the rest."""
+    order = list(PAPER_FIGURES)
+    drawn = [section for section in sections if section.in_paper]
+    others = [section for section in sections if not section.in_paper]
+    found = {
+        "The paper’s figures": sorted(drawn, key=lambda section: order.index(section.experiment.name)),
+        "The paper’s other claims": [section for section in others if section.entries],
+        "Beyond the paper": [section for section in others if not section.entries],
+    }
+    return {title: part for title, part in found.items() if part}
+
 
 def write(path: Path, sections: Sequence[Section], entries: Sequence[Entry], origin: Mapping[str, str]) -> None:
     """Write the report. ``path`` is either complete or untouched."""
@@ -55,12 +87,19 @@ def write(path: Path, sections: Sequence[Section], entries: Sequence[Entry], ori
         lstrip_blocks=True,
     )
     environment.filters["number"] = _number
+    environment.filters["code"] = _code
+    parts = chapters(sections)
+    in_order = [section for part in parts.values() for section in part]
     page = environment.get_template("report.html.jinja").render(
-        sections=sections,
+        chapters=parts,
+        summary=summarise({section.experiment.name: section.tables for section in sections}, entries),
+        paper_figures=sum(map(len, PAPER_FIGURES.values())),
         entries=entries,
         totals=totals(entries),
         words=WORDS,
-        figures={section.experiment.name: place for place, section in enumerate(sections, start=1)},
+        reading=READING,
+        kept=KEPT,
+        figures={section.experiment.name: place for place, section in enumerate(in_order, start=1)},
         styles=STYLES,
         provenance=origin,
     )
@@ -85,6 +124,11 @@ def provenance(effort: Effort, seconds: float, *, steps: int, reused: int) -> di
 def _number(value: float) -> str:
     """Write a number with three decimals, or a very small one with its exponent."""
     return f"{value:.3f}" if value == 0 or abs(value) >= 5e-4 else f"{value:.0e}"
+
+
+def _code(text: str) -> Markup:
+    """Write what is between backticks as code."""
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
 
 
 def commit() -> str:

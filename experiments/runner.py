@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from types import MappingProxyType
@@ -73,12 +74,12 @@ def run(experiments: Sequence[Experiment], effort: Effort, output: Path, *, page
         _section(experiment, found, effort, output) for experiment, found in zip(experiments, files, strict=True)
     ]
     entries = ledger.in_order([entry for section in sections for entry in section.entries])
+    steps, reused = sum(len(plan) for plan in plans), sum(parts.reused for parts in kept)
+    origin = report.provenance(effort, time.monotonic() - started, steps=steps, reused=reused)
     if page == "report.html":
         tables.write(ledger.table(entries), output / "tables" / "claims.csv")
         with replacing(output / "claims.md") as temporary:
-            temporary.write_text(ledger.markdown(entries, effort.description), encoding="utf-8")
-    steps, reused = sum(len(plan) for plan in plans), sum(parts.reused for parts in kept)
-    origin = report.provenance(effort, time.monotonic() - started, steps=steps, reused=reused)
+            temporary.write_text(ledger.markdown(entries, origin), encoding="utf-8")
     path = output / page
     report.write(path, sections, entries, origin)
     return path
@@ -146,11 +147,12 @@ def _section(experiment: Experiment, files: Mapping[str, Path], effort: Effort, 
     data = _read(files)
     pictures = _pictures(experiment, effort, output)
     return report.Section(
-        experiment=experiment,
+        experiment=replace(experiment, caption=experiment.caption.format_map(experiment.numbers(data))),
         image=pictures["svg"].read_bytes(),
         listings=experiment.listings(data),
         entries=ledger.assess(experiment.name, experiment.claims, data, full=effort.full),
         files=[path.relative_to(output).as_posix() for path in (*files.values(), *pictures.values())],
+        tables=data,
     )
 
 

@@ -10,7 +10,15 @@ ROOT = TESTS.parent
 SUPPORT = TESTS / "support"
 
 ACROSS = {
-    *("test_bad_input", "test_contract", "test_documentation", "test_house", "test_package", "test_peers"),
+    *(
+        "test_bad_input",
+        "test_citation",
+        "test_contract",
+        "test_documentation",
+        "test_house",
+        "test_package",
+        "test_peers",
+    ),
     *(
         "test_distribution",
         "test_recorded_picks",

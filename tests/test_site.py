@@ -26,6 +26,7 @@ MODULES = (
     "correlation",
     "evaluation",
     "frames",
+    "lists",
     "pools",
     "ranges",
     "release",
@@ -111,7 +112,7 @@ def test_pages_load_nothing_from_elsewhere(site):
         ("pandas", "guide/data-frames/"),
         ("sensitivity", "guide/sensitivities/"),
         ("neighbouring", "guide/sensitivities/"),
-        ("top-k", "comparison/"),
+        ("top-k", "guide/top-k/"),
         ("notebook", "tutorial/"),
     ],
 )

@@ -141,7 +141,7 @@ def test_kernels_are_compiled_without_being_kept_where_nothing_can_be_written(co
 def test_a_small_call_compiles_nothing_and_needs_no_directory(copied, tmp_path):
     in_the_way = tmp_path / "file"
     in_the_way.write_text("")
-    output, errors = start(copied, in_the_way / "home", SMALL).communicate(timeout=60)
+    output, errors = start(copied, in_the_way / "home", SMALL).communicate(timeout=300)
     assert (output, errors) == ("False\n", "")
     assert not list(copied.rglob("kernels-*"))
 

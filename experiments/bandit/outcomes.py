@@ -1,4 +1,4 @@
-"""The table of runs as arrays, and means and medians with confidence intervals."""
+"""The table of outcomes as arrays, and means and medians with confidence intervals."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,9 +7,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import bdtr, stdtrit
 
-from experiments.arrays import FloatArray, IndexArray
-from experiments.bandit.problem import Problem
-from experiments.bandit.runs import POINTS
+from experiments.arrays import FloatArray
 from experiments.bandit.styles import POLICY_STYLES
 from experiments.tables import unique, where
 
@@ -68,7 +66,7 @@ def median(values: FloatArray) -> Median:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """The earnings and estimates of each policy."""
+    """The outcomes of each policy, one for each world."""
 
     table: pa.Table
 
@@ -78,59 +76,22 @@ class Outcomes:
         present = set(unique(self.table, "policy"))
         return [name for name in POLICY_STYLES if name in present]
 
-    @property
-    def times(self) -> IndexArray:
-        """The recorded times."""
-        return np.asarray(self.table["time"].to_numpy()[:POINTS])
-
-    @property
-    def problem(self) -> Problem:
-        """The problem that was played."""
-        horizon = int(self.times[-1])
-        return Problem(horizon=horizon, shift=horizon * 3 // 5)
-
-    @property
-    def shift(self) -> int:
-        """The place of the shift among the recorded times."""
-        return int(np.searchsorted(self.times, self.problem.shift))
-
     def of(self, policy: str, column: str) -> FloatArray:
-        """Return one column of one policy: (worlds, times)."""
-        return np.asarray(where(self.table, policy=policy)[column].to_numpy(), dtype=np.float64).reshape(-1, POINTS)
+        """Return one column of one policy."""
+        return np.asarray(where(self.table, policy=policy)[column].to_numpy(), dtype=np.float64)
 
-    def total(self, policy: str, column: str = "reward") -> FloatArray:
-        """Return the total in each world."""
-        return self.of(policy, column)[:, -1]
+    def before(self, policy: str, quantity: str = "reward") -> FloatArray:
+        """Return the reward or regret until the shift."""
+        return self.of(policy, f"{quantity}_before")
 
-    def before(self, policy: str, column: str = "reward") -> FloatArray:
-        """Return the total until the shift."""
-        return self.of(policy, column)[:, self.shift]
+    def after(self, policy: str, quantity: str = "reward") -> FloatArray:
+        """Return the reward or regret after the shift."""
+        return self.of(policy, f"{quantity}_after")
 
-    def after(self, policy: str, column: str = "reward") -> FloatArray:
-        """Return the total after the shift."""
-        return self.total(policy, column) - self.before(policy, column)
-
-    def truth(self, arm: int, quantity: str) -> FloatArray:
-        """Return an arm's true ``mean``, ``low`` (10th percentile) or ``high`` (90th) at each time, clipped."""
-        clip = (0.0, 1.0)
-
-        def at(*, shifted: bool) -> float:
-            if quantity == "mean":
-                return self.problem.clipped_mean(arm, clip, shifted=shifted)
-            level = {"low": 0.1, "high": 0.9}[quantity]
-            return self.problem.clipped_quantile(arm, level, clip, shifted=shifted)
-
-        return np.where(self.times <= self.problem.shift, at(shifted=False), at(shifted=True))
+    def total(self, policy: str, quantity: str = "reward") -> FloatArray:
+        """Return the reward or regret of all steps."""
+        return self.before(policy, quantity) + self.after(policy, quantity)
 
     def half_times(self, policy: str) -> FloatArray:
-        """Return the time after the shift until the new best arm's estimated mean has covered half of its rise.
-
-        From then on it must stay above half. The time is infinite if that never happens.
-        """
-        rising = int(np.argmin(self.problem.means))
-        truth = self.truth(rising, "mean")
-        late = ~(self.of(policy, f"mean_{rising}") > (truth[0] + truth[-1]) / 2)
-        late[:, : self.shift + 1] = True
-        last = late.shape[1] - 1 - np.argmax(late[:, ::-1], axis=1)
-        ends = np.r_[self.times[1:], np.inf]
-        return np.asarray(ends[last] - self.problem.shift)
+        """Return the time after the shift until the new best arm's estimated mean has covered half of its rise."""
+        return self.of(policy, "half_time")

@@ -19,6 +19,8 @@ from experiments.mechanisms import PAPER, build
 __all__ = [
     "BUDGETS",
     "MECHANISMS",
+    "OTHERS",
+    "PRINTED",
     "TEAMS",
     "Budget",
     "Learner",
@@ -313,3 +315,8 @@ TEAMS = (
 )
 """All policies, the slow ones first. Beyond the paper: combined GEM, random choice, UCB on private means, UCB with
 α = 0, discounted UCB and the oracle."""
+
+PRINTED = ("krr", "rnm", "rs", "gem", "mgem", "ucb", "thompson")
+"""The paper's seven policies: five private ones, and two that are not."""
+OTHERS = tuple(name for team in TEAMS for name in team.members if name not in PRINTED)
+"""The policies that the paper does not have."""

@@ -1,17 +1,18 @@
 """The privacy loss of the bandit's policies, and the errors of private sums."""
 
+from collections.abc import Mapping
 from functools import partial
 
+import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments import drawing
-from experiments.bandit.claims import PRINTED
 from experiments.bandit.exposure import account, block_losses, window_losses
-from experiments.bandit.policies import BUDGETS, Setting
-from experiments.bandit.runs import problem_of
+from experiments.bandit.policies import BUDGETS, PRINTED, Setting
+from experiments.bandit.runs import PROBLEM
 from experiments.bandit.styles import POLICY_STYLES
 from experiments.bandit.sums import binary_noise, error_bound, hybrid_blocks, hybrid_noise, scales_at
 from experiments.experiment import Effort, Experiment, Listing, Task
@@ -23,11 +24,11 @@ __all__ = ["BANDIT_PRIVACY"]
 FAILURE = 0.05
 STREAMS = 200
 SHOWN_ITEMS = 1000
-LOOKS = {"binary": ("#0072b2", "v"), "hybrid": ("#d55e00", "^")}
+LOOKS = {"binary": (drawing.DARK, "v"), "hybrid": (drawing.LIGHT, "^")}
 
 
-def _plan(effort: Effort) -> list[Task]:
-    horizon = problem_of(effort).horizon
+def _plan(_effort: Effort) -> list[Task]:
+    horizon = PROBLEM.horizon
     return [
         Task(label="accounts", table="accounts", compute=partial(_accounts, horizon)),
         Task(label="losses", table="losses", compute=_losses),
@@ -88,8 +89,8 @@ def _draw(data: Tables) -> Figure:
     _draw_accounts(bars, data["accounts"])
     table = data["losses"]
     items, means, quantiles = (table[name].to_numpy() for name in ("item", "means", "quantiles"))
-    losses.plot(items, means, color="#0072b2", linewidth=0.8, label="through running sums")
-    losses.plot(items, means + quantiles, color="#d55e00", linewidth=0.8, label="plus quantiles")
+    losses.plot(items, means, color=drawing.DARK, linewidth=0.8, label="through running sums")
+    losses.plot(items, means + quantiles, color=drawing.LIGHT, linewidth=0.8, label="plus quantiles")
     losses.set(
         title="Loss of each reward",
         xlabel="place in an arm’s stream of 1,000",
@@ -121,12 +122,14 @@ def _draw_accounts(panel: Axes, table: pa.Table) -> None:
     rows = table.to_pylist()[::-1]
     labels = [POLICY_STYLES[row["policy"]].label for row in rows]
     means, quantiles = ([row[name] for row in rows] for name in ("means", "quantiles"))
-    panel.barh(labels, means, color="#0072b2", label="running sums")
-    panel.barh(labels, quantiles, left=means, color="#d55e00", label="quantiles")
+    panel.barh(labels, means, color=drawing.DARK, label="running sums")
+    panel.barh(labels, quantiles, left=means, color=drawing.LIGHT, label="quantiles")
     printed = [
         (row["as_printed"], label) for row, label in zip(rows, labels, strict=True) if row["policy"] in PRINTED
     ]
-    panel.plot(*zip(*printed, strict=True), "D", color="#000000", markersize=5, label="the paper’s sum")
+    panel.plot(
+        *zip(*printed, strict=True), "D", color=mpl.rcParams["text.color"], markersize=5, label="the paper’s sum"
+    )
     panel.set(title="Cost of one reward", xlabel="ε", xlim=(0, 6.8))
     panel.legend(loc="lower right")
     panel.grid(visible=False, axis="y")
@@ -159,6 +162,20 @@ def _listing(data: Tables) -> Listing:
     )
 
 
+def _numbers(data: Tables) -> Mapping[str, str]:
+    accounts = [row for row in data["accounts"].to_pylist() if row["policy"] in PRINTED]
+    losses = data["losses"]
+    last = where(data["errors"], mechanism="hybrid").to_pylist()[-1]
+    printed = sorted(f"{row['as_printed']:g}" for row in accounts)
+    return {
+        "total": f"{max(row['total'] for row in accounts):g}",
+        "printed": f"{printed[0]} to {printed[-1]}",
+        "largest": f"{(losses['means'].to_numpy() + losses['quantiles'].to_numpy()).max():g}",
+        "length": f"{last['length']:,}",
+        "error": f"{last['measured']:.0f}",
+    }
+
+
 _COSTS = (
     "A reward enters the running sum of one arm and one window of that arm. It costs ε_M + ε_p, and not 2ε_p, "
     "since a person pulls only one arm. Picks use only released means and released quantiles, so they are "
@@ -168,17 +185,19 @@ _COSTS = (
 )
 _PICKS = (
     "ε_S is the cost of a pick that uses a person’s own scores, as in a contextual bandit. This holds only if the "
-    "scores are clipped to the released quantiles, since only then do the released ranges bound their changes. The "
-    "paper does not say that it clips them; the next figure shows both. By the paper’s own sum, kRR with ε_S = 4 "
-    "spends 5, and the others 4."
+    "scores are clipped to the released quantiles, since only then do the released ranges bound their changes. "
+    "The paper does not say that it clips them; “Bandits: do the choices matter?” shows both. By the paper’s own "
+    "sum, kRR with ε_S = 4 spends 5, and the others 4."
 )
 
 BANDIT_PRIVACY = Experiment(
     name="bandit-privacy",
     title="Bandits: the privacy of the whole policy",
     caption=(
-        "Left: the cost of one reward through running sums and quantiles. Middle: the loss of each of 1,000 "
-        "rewards of one arm. Right: the error of running sums of rewards in [0, 1] at ε = 1."
+        "Left: the cost of one reward through running sums and quantiles: at most {total}, where the paper counts "
+        "{printed}. Middle: the loss of each of 1,000 rewards of one arm; it never passes {largest}. Right: the "
+        "error of running sums of rewards in [0, 1] at ε = 1. After {length} rewards it is at most {error} with "
+        "the hybrid mechanism in 95 % of the streams."
     ),
     description=(
         "Three panels: bars of ε for each private policy, split into running sums and quantiles, with the "
@@ -196,4 +215,5 @@ BANDIT_PRIVACY = Experiment(
     plan=_plan,
     draw=_draw,
     listings=lambda data: [_listing(data)],
+    numbers=_numbers,
 )

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from experiments.arrays import FloatArray
+from experiments.arrays import FloatArray, IndexArray
 
 __all__ = ["Clip", "Problem"]
 
@@ -51,3 +51,14 @@ class Problem:
     def clipped_quantile(self, arm: int, level: float, clip: Clip, *, shifted: bool) -> float:
         """Return a quantile of an arm's reward after clipping."""
         return min(max(self.arm(arm, shifted=shifted).inv_cdf(level), clip[0]), clip[1])
+
+    def truth(self, arm: int, quantity: str, times: IndexArray) -> FloatArray:
+        """Return an arm's true ``mean``, ``p10`` or ``p90`` (10th, 90th percentile) at each time, for [0, 1]."""
+        clip = (0.0, 1.0)
+
+        def at(*, shifted: bool) -> float:
+            if quantity == "mean":
+                return self.clipped_mean(arm, clip, shifted=shifted)
+            return self.clipped_quantile(arm, {"p10": 0.1, "p90": 0.9}[quantity], clip, shifted=shifted)
+
+        return np.where(times <= self.shift, at(shifted=False), at(shifted=True))

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+from matplotlib import rcParams
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -84,7 +85,7 @@ def _draw(data: Tables) -> Figure:
     for case, panel in zip(cases, panels[0], strict=True):
         curve = where(data["errors"], sensitivities=case)
         epsilons, optimum = curve["epsilon"].to_numpy(), curve["optimum"].to_numpy()
-        panel.axhline(1.0, color="#444444", linewidth=1)
+        panel.axhline(1.0, color=rcParams["axes.edgecolor"], linewidth=1)
         panel.fill_between(epsilons, 1.0, curve["proportional"].to_numpy() / optimum, color=GREY, linewidth=0)
         for name in BESIDE[::-1]:
             panel.plot(epsilons, curve[name].to_numpy() / optimum, **drawing.line(style(name)))
@@ -125,13 +126,20 @@ def _listings(data: Tables) -> list[Listing]:
     ]
 
 
+def _numbers(data: Tables) -> dict[str, str]:
+    (row,) = where(data["errors"], sensitivities=_title(CASES[0]), epsilon=SHOWN_EPSILON).to_pylist()
+    names = {"default": BESIDE[0], "rnm": "rnm", "gem": "gem"}
+    return {key: f"{row[name] / row['optimum']:.2g}" for key, name in names.items()}
+
+
 OPTIMUM = Experiment(
     name="optimum",
     title="How far from the best possible",
     caption=(
-        "Mean squared error as a multiple of the least that any ε-DP mechanism can have. Panels 2 and 4 are the "
-        "controls: equal sensitivities, where the default is RNM. GEM and mGEM coincide for two candidates and in "
-        "the controls. Grey: what the best mechanism gains by jumps."
+        "Mean squared error as a multiple of the least that any ε-DP mechanism can have: in the first panel at ε "
+        "= 1, {default} for the default, {rnm} for RNM and {gem} for GEM. Panels 2 and 4 are the controls: equal "
+        "sensitivities, where the default is RNM. GEM and mGEM coincide for two candidates and in the controls. "
+        "Grey: what the best mechanism gains by jumps."
     ),
     description=(
         "Four panels, one for each vector of sensitivities: two and three candidates, unequal and equal. The error "
@@ -154,6 +162,7 @@ OPTIMUM = Experiment(
     plan=_plan,
     draw=_draw,
     listings=_listings,
+    numbers=_numbers,
     discussion=(
         (
             "The optimum knows the grid, and no score leaves it: near its ends fewer neighbours need protection. A "

@@ -141,8 +141,8 @@ def _panel(panel: Axes, table: pa.Table) -> None:
     whole = drawing.line(style(DEFAULT)) | {"zorder": 4, "markersize": 8}
     panel.plot(len(SHARES) - 1, _curve(table, LEAST)[-1], **whole)
     panel.set(yscale="log")
-    lowest = max(float(np.min(table["mean_squared_error"].to_numpy())), 1e-5)
-    panel.set_ylim(bottom=lowest / 1.3)
+    shown = [row["mean_squared_error"] for row in table.to_pylist() if row["mechanism"] in (DEFAULT, *RIVALS)]
+    panel.set_ylim(bottom=max(min(shown), 1e-5) / 1.1)
     drawing.plain_numbers(panel.yaxis)
     panel.set_xticks(range(len(SHARES)), [*(f"{100 * share:g}" for share in SHARES[:-1]), "all"])
 
@@ -191,12 +191,19 @@ def cells(table: pa.Table) -> list[str]:
     return [*plain, *best, number(errors["gem"]), number(errors["mgem"]), *tilted]
 
 
+def _numbers(data: Tables) -> dict[str, str]:
+    curve = _curve(where(data["errors"], scenario=heavy(1.0).title, epsilon=EPSILONS[-1]), LEAST)
+    return {"all": number(float(curve[-1])), "kept": number(float(curve.min()))}
+
+
 KEEP = Experiment(
     name="keep",
     title="Which sensitivities may compete",
     caption=(
         "The default with only the least sensitive or only the most sensitive candidates kept. The right end of "
-        "each curve keeps all. Errors are measured against the best of all candidates."
+        "each curve keeps all. Errors are measured against the best of all candidates. With lognormal "
+        "sensitivities (σ = 1) at ε = 8, keeping only the least sensitive ones lowers the error from {all} to "
+        "{kept}."
     ),
     description=(
         "Twenty panels: mean squared error against the share of candidates kept, from either end, for eight "
@@ -218,6 +225,7 @@ KEEP = Experiment(
     plan=_plan,
     draw=_draw,
     listings=_listings,
+    numbers=_numbers,
     discussion=(
         (
             "With heavy-tailed sensitivities, keeping all candidates loses badly, to GEM and to keep alike: the "

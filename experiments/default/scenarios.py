@@ -93,7 +93,8 @@ CORRELATIONS = Experiment(
     title="The default beside RNM, GEM and mGEM",
     caption=(
         "GEM and mGEM win where the correlation of scores and sensitivities suits them, and lose to a random pick "
-        "where it does not. Heterogeneous noisy max is below RNM in all three scenarios, at every ε."
+        "where it does not: at ε = 1 their error is 0.29 or 3.4, a random pick’s 2. Heterogeneous noisy max is "
+        "below RNM in all three scenarios, at every ε: its error is 1.38 to 1.41 at ε = 1, RNM’s 1.45."
     ),
     description=(
         "Three panels: positive, negative and no correlation. Mean squared error against the privacy budget, a "

@@ -1,91 +1,172 @@
 """The section's figures, drawn from tables alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
 import dpselect as dps
 from experiments import drawing
+from experiments.arrays import FloatArray
 from experiments.mechanisms import STYLES, Style, tilted_style
 from experiments.recommender.private import FAST, STRONGLY_TILTED
 from experiments.recommender.protocol import TILT_CURVES
 from experiments.tables import Tables, unique, where
 
-__all__ = ["SHOWN_EPSILON", "SHOWN_FAST", "draw_beyond", "draw_generated", "draw_real", "runs_of"]
+__all__ = [
+    "FEW",
+    "SHOWN_EPSILON",
+    "SHOWN_FAST",
+    "draw_generated",
+    "draw_private",
+    "draw_real",
+    "draw_tilts",
+    "draw_unclipped",
+    "over_noisy_max",
+    "over_paper_random",
+    "over_random",
+    "runs_of",
+    "trend",
+]
 
-WIDTH = 2.7
-Dashes: TypeAlias = tuple[float, Sequence[float]]
-
-TUNED: dict[str, Any] = {"color": "#e69f00", "linestyle": (0, (1, 1))}
-SHOWN_FAST = {name: (STYLES[name].label, STYLES[name].color) for name in FAST if name != "krr"} | {
-    name: (dps.MECHANISMS[record](epsilon=1.0, tilt=-8.0).label, dps.MECHANISMS[record].color)
-    for name, record in STRONGLY_TILTED.items()
+TUNED: dict[str, Any] = {"color": drawing.DARK, "linestyle": (0, (1, 1))}
+ZERO: dict[str, Any] = {"color": "#888888", "linewidth": 1}
+SHOWN_FAST = {name: STYLES[name] for name in FAST if name != "krr"} | {
+    name: Style(
+        label=dps.MECHANISMS[record](epsilon=1.0, tilt=-8.0).label,
+        description=dps.MECHANISMS[record].description,
+        color=dps.MECHANISMS[record].color,
+        marker=marker,
+        dashes=dashes,
+    )
+    for (name, record), marker, dashes in zip(
+        STRONGLY_TILTED.items(), "hH", ((5, 1.5, 1, 1.5), (2, 1)), strict=True
+    )
 }
-"""Labels and colours of the mechanisms shown under both protocols."""
-PROTOCOLS: Mapping[str, Dashes] = MappingProxyType({"paper": (0, (2, 1.5)), "private": (0, ())})
+"""The mechanisms shown under both protocols."""
+PROTOCOLS: Mapping[str, str] = MappingProxyType(
+    {"paper": "the paper’s protocol", "private": "private from end to end"}
+)
 SHOWN_EPSILON = 1.0
+COUNTS = ListedColormap(mpl.colormaps["viridis_r"](np.linspace(0.25, 1, 256)))
+"""The colours of numbers of users, without the yellows that vanish on white."""
+FEW = 10
+"""The fewest users of a point of the trend."""
+COLUMNS = 3
 
 
 def draw_real(data: Tables) -> Figure:
-    """Draw the paper's three rows and the unclipped errors below them, with a column for each run."""
+    """Draw a row for each run: the users' correlations, mGEM's advantage against them, and the clipped errors."""
     runs = runs_of(data)
-    figure, panels = drawing.grid(rows=4, columns=len(runs), heights=(1.7, 2.2, 3, 3), width=WIDTH, aligned=False)
-    for run, column in zip(runs, panels.T, strict=True):
-        column[0].set_title(_wrapped(run), fontsize=9.5)
-        _correlations(column[0], where(data["correlations"], run=run, variant="clipped"))
-        _ratios(column[1], where(data["ratios"], run=run, version="exact"))
-        for panel, variant in zip(column[2:], ("clipped", "unclipped"), strict=True):
-            _errors(panel, where(data["errors"], run=run, variant=variant))
-    _label(panels, ["users", "log ratio mGEM / GEM", "mean squared error, clipped", "unclipped (not private)"])
-    drawing.legend(figure, unique(data["errors"], "mechanism"), columns=min(5, len(runs)))
+    figure, panels = drawing.grid(rows=len(runs), columns=3, heights=[1.9] * len(runs), width=4.2, aligned=False)
+    counts = _counts(data["ratios"])
+    _share(panels[:, 0])
+    _share(panels[:, 1])
+    _share(panels[:, 2], y=True)
+    for run, (users, ratios, errors) in zip(runs, panels, strict=True):
+        _correlations(users, where(data["correlations"], run=run, variant="clipped"))
+        users.set_ylabel(run.replace(", ", ",\n"), fontweight="bold")
+        _ratios(ratios, where(data["ratios"], run=run, version="exact"), counts)
+        _errors(errors, where(data["errors"], run=run, variant="clipped"))
+    titles = ("Users, in %", "Log ratio mGEM / GEM", "Error over a random pick’s")
+    for panel, title in zip(panels[0], titles, strict=True):
+        panel.set_title(title)
+    for panel in panels[:-1].flat:
+        panel.tick_params(labelbottom=False)
+    panels[0, 2].set_ylim(bottom=0)
+    below = ("Spearman correlation", "Spearman correlation", "privacy budget ε")
+    for panel, label in zip(panels[-1], below, strict=True):
+        panel.set_xlabel(label)
+    _colour_bar(figure, counts, ax=panels[:, 1], location="bottom", fraction=0.02, pad=0.01, aspect=25)
+    names = set(unique(data["errors"], "mechanism"))
+    handles = [drawing.handle(style) for name, style in STYLES.items() if name in names]
+    mean = Line2D([], [], color=mpl.rcParams["text.color"], linewidth=3, label="mean log ratio (middle)")
+    drawing.bottom_legend(figure, [*handles, mean], columns=4)
     return figure
 
 
-def draw_beyond(data: Tables) -> Figure:
-    """Draw curves over the tilt, and the private protocol next to the paper's."""
+def draw_unclipped(data: Tables) -> Figure:
+    """Draw the errors on unclipped scores, a panel for each run."""
     runs = runs_of(data)
-    figure, panels = drawing.grid(rows=2, columns=len(runs), heights=(2.6, 3), width=3.2, aligned=False)
-    for run, (top, bottom) in zip(runs, panels.T, strict=True):
-        top.set_title(_wrapped(run), fontsize=10)
-        _tilts(top, where(data["tilts"], run=run), where(data["tuned"], run=run))
-        table = where(data["private"], run=run)
-        if table.num_rows:
-            _private(bottom, table)
-        else:
-            bottom.set_axis_off()
-    _label(panels, ["mean squared error, ε = 1", "squared shortfall"])
-    drawing.bottom_legend(figure, [*_tilt_handles(), *_private_handles()], columns=min(5, len(runs)))
+    figure, panels = _cells(len(runs))
+    for run, panel in zip(runs, panels.flat, strict=False):
+        _errors(panel, where(data["errors"], run=run, variant="unclipped"))
+        panel.set_title(run)
+    _label(panels, "error over a random pick’s", "privacy budget ε")
+    drawing.legend(figure, unique(data["errors"], "mechanism"))
+    return figure
+
+
+def draw_tilts(data: Tables) -> Figure:
+    """Draw errors over the tilt, a panel for each run."""
+    runs = runs_of(data)
+    figure, panels = _cells(len(runs))
+    for run, panel in zip(runs, panels.flat, strict=False):
+        _tilts(panel, where(data["tilts"], run=run), where(data["tuned"], run=run))
+        panel.set_title(run)
+    _label(panels, "error over noisy max’s", "tilt")
+    drawing.bottom_legend(figure, _tilt_handles(), columns=5)
+    return figure
+
+
+def draw_private(data: Tables) -> Figure:
+    """Draw a row for each protocol, with a column for each run."""
+    runs = unique(data["private"], "run")
+    figure, panels = drawing.grid(rows=2, columns=len(runs), heights=(2.4, 2.4), width=4.2, aligned=False)
+    _share(panels, y=True)
+    for run, column in zip(runs, panels.T, strict=True):
+        column[0].set_title(run)
+        for protocol, panel in zip(PROTOCOLS, column, strict=True):
+            _private(panel, where(data["private"], run=run), {protocol: {}})
+    _label(panels, "", "privacy budget ε")
+    for row, protocol in zip(panels, PROTOCOLS.values(), strict=True):
+        row[0].set_ylabel(f"{protocol}\n(shortfall over random’s)")
+    drawing.bottom_legend(figure, _private_handles(), columns=6)
     return figure
 
 
 def draw_generated(data: Tables) -> Figure:
     """Draw all tables of the synthetic interactions."""
-    figure, panels = drawing.grid(rows=2, columns=3, heights=(2.6, 3), aligned=False)
+    figure, panels = drawing.grid(rows=2, columns=3, heights=(2.6, 3), width=4.2, aligned=False)
     (correlations, ratios, tilts), (clipped, unclipped, private) = panels
     figure.suptitle("Synthetic interactions, not real data", fontsize=11, fontweight="bold")
     _correlations(correlations, where(data["correlations"], variant="clipped"))
-    correlations.set_ylabel("users")
-    _ratios(ratios, where(data["ratios"], version="exact"))
-    ratios.set_ylabel("log ratio mGEM / GEM")
+    correlations.set(title="Users, in %", xlabel="Spearman correlation")
+    table = where(data["ratios"], version="exact")
+    counts = _counts(table)
+    _ratios(ratios, table, counts)
+    ratios.set(title="Log ratio mGEM / GEM", xlabel="Spearman correlation")
+    _colour_bar(figure, counts, ax=ratios)
     _tilts(tilts, data["tilts"], data["tuned"])
-    tilts.set_ylabel("mean squared error, ε = 1")
-    tilts.legend(handles=_tilt_handles(), fontsize=8)
-    for panel, variant in ((clipped, "clipped"), (unclipped, "unclipped")):
-        _errors(panel, where(data["errors"], variant=variant))
-        panel.set_ylabel(f"mean squared error, {variant}")
-    _private(private, data["private"])
-    private.set_ylabel("squared shortfall")
-    private.legend(handles=_private_handles(), fontsize=7.5, ncols=2, loc="upper center")
-    private.set_ylim(0, 1.55 * private.get_ylim()[1])  # room for the legend
-    drawing.legend(figure)
+    tilts.set(title="Error over noisy max’s", xlabel="tilt")
+    for panel, variant in ((clipped, "clipped"), (unclipped, "unclipped, not private")):
+        _errors(panel, where(data["errors"], variant=variant.partition(",")[0]))
+        panel.set(title=f"Error over a random pick’s,\n{variant}", xlabel="privacy budget ε")
+    looks: dict[str, dict[str, Any]] = {
+        "paper": {"linestyle": (0, (2, 1.5)), "marker": ""},
+        "private": {"linestyle": "-", "marker": ""},
+    }
+    _private(private, data["private"], looks)
+    private.set(title="Squared shortfall,\nunder two protocols", xlabel="privacy budget ε")
+    protocols = [
+        Line2D([], [], color=ZERO["color"], label=label, **looks[name]) for name, label in PROTOCOLS.items()
+    ]
+    known = [style.label for style in STYLES.values()]
+    further = [each for each in (*_tilt_handles(), *_private_handles()) if each.get_label() not in known]
+    drawing.bottom_legend(figure, [*map(drawing.handle, STYLES.values()), *further, *protocols], columns=5)
+    for panel in (tilts, clipped, unclipped, private):
+        panel.set_ylim(bottom=0)
     return figure
 
 
@@ -94,60 +175,142 @@ def runs_of(data: Tables) -> list[str]:
     return unique(data["facts"], "run")
 
 
-def _wrapped(title: str) -> str:
-    return title.replace(", ", ",\n", 1)
+def over_random(table: pa.Table, mechanism: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the values of ε, and a mechanism's error and its standard error over a random pick's error."""
+    curve = where(table, mechanism=mechanism)
+    random = where(table, mechanism="uniform")
+    base = dict(zip(random["epsilon"].to_pylist(), random["mean_squared_error"].to_pylist(), strict=True))
+    epsilons = curve["epsilon"].to_numpy()
+    unit = np.array([base[epsilon] for epsilon in epsilons])
+    return epsilons, curve["mean_squared_error"].to_numpy() / unit, curve["standard_error"].to_numpy() / unit
 
 
-def _label(panels: NDArray[Any], labels: Sequence[str]) -> None:
-    for panel, label in zip(panels[:, 0], labels, strict=True):
+def over_noisy_max(table: pa.Table, tuned: pa.Table, family: str) -> tuple[FloatArray, FloatArray, float]:
+    """Return the tilts of a family, and its errors and the tuned mechanism's over noisy max's, at the shown ε."""
+    curve, [chosen] = _at(where(table, family=family)), _at(tuned).to_pylist()
+    errors = curve["mean_squared_error"].to_numpy() / chosen["rnm"]
+    return curve["tilt"].to_numpy(), errors, chosen["mean_squared_error"] / chosen["rnm"]
+
+
+def over_paper_random(table: pa.Table, mechanism: str, protocol: str) -> tuple[FloatArray, FloatArray]:
+    """Return the values of ε, and a shortfall over that of a random pick under the paper's protocol."""
+    unit = where(table, mechanism="uniform", protocol="paper")["mean_squared_error"].to_numpy().mean()
+    curve = where(table, mechanism=mechanism, protocol=protocol)
+    return curve["epsilon"].to_numpy(), curve["mean_squared_error"].to_numpy() / unit
+
+
+def trend(table: pa.Table) -> tuple[FloatArray, FloatArray]:
+    """Return the mean log ratio of the users whose correlation is in each tenth, if there are a few of them."""
+    places, ratios, users = (table[name].to_numpy() for name in ("correlation", "log_ratio", "users"))
+    bins = np.floor(places * 10 + 1e-9).astype(int)
+    found = [
+        (np.average(places[own], weights=users[own]), np.average(ratios[own], weights=users[own]))
+        for own in (bins == each for each in np.unique(bins))
+        if users[own].sum() >= FEW
+    ]
+    across, up = np.array(found).reshape(-1, 2).T
+    return across, up
+
+
+def _cells(count: int) -> tuple[Figure, NDArray[Any]]:
+    """Return a figure with a panel for each run, in rows of three, and no empty frame."""
+    rows = -(-count // COLUMNS)
+    figure, panels = drawing.grid(
+        rows=rows, columns=min(COLUMNS, count), heights=[2.6] * rows, width=4.2, aligned=False
+    )
+    _share(panels, y=True)
+    for panel in panels.flat[count:]:
+        panel.set_axis_off()
+    return figure, panels
+
+
+def _label(panels: NDArray[Any], label: str, below: str) -> None:
+    """Name the vertical axes of the first column, which start at 0, and all horizontal ones."""
+    panels[0, 0].set_ylim(bottom=0)  # after drawing, which stretches the other end
+    for panel in panels[:, 0]:
         panel.set_ylabel(label)
+    for panel in panels.flat:
+        panel.set_xlabel(below)
+
+
+def _share(panels: NDArray[Any], *, y: bool = False) -> None:
+    """Give panels the same horizontal axis, and perhaps the same vertical one. To be called before drawing."""
+    first, *rest = panels.flat
+    for panel in rest:
+        panel.sharex(first)
+        if y:
+            panel.sharey(first)
+    if y and panels.ndim == 2:
+        for panel in panels[:, 1:].flat:
+            panel.tick_params(labelleft=False)
+
+
+def _counts(table: pa.Table) -> LogNorm:
+    return LogNorm(1, max(2, *table["users"].to_pylist()))
+
+
+def _colour_bar(figure: Figure, counts: LogNorm, **place: Any) -> None:  # noqa: ANN401 - matplotlib's arguments
+    ticks = [count for power in (1, 10, 100, 1000) for count in (power, 2 * power, 5 * power)]
+    bar = figure.colorbar(ScalarMappable(counts, COUNTS), label="users in a cell", **place)
+    bar.set_ticks([count for count in ticks if count <= (counts.vmax or 1)], minor=False)
+    bar.minorticks_off()
+    (bar.ax.xaxis if bar.orientation == "horizontal" else bar.ax.yaxis).set_major_formatter("{x:g}")
 
 
 def _correlations(panel: Axes, table: pa.Table) -> None:
-    places, counts = table["correlation"].to_numpy(), table["users"].to_numpy()
-    panel.bar(places, counts, width=0.02, color="#6a51a3")
-    panel.axvline(0, color="#888888", linewidth=1)
-    panel.set(xlim=(min(-0.25, places.min() - 0.05), 1), xlabel="Spearman correlation")
+    places, users = table["correlation"].to_numpy(), table["users"].to_numpy()
+    panel.bar(places, 100 * users / users.sum(), width=0.02, color=drawing.DARK)
+    panel.axvline(0, **ZERO)
 
 
-def _ratios(panel: Axes, table: pa.Table) -> None:
-    counts = table["users"].to_numpy()
+def _ratios(panel: Axes, table: pa.Table, counts: Normalize) -> None:
     panel.scatter(
         table["correlation"].to_numpy(),
         table["log_ratio"].to_numpy(),
-        c=counts,
-        s=5,
+        c=table["users"].to_numpy(),
+        s=8,
         marker="s",
-        cmap="viridis_r",
-        norm=LogNorm(1, max(2, counts.max())),
+        cmap=COUNTS,
+        norm=counts,
         linewidths=0,
         rasterized=True,
     )
-    panel.axhline(0, color="#888888", linewidth=1)
-    panel.axvline(0, color="#888888", linewidth=1)
-    panel.set(xlabel="Spearman correlation")
+    panel.axhline(0, **ZERO)
+    panel.axvline(0, **ZERO)
+    # In the colours of text on background, to be seen over any cell.
+    text, background = (mpl.rcParams[name] for name in ("text.color", "axes.facecolor"))
+    outline = [withStroke(linewidth=4, foreground=background)]
+    panel.plot(*trend(table), color=text, linewidth=1.8, path_effects=outline)
 
 
 def _errors(panel: Axes, table: pa.Table) -> None:
-    epsilons, values = table["epsilon"].to_numpy(), table["mean_squared_error"].to_numpy()
-    # Show where the curves differ: beyond ε = 4 randomised response leaves the panel.
-    drawing.errors(panel, table, limits=(0.5 * float(values[epsilons <= 4].min()), 1.4 * float(values.max())))
+    for mechanism, style in STYLES.items():
+        epsilons, values, deviations = over_random(table, mechanism)
+        if epsilons.size:
+            panel.plot(epsilons, values, **{**drawing.line(style), "markersize": 4})
+            panel.fill_between(
+                epsilons,
+                values - 2 * deviations,
+                values + 2 * deviations,
+                color=style.color,
+                alpha=0.2,
+                linewidth=0,
+            )
+    panel.set_xscale("log")
+    drawing.plain_numbers(panel.xaxis)
 
 
 def _tilts(panel: Axes, table: pa.Table, tuned: pa.Table) -> None:
     for name in TILT_CURVES:
-        curve = _at(where(table, family=name))
-        places, values = curve["tilt"].to_numpy(), curve["mean_squared_error"].to_numpy()
+        places, values, chosen = over_noisy_max(table, tuned, name)
         panel.plot(places, values, **_tilt_line(name))
         for tilt, special in ((1.0, "gem"), (-1.0, "mgem")) if name == "gem" else ():
             value, style = values[places == tilt], STYLES[special]
             panel.plot([tilt] * value.size, value, style.marker, color=style.color, markersize=8)
-    for value in _at(tuned)["mean_squared_error"].to_pylist():
-        panel.axhline(value, linewidth=1.2, **TUNED)
+    panel.axhline(chosen, linewidth=1.6, **TUNED)
     panel.set_xscale("symlog", linthresh=1, linscale=0.6)
     panel.set_xticks([-32, -8, -2, 0, 2, 8], ["−32", "−8", "−2", "0", "2", "8"])
-    panel.set(xlabel="tilt", ylim=(0, None))
-    panel.ticklabel_format(axis="y", style="sci", scilimits=(-2, 3))
+    panel.xaxis.set_minor_locator(NullLocator())
 
 
 def _tilt_style(name: str) -> Style:
@@ -164,15 +327,12 @@ def _at(table: pa.Table) -> pa.Table:
     return table.filter(np.isclose(table["epsilon"].to_numpy(), SHOWN_EPSILON))
 
 
-def _private(panel: Axes, table: pa.Table) -> None:
-    for mechanism, (_, color) in SHOWN_FAST.items():
-        for name, style in PROTOCOLS.items():
-            curve = where(table, mechanism=mechanism, protocol=name)
-            panel.plot(
-                curve["epsilon"].to_numpy(), curve["mean_squared_error"].to_numpy(), color=color, linestyle=style
-            )
-    panel.set(xscale="log", xlabel="privacy budget ε", ylim=(0, None))
-    panel.ticklabel_format(axis="y", style="sci", scilimits=(-2, 3))
+def _private(panel: Axes, table: pa.Table, looks: Mapping[str, dict[str, Any]]) -> None:
+    for mechanism, style in SHOWN_FAST.items():
+        for protocol, look in looks.items():
+            epsilons, values = over_paper_random(table, mechanism, protocol)
+            panel.plot(epsilons, values, **{**drawing.line(style), **look})
+    panel.set_xscale("log")
     drawing.plain_numbers(panel.xaxis)
 
 
@@ -183,8 +343,4 @@ def _tilt_handles() -> list[Line2D]:
 
 
 def _private_handles() -> list[Line2D]:
-    protocols = [
-        Line2D([], [], color="#555555", linestyle=style, label=label)
-        for label, style in zip(("paper’s protocol", "private protocol"), PROTOCOLS.values(), strict=True)
-    ]
-    return [*(Line2D([], [], color=color, label=label) for label, color in SHOWN_FAST.values()), *protocols]
+    return [drawing.handle(style) for style in SHOWN_FAST.values()]

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from experiments.experiment import Effort, Experiment, Listing, Numbers, Task
 from experiments.mechanisms import BETA, COMPARED
-from experiments.recommender import claims, figures, live, protocol, results
+from experiments.recommender import captions, claims, figures, live, protocol, results
 from experiments.tables import Tables, unique
 
 __all__ = ["EXPERIMENTS"]
@@ -98,13 +98,17 @@ def _shortened(value: str) -> str:
 def _verdicts(data: Tables) -> Listing:
     runs = figures.runs_of(data)
     return Listing(
-        caption="The verdict on each claim for each dataset, on clipped scores; and the results on unclipped "
-        "scores.",
+        caption="The verdict on each claim for each dataset, on clipped scores.",
         columns=["claim", *runs],
-        rows=[
-            *([id_, *(verdicts[run] for run in runs)] for id_, verdicts in claims.per_run(data).items()),
-            ["unclipped", *claims.unclipped(data).values()],
-        ],
+        rows=[[id_, *(verdicts[run] for run in runs)] for id_, verdicts in claims.per_run(data).items()],
+    )
+
+
+def _unclipped(data: Tables) -> Listing:
+    return Listing(
+        caption="The best of the paper’s private mechanisms on unclipped scores, and mean squared errors.",
+        columns=["dataset", "unclipped"],
+        rows=[[run, found] for run, found in claims.unclipped(data).items()],
     )
 
 
@@ -141,7 +145,7 @@ def _shortfalls(data: Tables) -> Listing:
     return Listing(
         caption="Squared shortfall from the user’s best unseen item at ε = 1: under the paper’s protocol → under "
         "the private one. In brackets: how often the private one picks an item that the user has seen.",
-        columns=["dataset", *(label for label, _ in figures.SHOWN_FAST.values())],
+        columns=["dataset", *(style.label for style in figures.SHOWN_FAST.values())],
         rows=[
             [run, *(cell(run, name) for name in figures.SHOWN_FAST)]
             for run in dict.fromkeys(run for run, _, _ in found)
@@ -182,7 +186,7 @@ NOTES = {
         "99th − 1st percentile of each item’s predicted scores over test users who have not seen it; 10⁻⁶ where "
         "the two are equal"
     ),
-    "clipping": "scores are clipped to their item’s range; without clipping nothing is private (bottom row)",
+    "clipping": "scores are clipped to their item’s range; without clipping nothing is private",
     "mechanisms": f"γ = 0.008 (Netflix: 0.0008), β = {BETA}; combined GEM (60 % of ε on the sign)",
     "error": (
         "computed from exact probabilities: RNM, GEM, mGEM, kRR and random for all test users; combined GEM for "
@@ -190,27 +194,30 @@ NOTES = {
         "or all if there are fewer, as a multiple of a random pick’s; bands are ±2 standard errors from the choice "
         "of users; where the table’s column “draws” is not 0, an earlier version estimated the error from draws"
     ),
-    "unclipped": "the same for 3,000 users drawn at random, or all if there are fewer",
     "ratio": (
         f"log ratio of the exact mean scores picked at ε = {protocol.RATIO_EPSILON:g} (the paper does not print "
         "its ε), for 10,000 users drawn at random, counted in cells of 0.02 × 0.02; the table also has the ratio "
-        "from 50 draws"
+        "from 50 draws; a point of the line is the mean over the users of a tenth, if there are at least "
+        f"{figures.FEW}"
     ),
 }
 
 REAL = Experiment(
     name="recommender",
     title="Recommendations from real interactions",
-    caption="For each dataset, from the top: the users’ correlations of scores and sensitivities; mGEM’s advantage "
-    "over GEM against the correlation; the errors of all mechanisms; and their errors without clipping.",
-    description="A column for each dataset. Top: histogram of the users’ Spearman correlations. Second: log ratio "
-    "of the mean scores picked by mGEM and by GEM against the correlation, shaded by the number of users. Third "
-    "and fourth: mean squared error against the privacy budget, a curve for each mechanism, on clipped and on "
-    "unclipped scores.",
+    caption="A row for each dataset. Left: the users’ correlations of scores and sensitivities. Middle: mGEM’s "
+    "advantage over GEM against the correlation, with the mean of each tenth as a line; it grows with the "
+    "correlation in {growing} datasets. Right: the errors of all mechanisms over a random pick’s (1 on the axis). "
+    "At ε = {epsilon} mGEM’s error is {mgem} of a random pick’s, noisy max’s {rnm} and GEM’s {gem}.",
+    description="A row for each dataset. Left: histogram of the users’ Spearman correlations. Middle: log ratio "
+    "of the mean scores picked by mGEM and by GEM against the correlation, coloured by the number of users, with a "
+    "line of means. Right: mean squared error over a random pick’s against the privacy budget, a curve for each "
+    "mechanism, on the same axes for all datasets.",
     notes=NOTES,
     plan=partial(_plan_real, ("errors", "correlations", "ratios")),
     draw=figures.draw_real,
     listings=lambda data: [_verdicts(data), _provenance(data), _numbers(data)],
+    numbers=captions.error_numbers,
     discussion=(
         (
             "This project contains no data. The numbers come from tables kept with the code; their provenance is "
@@ -221,7 +228,7 @@ REAL = Experiment(
         (
             "These errors compare mechanisms; they come without a privacy guarantee. Percentiles of private scores "
             "are not private sensitivities, and no budget pays for the choice of a user’s 500 candidates, here as "
-            "in the paper. The next figure has a protocol that is private from end to end."
+            "in the paper. “Recommendations: privacy from end to end” has a private protocol."
         ),
         (
             "At the published density of 5e-5, Amazon’s scores are degenerate: most items have equal percentiles, "
@@ -231,21 +238,58 @@ REAL = Experiment(
     claims=claims.checkable([results.read_summary(folder)["title"] for folder in results.shown()]),
 )
 
-BEYOND = Experiment(
-    name="recommender-beyond",
-    title="Recommendations: tilts, tuning, and privacy from end to end",
-    caption="Top: the errors of tilted GEM and of tilted noisy max over the tilt. GEM has tilt 1, and mGEM tilt "
-    "−1. Bottom: the private protocol (solid) and the paper’s (dotted) on the same users, both measured against "
-    "the best unseen item.",
-    description="A column for each dataset. Top: mean squared error against the tilt at ε = 1 for GEM and for "
-    "tilted noisy max, with a line at the error of the tuned mechanism. Bottom: squared shortfall against the "
-    "privacy budget for six mechanisms under two protocols.",
+UNCLIPPED = Experiment(
+    name="recommender-unclipped",
+    title="Recommendations without clipping, which are not private",
+    caption="The errors of “Recommendations from real interactions”, but on scores that are not clipped to their "
+    "item’s range. The stated sensitivities are then false, so no curve has a privacy guarantee. The order "
+    "changes where clipping cuts off a lot: GEM’s error at ε = 1 is {lowest} of a random pick’s on {where}, and "
+    "{clipped} with clipping.",
+    description="A panel for each dataset, on the same axes: mean squared error on unclipped scores over a random "
+    "pick’s against the privacy budget, a curve for each mechanism.",
+    notes={
+        "users": "3,000 drawn at random, or all if there are fewer",
+        **{name: NOTES[name] for name in ("sensitivities", "mechanisms", "error")},
+    },
+    plan=partial(_plan_real, ("errors",)),
+    draw=figures.draw_unclipped,
+    listings=lambda data: [_unclipped(data)],
+    numbers=captions.unclipped_numbers,
+)
+
+TILTS = Experiment(
+    name="recommender-tilts",
+    title="Recommendations: tilts and tuning",
+    caption="The errors of tilted GEM and of tilted noisy max at ε = 1, over that of noisy max without a tilt. "
+    "GEM has tilt 1, and mGEM tilt −1. Strong negative tilts beat mGEM on {ahead} datasets: noisy max at tilt −8 "
+    "has {tilted} of the untilted error, mGEM {mgem}. The dotted line is the mechanism that tuning chose "
+    "privately: {tuned}.",
+    description="A panel for each dataset, on the same axes: mean squared error against the tilt at ε = 1 for GEM "
+    "and for tilted noisy max, over that of noisy max without a tilt, with a line at the error of the tuned "
+    "mechanism.",
     notes={
         "tilts": "1,000 users at ε = 0.1, 1 and 8 (in the table), exact; the figure shows ε = 1",
         "tuning": (
             "ε = 0.1 for the choice among GEM, noisy max and standardized noisy max at eight tilts each, and kRR; "
             "on the same 1,000 users; anchors are the midpoints of the ranges"
         ),
+    },
+    plan=partial(_plan_real, ("tilts", "tuned")),
+    draw=figures.draw_tilts,
+    listings=lambda data: [_tuned(data)],
+    numbers=captions.tilt_numbers,
+)
+
+END_TO_END = Experiment(
+    name="recommender-private",
+    title="Recommendations: privacy from end to end",
+    caption="The same users under the paper’s protocol (top) and under one that is private from end to end "
+    "(bottom). The vertical axis is the squared shortfall from the user’s best unseen item, over that of a random "
+    "pick under the paper’s protocol. At ε = 1 mGEM has {paper} of it under the paper’s protocol, and {private} "
+    "under the private one, where noisy max at tilt −8 has {tilted}.",
+    description="Two rows of panels with the same axes, a column for each dataset. Squared shortfall against the "
+    "privacy budget for six mechanisms, under the paper’s protocol above and under the private one below.",
+    notes={
         "private protocol": (
             "10 % of the users (at most 3,000) are private, 10 % are for calibration, and the model is trained on "
             "the others; ranges and the 500 candidates come from calibration users; a seen item scores the lower "
@@ -253,10 +297,13 @@ BEYOND = Experiment(
         ),
         "shortfall": "the difference between the unclipped predicted scores of the best unseen item and of the "
         "pick",
+        "datasets": "MovieLens-1M with SANSA, Gowalla and Yelp2018; the others were not run under the private "
+        "protocol",
     },
-    plan=partial(_plan_real, ("tilts", "tuned", "private")),
-    draw=figures.draw_beyond,
-    listings=lambda data: [_tuned(data), _shortfalls(data)],
+    plan=partial(_plan_real, ("private",)),
+    draw=figures.draw_private,
+    listings=lambda data: [_shortfalls(data)],
+    numbers=captions.private_numbers,
     discussion=(
         (
             "The private protocol uses no private user’s data before the mechanism: not for the model, the ranges "
@@ -274,7 +321,9 @@ BEYOND = Experiment(
 GENERATED = Experiment(
     name="recommender-generated",
     title="Recommendations from synthetic interactions",
-    caption="The same on synthetic interactions, computed again with every report. Not real data.",
+    caption="All of this on synthetic interactions, computed again with every report. Not real data. At ε = "
+    "{epsilon} mGEM’s error is {mgem} of a random pick’s, noisy max’s {rnm} and GEM’s {gem}; on unclipped scores "
+    "mGEM’s is {unclipped}.",
     description="Synthetic data. Top: histogram of correlations; log ratio of mGEM to GEM against correlation; "
     "error against tilt. Bottom: errors against ε on clipped scores, on unclipped ones, and under the private "
     "protocol.",
@@ -291,7 +340,8 @@ GENERATED = Experiment(
     plan=live.plan,
     draw=figures.draw_generated,
     listings=lambda data: [_provenance(data), _tuned(data), _numbers(data)],
+    numbers=captions.error_numbers,
 )
 
-EXPERIMENTS = (REAL, BEYOND, GENERATED) if results.shown() else (GENERATED,)
+EXPERIMENTS = (REAL, UNCLIPPED, TILTS, END_TO_END, GENERATED) if results.shown() else (GENERATED,)
 """In the order of the report. Without results on real data, only the synthetic interactions are shown."""

@@ -75,7 +75,11 @@ def _check_none(data: Tables) -> Finding:
 BIMODAL = Experiment(
     name="scenarios-1-to-3",
     title="Scenarios 1 to 3: two groups of scores",
-    caption="The best mechanism depends on whether the good candidates are the sensitive ones.",
+    caption=(
+        "The best mechanism depends on whether the good candidates are the sensitive ones. At ε = 1 a random pick "
+        "has error 2: mGEM has 0.29 in scenario 1 and 3.4 in scenario 2, GEM the other way round, and RNM 1.5 in "
+        "all three."
+    ),
     description=(
         "Three columns, one for each scenario. Top: the score of each of 100 candidates as a dot, its "
         "sensitivity as a bar. Bottom: mean squared error against the privacy budget, a curve for each mechanism."

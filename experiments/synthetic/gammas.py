@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -90,7 +91,7 @@ def _draw(data: Tables) -> Figure:
             panel.plot(curve["gamma"], curve["mean_squared_error"], **drawing.line(style))
         for name in RIVALS:
             level = where(data["rivals"], scenario=title, mechanism=name)["mean_squared_error"][0].as_py()
-            panel.axhline(level, color=STYLES[name].color, linewidth=1, linestyle=":")
+            panel.axhline(level, **_level(name))
         panel.set(xscale="log", yscale="log")
         panel.invert_xaxis()
         drawing.plain_numbers(panel.yaxis)
@@ -101,9 +102,13 @@ def _draw(data: Tables) -> Figure:
     for panel in panels[:, 0]:
         panel.set_ylabel("mean squared error")
     handles = [drawing.handle(style) for style in LOOKS.values()]
-    levels = [drawing.handle(STYLES[name], marker="", linestyle=":", linewidth=1) for name in RIVALS]
+    levels = [drawing.handle(STYLES[name], **_level(name)) for name in RIVALS]
     drawing.bottom_legend(figure, [*handles, *levels], columns=4)
     return figure
+
+
+def _level(name: str) -> dict[str, Any]:
+    return drawing.line(STYLES[name]) | {"marker": "", "linewidth": 1.2, "zorder": 1}
 
 
 def _listings(data: Tables) -> list[Listing]:
@@ -132,8 +137,9 @@ GAMMAS = Experiment(
     name="stopping-probabilities",
     title="Beyond the paper: random stopping with exponential noise, and any γ",
     caption=(
-        "Towards the right, γ falls and the number of draws grows. Dotted lines are RNM, mGEM and GEM. Every point "
-        "is ε-DP at the same ε: γ costs no privacy."
+        "Towards the right, γ falls and the number of draws grows. Level lines are RNM, mGEM and GEM. Every point "
+        "is ε-DP at the same ε: γ costs no privacy. In scenario 1, RSᵧ with exponential noise has error 0.64 at γ "
+        "= 0.05 and 0.065 at γ = 0.001, mGEM 0.29."
     ),
     description=(
         "Eight panels, one for each scenario: mean squared error against γ, from 0.5 down to 0.001, for random "

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+from matplotlib import rcParams
 from matplotlib.figure import Figure
 
 from experiments import drawing
@@ -63,19 +64,21 @@ def _draw(data: Tables) -> Figure:
     k = table["candidates"].to_numpy()
     figure, panels = drawing.grid(rows=1, columns=2, heights=(2.8,), width=4.4, aligned=False)
     left, right = panels[0]
-    left.plot(k, table["formula"], "-", color="#0072b2", label="(2/ε) H (Δ₁ − Δ₂)")
-    left.plot(k, table["integrated"], "o", color="#000000", label="integrated numerically")
-    left.plot(k, table["printed"], ":", color="#8a8a8a", label="as printed, without 2/ε")
-    left.set(ylabel="E[max noise, worse half − better half]", title="Lead of the sensitive half")
+    ours, _, printed, _ = drawing.OTHER
+    left.plot(k, table["formula"], "-", color=ours, label="(2/ε) H (Δ₁ − Δ₂)")
+    left.plot(k, table["integrated"], "o", color=ours, label="integrated numerically")
+    left.plot(k, table["printed"], ":", color=printed, label="as printed, without 2/ε")
+    left.set(ylabel="expected lead of the largest noise", title="Lead of the sensitive half", ylim=(0, None))
     left.legend()
     for name in ("rnm", "rnmh"):
         right.plot(k, table[f"{name}_picks_better_half"], label=STYLES[name].label, **drawing.line(STYLES[name]))
-    right.axhline(0.5, color="#555555", linewidth=1, linestyle=":")
+    right.axhline(0.5, color=rcParams["axes.edgecolor"], linewidth=1, linestyle=":")
     right.set(ylabel="probability", title="Picks from the better half", ylim=(0, 1))
     right.legend()
     for panel in (left, right):
         panel.set(xscale="log", xlabel="candidates k")
-        drawing.plain_numbers(panel.xaxis)
+        panel.set_xticks(SIZES, [f"{size}" for size in SIZES])
+        panel.xaxis.minorticks_off()
     return figure
 
 
@@ -99,8 +102,8 @@ HALVES = Experiment(
     name="two-halves",
     title="Two halves: when less noise is worse",
     caption=(
-        "With more candidates, the noise of the sensitive half leads by more, and RNMH’s probability of picking "
-        "from the better half falls below one half."
+        "With more candidates, the noise of the sensitive, worse half leads by more. From ten candidates on, RNMH "
+        "picks from the better half less than half of the time: 6 % at k = 400, where RNM does so in 64 %."
     ),
     description=(
         "Left: the expected lead of the sensitive half’s largest noise grows like log k, as in the corrected "

@@ -11,7 +11,7 @@ from experiments import drawing
 from experiments.curves import Curves, judge_where, number, span
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding
-from experiments.mechanisms import BETA, GAMMA
+from experiments.mechanisms import BETA, GAMMA, STYLES
 from experiments.scenarios import Scenario, increasing
 from experiments.tables import Tables, where
 from experiments.trials import error_tasks, scenario_tasks
@@ -23,6 +23,8 @@ TITLES = {t: f"t = {t:g}".replace("-", "−") for t in SLOPES}
 MECHANISMS = ("rnm", "rnmh", "rs", "gem", "mgem", "krr", "uniform")
 HETEROGENEOUS = ("rs", "gem", "mgem")
 EPSILON = 1.0
+LIMITS = (0.02, 10.0)
+"""The ends of the axis of ratios."""
 
 
 def _plan(effort: Effort) -> list[Task]:
@@ -47,18 +49,22 @@ def _first_layout(scenario: Scenario) -> pa.Table:
 
 
 def _draw(data: Tables) -> Figure:
-    figure, panels = drawing.grid(rows=4, columns=4, heights=(1.8, 2.6, 1.8, 2.6), width=3.0, aligned=False)
-    columns = [panels[row : row + 2, column] for row in (0, 2) for column in range(4)]
-    for panel in columns.pop():
-        panel.set_axis_off()
-    for t, (top, bottom) in zip(SLOPES, columns, strict=True):
-        layout = where(data["candidates"], scenario=TITLES[t])
-        drawing.scatter(top, layout["score"].to_numpy(), layout["sensitivity"].to_numpy(), sizes=8)
-        correlation = layout["mean_correlation"][0].as_py()
-        top.set_title(f"{TITLES[t]}, Spearman {correlation:.2f}".replace("-", "−"))
-        drawing.errors(bottom, where(data["errors"], scenario=TITLES[t]))
-    for row in (1, 3):
-        panels[row, 0].set_ylabel("mean squared error")
+    curves = Curves(data["errors"])
+    figure, panels = drawing.grid(rows=1, columns=len(SLOPES), heights=(3.2,), width=1.95)
+    for title, panel in zip(TITLES.values(), panels[0], strict=True):
+        base = curves.of(title, "rnm")
+        for position, name in enumerate(curves.mechanisms):
+            ratios = curves.of(title, name) / base
+            every = max(1, len(ratios) // 3)
+            panel.plot(curves.epsilons, ratios, markevery=(position % every, every), **drawing.line(STYLES[name]))
+        correlation = where(data["candidates"], scenario=title)["mean_correlation"][0].as_py()
+        shown = f"{correlation + 0.0:.2f}".replace("-0.00", "0.00").replace("-", "−")
+        panel.set_title(f"{title}\ncorrelation {shown}", fontsize=10)
+        panel.set(xscale="log", yscale="log", ylim=LIMITS, xlim=(0.008, 125), xlabel="ε")
+        drawing.plain_numbers(panel.yaxis)
+        panel.set_xticks([0.01, 1, 100], ["0.01", "1", "100"])
+        panel.xaxis.minorticks_off()
+    panels[0, 0].set_ylabel("error / RNM’s error")
     drawing.legend(figure, MECHANISMS, columns=7)
     return figure
 
@@ -87,14 +93,27 @@ def _check(data: Tables) -> Finding:
     )
 
 
+def _numbers(data: Tables) -> dict[str, str]:
+    curves = Curves(data["errors"])
+    return {
+        f"{name}_{side}": f"{curves.at(TITLES[t], name, EPSILON) / curves.at(TITLES[t], 'rnm', EPSILON):.2g}"
+        for name in ("gem", "mgem")
+        for side, t in (("left", SLOPES[0]), ("right", SLOPES[-1]))
+    }
+
+
 INCREASING = Experiment(
     name="increasing-correlation",
     title="Increasing correlation",
-    caption=("As the correlation grows from −1 to +1, the advantage passes from GEM to mGEM and RSᵧ."),
+    caption=(
+        "Errors divided by RNM’s. As the correlation of scores and sensitivities grows from −1 to +1, the "
+        "advantage passes from GEM to mGEM and RSᵧ: at ε = 1 GEM’s error is {gem_left} times RNM’s at t = −5 and "
+        "{gem_right} times at t = 5; mGEM’s is {mgem_left} and {mgem_right} times."
+    ),
     description=(
-        "Seven pairs of panels, from strongly negative to strongly positive correlation. Top: the candidates of "
-        "the first trial. Bottom: mean squared error against ε. GEM’s curve is lowest on the left, mGEM’s on the "
-        "right."
+        "Seven panels in a row, from strongly negative to strongly positive correlation: each mechanism’s error "
+        "divided by RNM’s, against ε. GEM’s curve is lowest on the left and highest on the right; mGEM’s and RSᵧ’s "
+        "are the other way round."
     ),
     notes={
         "scores": "(t·x + z)/5 shifted to start at 0, x and z standard normal; z is new for each trial",
@@ -104,12 +123,13 @@ INCREASING = Experiment(
         ),
         "values of t": "all seven of the text; the paper’s figure shows six",
         "mechanisms": f"β = {BETA}, γ = {GAMMA}",
-        "error": (
-            "the mean of each trial’s exact error; fewer trials for RSᵧ and RNMH; bands are ±2 standard errors"
-        ),
+        "correlation": "Spearman’s, the mean over the trials",
+        "error": "the mean of each trial’s exact error; fewer trials for RSᵧ and RNMH",
+        "axes": f"ratios are cut off below {LIMITS[0]:g} and above {LIMITS[1]:g}; the tables have them",
     },
     plan=_plan,
     draw=_draw,
+    numbers=_numbers,
     claims=[
         Claim(
             id="S7",

@@ -22,7 +22,6 @@ SCALES = {
     "from 0.5 to 10": np.linspace(SMALL, LARGE, VARIABLES),
     "all 10": np.full(VARIABLES, LARGE),
 }
-COLORS = ("#009e73", "#0072b2", "#e69f00", "#d55e00")
 DASHES = ("-", "--", "-.", ":")
 
 
@@ -79,11 +78,11 @@ def _winner() -> pa.Table:
 def _draw(data: Tables) -> Figure:
     figure, panels = drawing.grid(rows=1, columns=1, heights=(3,), width=7.6)
     panel = panels[0, 0]
-    for name, color, dashes in zip(SCALES, COLORS, DASHES, strict=True):
+    for name, color, dashes in zip(SCALES, drawing.OTHER, DASHES, strict=True):
         curve = where(data["density"], scales=name)
         panel.plot(curve["x"], curve["density"], color=color, linestyle=dashes, label=name, linewidth=2)
     panel.set(
-        xlabel="largest of 100 Laplace variables", ylabel="density", yscale="log", ylim=(1e-5, 2), xlim=(-5, 110)
+        xlabel="largest of 100 Laplace variables", ylabel="density", yscale="log", ylim=(1e-4, 2), xlim=(-5, 110)
     )
     drawing.plain_numbers(panel.yaxis)
     panel.legend(title="scales")
@@ -115,9 +114,14 @@ LAPLACE_MAXIMUM = Experiment(
     name="largest-laplace",
     title="The largest of many Laplace variables",
     caption=(
-        "A single large scale dominates the maximum. This is why the largest sensitivities matter, not the average."
+        "A single large scale dominates the maximum: with one scale of 10 among 99 of 0.5, the maximum is above 8 "
+        "with probability 0.22, without it with six in a million. This is why the largest sensitivities matter, "
+        "not the average."
     ),
-    description="Four densities on a logarithmic axis. A single large scale gives the blue curve a long tail.",
+    description=(
+        "Four densities on a logarithmic axis. With all scales 0.5 the density ends near 8; a single scale of 10 "
+        "adds a long straight tail. With many or all large scales the peak moves to about 25 and 40."
+    ),
     notes={
         "variables": f"{VARIABLES}; the paper does not print the number",
         "numbers": "exact density Σ_a f_a ∏_{b≠a} F_b",

@@ -84,7 +84,7 @@ def _draw(data: Tables) -> Figure:
         drawing.scatter(column[0], scores, sensitivities)
         found = {row["measure"]: row["found"] for row in where(data["correlations"], scenario=title).to_pylist()}
         column[0].set_title(
-            f"{title}: " + ", ".join(f"{measure.capitalize()} {value:.2f}" for measure, value in found.items()),
+            f"{title}: " + ", ".join(f"{_measure(measure)} {value:.2f}" for measure, value in found.items()),
             fontsize=9.5,
         )
         drawing.errors(column[1], where(data["errors"], scenario=title))
@@ -100,6 +100,10 @@ def _draw(data: Tables) -> Figure:
     panels[1, 0].set_ylabel("mean squared error")
     drawing.legend(figure, MECHANISMS, columns=4)
     return figure
+
+
+def _measure(name: str) -> str:
+    return name if name == "weighted" else name.capitalize()
 
 
 def _areas(scores: FloatArray, sensitivities: FloatArray, weights: FloatArray) -> FloatArray:
@@ -175,7 +179,12 @@ def _check_ranking(data: Tables) -> Finding:
 CORRELATION_LAYOUTS = Experiment(
     name="correlation-layouts",
     title="Two layouts that plain correlations misjudge",
-    caption="Left: both GEM and mGEM do well. Right: GEM fails, and mGEM loses to RNM once ε is large.",
+    caption=(
+        "Left: both GEM and mGEM do well; at ε = 1 their errors are 0.016 and 0.075, RNM’s is 0.25. Right: GEM’s "
+        "is 0.91, above a random pick’s 0.83, and mGEM’s 0.68 is below RNM’s 0.82; at ε = 32 mGEM’s is twice "
+        "RNM’s. The discs below show why: at small ε GEM picks insensitive candidates and mGEM sensitive ones, "
+        "good or bad."
+    ),
     description=(
         "Two columns, one for each layout. From the top: sensitivity against score; mean squared error against "
         "ε; the candidates with areas in proportion to the probability that GEM, and then mGEM, picks them."

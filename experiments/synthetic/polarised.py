@@ -11,7 +11,7 @@ from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import BETA, COMPARED, GAMMA, STYLES
 from experiments.scenarios import TRIALS, Scenario, titled
-from experiments.tables import Tables, unique, where
+from experiments.tables import Tables, where
 from experiments.trials import error_tasks, scenario_tasks
 
 __all__ = ["BOX_PLOTS", "POLARISED"]
@@ -19,6 +19,8 @@ __all__ = ["BOX_PLOTS", "POLARISED"]
 SCENARIOS = titled(7, 8)
 STRONG, WEAK = SCENARIOS
 GROUPS = ("group 0", "group 1")
+SMALLEST_EPSILON = 0.1
+"""Below, no mechanism depends on ε."""
 SAFE = ("rnm", "krr", "uniform")
 """What A1 shows beside the GEMs: mechanisms that do not depend on the correlation."""
 QUANTILES = {"p5": 0.05, "p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95}
@@ -50,18 +52,28 @@ def _group_means(scenario: Scenario) -> pa.Table:
 
 
 def _draw(data: Tables) -> Figure:
-    figure, panels = drawing.grid(rows=2, columns=2, heights=(2, 3), width=4.6, aligned=False)
+    curves = Curves(data["errors"])
+    shown = curves.epsilons >= SMALLEST_EPSILON * (1 - 1e-9)
+    epsilons = curves.epsilons[shown]
+    figure, panels = drawing.grid(rows=2, columns=2, heights=(2, 3.6), width=5.2)
     for title, (top, bottom) in zip(SCENARIOS, panels.T, strict=True):
         top.set_title(title)
-        for group, marker, color in zip(GROUPS, "ox", ("#0072b2", "#d55e00"), strict=True):
+        for group, marker, color in zip(GROUPS, "ox", drawing.OTHER, strict=False):
             table = where(data["candidates"], scenario=title, group=group)
             scores, sensitivities = table["score"].to_numpy(), table["sensitivity"].to_numpy()
             top.plot(scores, sensitivities, marker, color=color, markersize=3, label=group)
-        top.set(xlabel="mean score", ylabel="sensitivity")
-        top.legend()
-        drawing.errors(bottom, where(data["errors"], scenario=title))
-    panels[1, 0].set_ylabel("mean squared error")
-    drawing.legend(figure, unique(data["errors"], "mechanism"))
+        top.set_xlabel("mean score")
+        random = curves.of(title, "uniform")
+        for position, name in enumerate(curves.mechanisms):
+            every = max(1, len(epsilons) // 4)
+            ratios = (curves.of(title, name) / random)[shown]
+            bottom.plot(epsilons, ratios, markevery=(position % every, every), **drawing.line(STYLES[name]))
+        bottom.set(xscale="log", xlabel="privacy budget ε", ylim=(0, 1.4))
+        drawing.plain_numbers(bottom.xaxis)
+    panels[0, 0].set_ylabel("sensitivity")
+    panels[0, 0].legend(loc="lower left")
+    panels[1, 0].set_ylabel("error / random’s error")
+    drawing.legend(figure, curves.mechanisms)
     return figure
 
 
@@ -106,25 +118,40 @@ def _check_weak(data: Tables) -> Finding:
     )
 
 
+def _numbers(data: Tables) -> dict[str, str]:
+    curves = Curves(data["errors"])
+    return {
+        f"{name.split('-')[0]}_{place}": f"{curves.at(title, name, 10.0) / curves.at(title, 'uniform', 10.0):.2f}"
+        for name in ("combined-gem", "gem", "mgem")
+        for place, title in ((7, STRONG), (8, WEAK))
+    }
+
+
 POLARISED = Experiment(
     name="scenarios-7-and-8",
     title="Scenarios 7 and 8: choosing adaptively",
-    caption="Where users disagree, estimating the sign first helps, less so under more noise.",
+    caption=(
+        "Errors divided by a random pick’s. Where users disagree, it helps to estimate the sign of the "
+        "correlation first: at ε = 10 combined GEM’s error is {combined_7} of random’s in scenario 7, GEM’s and "
+        "mGEM’s {gem_7} and {mgem_7}. Under more noise, in scenario 8, it is {combined_8}, theirs {gem_8} and "
+        "{mgem_8}."
+    ),
     description=(
         "Two columns. Top: sensitivity against mean score for the two groups of users, which mirror each other. "
-        "Bottom: mean squared error against ε; combined GEM falls below GEM and mGEM as ε grows."
+        "Bottom: error divided by a random pick’s against ε, on a linear axis; combined GEM falls below GEM and "
+        "mGEM from ε = 1 on."
     ),
     notes={
         "scores": "a = 0…99: group 0 has mean −8 + 0.08a, group 1 has 8 − 0.08a; standard deviation 0.5 and 3",
         "users": f"{TRIALS}, alternating between the two groups",
         "sensitivities": "90th minus 10th percentile over all users; scores are clipped to that range",
         "mechanisms": f"β = {BETA}, γ = {GAMMA}; combined GEM (60 % of ε on the sign)",
-        "error": (
-            "the mean of each user’s exact error; fewer users for laws by quadrature; bands are ±2 standard errors"
-        ),
+        "error": "the mean of each user’s exact error; fewer users for both RSᵧ and RNMH",
+        "axes": f"ε from {SMALLEST_EPSILON:g}: below, the curves are level; the tables have all ε",
     },
     plan=_plan,
     draw=_draw,
+    numbers=_numbers,
     listings=error_numbers,
     claims=[
         Claim(
@@ -167,16 +194,17 @@ def _draw_boxes(data: Tables) -> Figure:
     figure, panels = drawing.grid(rows=2, columns=2, heights=(2.6, 2.6), width=5.0)
     places = {"med": "p50", "q1": "p25", "q3": "p75", "whislo": "p5", "whishi": "p95"}
     for title, row in zip(SCENARIOS, panels, strict=True):
-        for group, panel in zip(GROUPS, row, strict=True):
+        for group, panel, color in zip(GROUPS, row, drawing.OTHER, strict=False):
             table = where(data["quantiles"], scenario=title, group=group)
             boxes = [
                 {"fliers": []} | {place: each[name] for place, name in places.items()}
                 for each in table.to_pylist()[::4]
             ]
             index = table["candidate"].to_numpy()[::4]
-            panel.bxp(boxes, positions=index, widths=2.4, manage_ticks=False, medianprops={"color": "#3b1f6b"})
+            lines = {f"{part}props": {"color": color} for part in ("box", "whisker", "cap", "median")}
+            panel.bxp(boxes, positions=index, widths=2.4, manage_ticks=False, **lines)
             for name in ("all_p5", "all_p95"):
-                panel.plot(table["candidate"], table[name], color="#d55e00", linewidth=1.4)
+                panel.plot(table["candidate"], table[name], color=drawing.OTHER[2], linewidth=1.4)
             panel.set(title=f"{title.split(':')[0]}, {group}")
     for panel in panels[-1]:
         panel.set_xlabel("candidate")
@@ -189,8 +217,8 @@ BOX_PLOTS = Experiment(
     name="box-plots",
     title="Scenarios 7 and 8: the scores of both groups",
     caption=(
-        "The scores of every candidate within each group. The lines are the 5th and 95th percentiles over both "
-        "groups."
+        "The scores of every fourth candidate within each group: one group’s favourites are the other’s least "
+        "liked. The red lines are the 5th and 95th percentiles over both groups."
     ),
     description=(
         "Four panels of box plots over candidates: group 0 rises from −8 to 0 and group 1 falls from 8 to 0; boxes "

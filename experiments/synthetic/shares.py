@@ -104,8 +104,16 @@ def _check(data: Tables) -> Finding:
 SHARES = Experiment(
     name="share-of-high-scores",
     title="Scenarios 1 to 3 with other shares of high scores",
-    caption="The order of the mechanisms hardly depends on the share of good candidates.",
-    description="Three panels, one for each scenario: mean squared error against the share of high scores.",
+    caption=(
+        "Of the private mechanisms, mGEM has the lowest error in scenario 1 and GEM in scenario 2, at every share "
+        "of high scores; in scenario 3 it is heterogeneous RNM from a share of 4 % on. The order of the others "
+        "changes: in scenarios 1 and 2 combined GEM is second up to a share of 20 %, and worse than a random pick "
+        "from 88 % on."
+    ),
+    description=(
+        "Three panels, one for each scenario: mean squared error against the share of high scores. All curves "
+        "fall. mGEM’s is lowest in scenario 1 and GEM’s in scenario 2; combined GEM’s crosses most others there."
+    ),
     notes={
         "candidates": "k = 100; 2 to 98 of them of score +1, the others −1; sensitivities as in scenarios 1 to 3",
         "mechanisms": f"ε = {EPSILON:g}, β = {BETA}, γ = {GAMMA}",

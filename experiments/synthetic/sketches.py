@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+from matplotlib import rcParams
 from matplotlib.figure import Figure
 
 from experiments import drawing
@@ -41,7 +42,8 @@ def _plan(_effort: Effort) -> list[Task]:
 
 def _draw(data: Tables) -> Figure:
     figure, panels = drawing.grid(rows=1, columns=2, heights=(2.8,), width=4.2)
-    for title, panel in zip(SLOPES, panels[0], strict=True):
+    # The arrows stand where there is room for their labels.
+    for title, panel, middle in zip(SLOPES, panels[0], (2 * CANDIDATES // 3, CANDIDATES // 3), strict=True):
         table = where(data["orders"], panel=title)
         index, scores, lower, upper = (
             table[name].to_numpy() for name in ("candidate", "score", "gem_order", "mgem_order")
@@ -49,11 +51,10 @@ def _draw(data: Tables) -> Figure:
         panel.plot(index, upper, "^", color=STYLES["mgem"].color, markersize=4, label="q + tΔ: mGEM")
         panel.plot(index, scores, ".", color=STYLES["rnm"].color, label="q: RNM")
         panel.plot(index, lower, "v", color=STYLES["gem"].color, markersize=4, label="q − tΔ: GEM")
-        middle = CANDIDATES // 2
         for end in (upper[middle], lower[middle]):
-            arrow = {"arrowstyle": "<->", "color": "#444444", "shrinkA": 3, "shrinkB": 3}
+            arrow = {"arrowstyle": "<->", "color": rcParams["axes.edgecolor"], "shrinkA": 3, "shrinkB": 3}
             panel.annotate("", (index[middle], end), (index[middle], scores[middle]), arrowprops=arrow)
-            panel.text(index[middle] + 0.7, (end + scores[middle]) / 2, "tΔ", va="center")
+            panel.text(index[middle] + 0.6, (end + scores[middle]) / 2, "tΔ", va="center")
         panel.set(title=title, xlabel="candidate, worst to best")
     panels[0, 0].set_ylabel("score")
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
@@ -64,8 +65,8 @@ SKETCHES = Experiment(
     name="orders",
     title="How GEM and mGEM use a correlation",
     caption=(
-        "A steeper line puts the good candidates further ahead. mGEM’s is steepest under positive correlation, "
-        "GEM’s under negative."
+        "The mechanisms rank candidates by q + tΔ (mGEM), q (RNM) or q − tΔ (GEM). A steeper line puts the good "
+        "candidates further ahead: mGEM’s is steepest under positive correlation, GEM’s under negative."
     ),
     description=(
         "Two panels. Under positive correlation the line q + tΔ rises most steeply and q − tΔ least; under "

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 import dpselect as dps
 from experiments import drawing
 from experiments.arrays import FloatArray
 from experiments.curves import number
 from experiments.experiment import Effort, Experiment, Listing, Task
-from experiments.mechanisms import BETA, TILTED, tilted_style
+from experiments.mechanisms import BETA, STYLES, TILTED, tilted_style
 from experiments.scenarios import SCENARIOS, TITLES, Scenario
 from experiments.tables import Tables, unique, where
 from experiments.trials import summary
@@ -22,6 +24,8 @@ __all__ = ["TILTS"]
 
 EPSILONS = (1.0, 8.0)
 LARGEST = 8.0
+NAMED = {"rnm": ("tilted-rnm", 0.0), "gem": ("tilted-gem", 1.0), "mgem": ("tilted-gem", -1.0)}
+"""The paper's mechanisms on the curves: which curve, and at which tilt."""
 SHARE_OF_TRIALS = 10
 """Each curve has dozens of points, so each point uses one tenth of the trials."""
 
@@ -76,18 +80,33 @@ def _draw(data: Tables) -> Figure:
                 curve = where(data["errors"], scenario=title, mechanism=name, epsilon=epsilon)
                 errors = np.maximum(curve["mean_squared_error"].to_numpy(), 1e-12)
                 smallest = min(smallest, errors.min())
-                panel.plot(curve["tilt"], errors, markevery=8, **drawing.line(tilted_style(name)))
-            panel.axvline(0, color="#bbbbbb", linewidth=1, zorder=0)
+                panel.plot(curve["tilt"], errors, **_curve_look(name))
+            for name, (tilted, tilt) in NAMED.items():
+                named = where(data["errors"], scenario=title, mechanism=tilted, epsilon=epsilon, tilt=tilt)
+                panel.plot(tilt, named["mean_squared_error"][0].as_py(), **_mark(name))
             panel.set(yscale="log")
             if smallest < 1e-5:
                 panel.set_ylim(bottom=1e-5)
+            low, high = panel.get_ylim()
             drawing.plain_numbers(panel.yaxis)
+            if high < 2 * low:
+                panel.yaxis.set_major_locator(MaxNLocator(5))
     for panel in panels[-1]:
         panel.set_xlabel("tilt")
     for panel in panels[:, 0]:
         panel.set_ylabel("mean squared error")
-    drawing.bottom_legend(figure, [drawing.handle(tilted_style(name)) for name in TILTED], columns=3)
+    curves = [Line2D([], [], label=record.label, **_curve_look(name)) for name, record in TILTED.items()]
+    marks = [drawing.handle(STYLES[name], **_mark(name)) for name in NAMED]
+    drawing.bottom_legend(figure, [*curves, *marks], columns=6)
     return figure
+
+
+def _curve_look(name: str) -> dict[str, Any]:
+    return drawing.line(tilted_style(name)) | {"marker": "", "zorder": 2}
+
+
+def _mark(name: str) -> dict[str, Any]:
+    return drawing.line(STYLES[name]) | {"linestyle": "", "markersize": 7, "zorder": 4}
 
 
 def _listings(data: Tables) -> list[Listing]:
@@ -116,17 +135,24 @@ def _best(curve: pa.Table) -> str:
     return f"{number(float(errors.min()))} ({curve['tilt'].to_numpy()[errors.argmin()]:g})".replace("(-", "(−")
 
 
+def _numbers(data: Tables) -> dict[str, str]:
+    curve = where(data["errors"], scenario=TITLES[5], epsilon=1.0, mechanism="tilted-gem")
+    gem = where(curve, tilt=1.0)["mean_squared_error"][0].as_py()
+    return {"gem": number(gem), "best": number(min(curve["mean_squared_error"].to_pylist()))}
+
+
 TILTS = Experiment(
     name="tilts",
     title="Beyond the paper: any tilt, three normalisations",
     caption=(
-        "GEM is tilted GEM at tilt 1, and mGEM at tilt −1; RNM is tilted noisy max at tilt 0. The lowest errors "
-        "are mostly at other tilts."
+        "The marks are the paper’s mechanisms: RNM is tilted noisy max at tilt 0, GEM is tilted GEM at tilt 1, and "
+        "mGEM at tilt −1. The lowest error of a panel is at another tilt, except in scenario 7, where tilt 0 is "
+        "best: in scenario 5 at ε = 1, GEM has {gem}, and the best tilted GEM {best}."
     ),
     description=(
         "Sixteen panels: mean squared error against the tilt for eight scenarios at two budgets, a curve for "
-        "tilted GEM, tilted noisy max and standardized noisy max. Errors fall towards one side, which depends on "
-        "the correlation."
+        "tilted GEM, tilted noisy max and standardized noisy max, and marks for RNM, GEM and mGEM. Errors fall "
+        "towards one side, which depends on the correlation."
     ),
     notes={
         "mechanisms": f"β = {BETA}; every tilt is ε-DP, since the offsets are public",
@@ -166,4 +192,5 @@ TILTS = Experiment(
     plan=_plan,
     draw=_draw,
     listings=_listings,
+    numbers=_numbers,
 )

@@ -98,7 +98,8 @@ def _draw(columns: int, data: Tables) -> Figure:
     table = data["gains"]
     names = unique(table, "panel")
     rows = -(-len(names) // columns)
-    figure, panels = drawing.grid(rows=rows, columns=columns, heights=(2.3,) * rows, width=2.7)
+    height = 2.3 if rows == 1 else 2.0  # the title of the colour bar needs a high row
+    figure, panels = drawing.grid(rows=rows, columns=columns, heights=(height,) * rows, width=2.7)
     limit = float(np.abs(table["gain"].to_numpy()).max())
     for position, (name, panel) in enumerate(zip(names, panels.flat, strict=True)):
         image = drawing.heat_map(
@@ -109,8 +110,8 @@ def _draw(columns: int, data: Tables) -> Figure:
             panel.set_xlabel("Δ₁ (worse)")
         if position % columns == 0:
             panel.set_ylabel("Δ₂ (better)")
-    bar = figure.colorbar(image, ax=panels, shrink=0.9, aspect=15 * rows, pad=0.02)
-    bar.set_label("HG (blue: RNM is better)")
+    bar = figure.colorbar(image, ax=panels, aspect=15 * rows, pad=0.02)
+    bar.set_label("HG = Pr[RNM errs] − Pr[other errs]")
     return figure
 
 
@@ -234,16 +235,43 @@ def _check_gem(data: Tables) -> Finding:
     )
 
 
-_AXES = {
+_NOTES = {
+    "HG": (
+        "the paper’s HG(RNM, M) = Pr[RNM picks the worse candidate] − Pr[M picks it], for the mechanism M of the "
+        "figure; positive (red) where M is better"
+    ),
     "axes": f"Δ₁ and Δ₂ from {SENSITIVITIES[0]} to {SENSITIVITIES[1]}; the paper does not print its range",
     "numbers": "exact probabilities; the thin line is HG = 0",
 }
+
+
+def _numbers(data: Tables) -> dict[str, str]:
+    """Return the size of HG in the first and in the last panel."""
+    panels = unique(data["gains"], "panel")
+    found: dict[str, str] = {}
+    for place, panel in (("first", panels[0]), ("last", panels[-1])):
+        gain = where(data["gains"], panel=panel)["gain"].to_numpy()
+        values = {
+            "": np.abs(gain).max(),
+            "_mean": np.abs(gain).mean(),
+            "_gain": gain.max(),
+            "_loss": gain.min(),
+        }
+        found |= {f"{place}{name}": f"{value:.2f}".replace("-", "−") for name, value in values.items()}
+    return found
+
+
+_COLOURS = (
+    "HG is the probability that RNM picks the worse candidate, minus the other mechanism’s: red where the other is "
+    "better, blue where RNM is."
+)
 
 
 def _experiment(
     name: str,
     title: str,
     caption: str,
+    seen: str,
     notes: dict[str, str],
     plan: Callable[[Effort], Sequence[Task]],
     columns: int,
@@ -252,14 +280,15 @@ def _experiment(
     return Experiment(
         name=name,
         title=title,
-        caption=caption,
+        caption=f"{caption} {_COLOURS}",
         description=(
-            "Heat maps over the sensitivity of the worse candidate (across) and of the better one (up). Red above "
-            "the diagonal, where the better candidate is the more sensitive one, and blue below."
+            "Heat maps over the sensitivity of the worse candidate (across) and of the better one (up). Above the "
+            f"diagonal the better candidate is the more sensitive one. {seen}"
         ),
-        notes=notes | _AXES,
+        notes=notes | _NOTES,
         plan=plan,
         draw=partial(_draw, columns),
+        numbers=_numbers,
         claims=claims,
     )
 
@@ -267,7 +296,10 @@ def _experiment(
 HETEROGENEITY_GAIN = _experiment(
     "two-candidates",
     "Two candidates: RNM against RNMH, RSᵧ, GEM and mGEM",
-    "RNMH, RSᵧ and mGEM beat RNM where the better candidate is the more sensitive one. GEM is the mirror image.",
+    "RNMH, RSᵧ and mGEM beat RNM where the better candidate is the more sensitive one, and lose where it is the "
+    "less sensitive one; GEM does the reverse. At the extremes the probability of the worse candidate changes by "
+    "about one half.",
+    "RNMH, RSᵧ and mGEM are red above the diagonal and blue below; GEM is blue above and red below.",
     {
         "scores": "q₁ = 0, q₂ = 1",
         "mechanisms": f"ε = {EPSILON}, γ = {GAMMA}, β = {BETA}; GEM and mGEM are not in the paper’s figure",
@@ -293,7 +325,9 @@ HETEROGENEITY_GAIN = _experiment(
 GAMMA_ABLATION = _experiment(
     "two-candidates-gamma",
     "Two candidates: RSᵧ for various γ",
-    "With a small γ, RSᵧ takes more draws: both its gains and its losses are larger.",
+    "With a small γ, RSᵧ takes more draws: both its gains and its losses are larger. The mean of |HG| grows from "
+    "{first_mean} at γ = 0.5 to {last_mean} at γ = 0.001.",
+    "Pale at γ = 0.5, strongly red above the diagonal and blue below it at γ = 0.001.",
     {"scores": "q₁ = 0, q₂ = 1", "mechanisms": f"ε = {EPSILON}; γ = {', '.join(f'{gamma:g}' for gamma in GAMMAS)}"},
     _plan_gammas,
     len(GAMMAS),
@@ -303,7 +337,10 @@ GAMMA_ABLATION = _experiment(
 RNMH_PANELS = _experiment(
     "two-candidates-rnmh",
     "Two candidates: RNMH over ε and gap",
-    "RNMH has the same sign pattern everywhere. The size of HG depends on ε and on the gap between the scores.",
+    "RNMH is better exactly where the better candidate is the more sensitive one, in every panel. The larger ε and "
+    "the gap between the scores, the smaller the difference: |HG| is at most {first} at the top left, and "
+    "{last} at the bottom right.",
+    "Red above the diagonal and blue below it in all panels, paler towards the bottom right.",
     {"rows": "ε = 0.1, 1, 3", "columns": "q₂ − q₁ = 0.1, 1, 2, 5"},
     partial(_plan_panels, "rnmh"),
     len(GAPS),
@@ -318,7 +355,11 @@ RNMH_PANELS = _experiment(
 STOPPING_PANELS = _experiment(
     "two-candidates-stopping",
     "Two candidates: RSᵧ over ε and gap",
-    "RSᵧ resembles RNMH at small ε. At larger ε, its three times larger noise costs more than it gains.",
+    "RSᵧ resembles RNMH at ε = 0.1. The larger ε and the gap, the less it gains and the more it loses: at ε = 3 "
+    "and a gap of 5, HG is at most {last_gain} and at least {last_loss}. Its noise has 1.5 times the scale of "
+    "RNMH’s, and it may never draw the better candidate.",
+    "Red above the diagonal and blue below it at ε = 0.1. Towards the bottom right the blue region grows beyond "
+    "the diagonal, and red turns pale.",
     {"rows": "ε = 0.1, 1, 3", "columns": "q₂ − q₁ = 0.1, 1, 2, 5", "mechanisms": f"γ = {GAMMA}"},
     partial(_plan_panels, "rs"),
     len(GAPS),

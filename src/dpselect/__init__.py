@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
     from dpselect.frames import select_table
     from dpselect.guarantees import Guarantee
+    from dpselect.lists.top_k import TopK
     from dpselect.mechanisms import (
         GEM,
         Anchored,
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
         RandomStopping,
         StandardizedNoisyMax,
         Uniform,
-        gem_scores,
     )
+    from dpselect.mechanisms import gem_scores as gem_scores
     from dpselect.precompilation import compile as compile  # noqa: A004 - its name at the command line, too
     from dpselect.randomness import Randomness
     from dpselect.registry import MECHANISMS
@@ -54,6 +55,7 @@ __all__ = [
     "RandomizedResponse",
     "Randomness",
     "StandardizedNoisyMax",
+    "TopK",
     "Uniform",
     "__version__",
     "accounting",
@@ -64,7 +66,6 @@ __all__ = [
     "error_quantile",
     "expected_error",
     "expected_regret",
-    "gem_scores",
     "pools",
     "probability_of_best",
     "ranges",
@@ -78,7 +79,9 @@ _HOMES = {
     "MECHANISMS": "registry",
     "Guarantee": "guarantees",
     "Randomness": "randomness",
+    "TopK": "lists.top_k",
     "compile": "precompilation",
+    "gem_scores": "mechanisms",
     "select_table": "frames",
     **dict.fromkeys(("error_quantile", "expected_error", "expected_regret", "probability_of_best"), "evaluation"),
 }

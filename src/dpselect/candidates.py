@@ -4,6 +4,7 @@ Scores are private: messages name the argument and the rule, and never show a va
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
@@ -83,6 +84,27 @@ class Batch:
         columns = (self.table.scores, self.table.sensitivities, self.table.public)
         scores, sensitivities, public = (c.values[c.starts[index] : c.starts[index] + size] for c in columns)
         return scores, sensitivities, public
+
+    def rows_between(self, first: int, last: int) -> "Batch":
+        """Return a block of rows."""
+        bounds = self.table.bounds[first : last + 1]
+        sizes = np.diff(bounds)
+
+        def block(column: Column) -> Column:
+            starts = column.starts[first:last]
+            low, high = int(starts.min()), int((starts + sizes).max())
+            return Column(column.values[low:high], starts - low)
+
+        shape = None if self.shape is None else (last - first,)
+        return replace(self, table=remade(self.table, block, bounds - bounds[0]), shape=shape, labels=None)
+
+    def repeated(self, times: int) -> "Batch":
+        """Return a batch with each row repeated, without copying numbers."""
+        bounds = np.zeros(self.rows * times + 1, dtype=np.int64)
+        np.cumsum(np.repeat(self.sizes, times), out=bounds[1:])
+        table = remade(self.table, lambda column: Column(column.values, np.repeat(column.starts, times)), bounds)
+        shape = None if self.shape is None else (self.rows * times,)
+        return replace(self, table=table, shape=shape, arrow=False, labels=None)
 
     def with_public(self, name: str, flat: FloatArray) -> "Batch":
         """Return the batch with new public numbers, one for each candidate."""
@@ -284,9 +306,14 @@ def _read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
 
 def frozen(table: Table) -> Table:
     """Return a table of read-only arrays: kernels are compiled for those."""
-    columns = (table.scores, table.sensitivities, table.public)
+    return remade(table, lambda column: column, table.bounds)
+
+
+def remade(table: Table, change: Callable[[Column], Column], bounds: IndexArray) -> Table:
+    """Return a table of read-only arrays whose columns are changed, each by the same function."""
+    columns = (change(column) for column in (table.scores, table.sensitivities, table.public))
     scores, sensitivities, public = (Column(_read_only(c.values), _read_only(c.starts)) for c in columns)
-    return Table(scores, sensitivities, public, _read_only(table.bounds))
+    return Table(scores, sensitivities, public, _read_only(bounds))
 
 
 FIRST_ROW = _read_only(np.zeros(1, dtype=np.int64))

@@ -1,17 +1,20 @@
 """From a table to named picks. Arrow and the rest are loaded by the first call."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpselect import parameters as check
-from dpselect.mechanisms import Mechanism
 from dpselect.randomness import Randomness
+
+if TYPE_CHECKING:
+    from dpselect.lists import TopK
+    from dpselect.mechanisms import Mechanism
 
 __all__ = ["select_table"]
 
 
 def select_table(
     table: Any,
-    mechanism: Mechanism,
+    mechanism: "Mechanism | TopK",
     *,
     unit: str = "user",
     candidate: str | None = "candidate",
@@ -20,10 +23,11 @@ def select_table(
     candidates: Any = None,
     randomness: Randomness | bytes | None = None,
 ) -> Any:
-    """Return one private pick for each user of a table, by name.
+    """Return one private pick for each user of a table, by name; or a private list, with a :class:`~dpselect.TopK`.
 
     The table has a row for each user and candidate, in any order, or a row for each user with lists. The picks are
-    a frame of the same kind with two columns, the user and the picked candidate. Users of a table with a row for
+    a frame of the same kind with two columns, the user and the picked candidate. With a ``TopK`` it has a row for
+    each pick and a third column, ``rank``, from 1. Users of a table with a row for
     each candidate come in the order of their identifiers, and users with lists in the order of their rows.
 
     Privacy:
@@ -39,7 +43,7 @@ def select_table(
         table: A pandas or polars DataFrame, a pyarrow table or record batch, a DuckDB relation, a Spark frame, a
             mapping of columns, anything with the Arrow C stream interface (then the picks are a pyarrow table), or
             the path of a CSV, Parquet or Arrow file.
-        mechanism: Any mechanism.
+        mechanism: Any mechanism, or a :class:`~dpselect.TopK` for a list.
         unit: The column of users: integers, text or bytes. A unit is what one person's data belongs to.
         candidate: The column of candidates; ``None`` if the n-th score of a list is for row n of ``candidates``.
         score: The column of scores. Private.
@@ -60,6 +64,9 @@ def select_table(
         ... })
         >>> dps.select_table(table, dps.GEM(5.0)).to_pylist()
         [{'user': 'ann', 'candidate': 'tea'}, {'user': 'bob', 'candidate': 'rum'}]
+        >>> lists = dps.TopK(dps.GEM(5.0), count=2, short_rows="pad")
+        >>> dps.select_table(table, lists).to_pylist()[:2]
+        [{'user': 'ann', 'rank': 1, 'candidate': 'tea'}, {'user': 'ann', 'rank': 2, 'candidate': 'rum'}]
     """
     from dpselect.engines.frames import pick_units  # noqa: PLC0415 - it loads Arrow, an extra
     from dpselect.tables.frames import is_spark, like  # noqa: PLC0415

@@ -37,6 +37,19 @@ class Labels:
         found[:] = names
         return found.reshape(picks.shape)
 
+    def name_lists(self, lists: NDArray[Any], nobody: int) -> Any:
+        """Return the labels of lists of positions, ``None`` for nobody: one list, or an array of lists."""
+        names = np.empty(lists.size, dtype=object)
+        names[:] = [None if pick == nobody else self.candidates[pick] for pick in lists.reshape(-1).tolist()]
+        if lists.ndim == 1:
+            return names.tolist()
+        if self.form == "frame" and lists.shape[:-1] == self.axes[0].shape:
+            import pandas as pd  # noqa: PLC0415 - the caller has it
+
+            ranks = range(1, lists.shape[-1] + 1)
+            return pd.DataFrame(names.reshape(lists.shape), index=self.axes[0], columns=ranks)
+        return names.reshape(lists.shape)
+
     def name_candidates(self, numbers: NDArray[Any]) -> Any:
         """Return one number for each candidate, in the form of the scores."""
         if self.form == "mapping" and numbers.ndim == 1:

@@ -5,6 +5,7 @@ kernel writes for a row depends on that row alone, so the number of threads does
 """
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -22,6 +23,10 @@ BLOCKS_PER_THREAD = 8
 
 STARTING = 1e-3
 """The work, in seconds, below which starting threads costs more than it saves."""
+
+
+_here = threading.local()
+"""Knows whether the current thread already works on a block; such a block is not divided again."""
 
 
 def _threads_asked_for() -> int | None:
@@ -44,15 +49,16 @@ def over_rows(bounds: IndexArray, work: Callable[[int, int], Result], *, seconds
     """Call ``work(first, last)`` for blocks that cover all rows, and return the results.
 
     Blocks hold about the same number of candidates, whatever the rows' lengths. ``seconds`` is roughly the time
-    for one candidate. It decides whether threads are worth starting if ``DPSELECT_THREADS`` is not set.
+    for one candidate. It decides whether threads are worth starting if ``DPSELECT_THREADS`` is not set. A call from
+    within ``work`` starts no further threads.
     """
     rows = bounds.size - 1
     candidates = int(bounds[-1])
     threads = _threads_asked_for() or (1 if candidates * seconds < STARTING else _processors())
-    if threads == 1 or rows == 1:
+    if threads == 1 or rows == 1 or hasattr(_here, "works"):
         return [work(0, rows)]
     marks = np.linspace(0, candidates, threads * BLOCKS_PER_THREAD + 1)
     edges = np.unique(np.searchsorted(bounds, marks)).tolist()
     edges[0], edges[-1] = 0, rows
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads, initializer=lambda: setattr(_here, "works", True)) as pool:
         return list(pool.map(work, edges[:-1], edges[1:]))

@@ -145,11 +145,11 @@ def read_members(pool: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
     return members
 
 
-def public_numbers(mechanism: Mechanism, anchors: Numbers | None) -> dict[str, Numbers]:
+def public_numbers(takes: Sequence[str], anchors: Numbers | None) -> dict[str, Numbers]:
     """Return the anchors as an argument for a mechanism, if it takes them.
 
     Args:
-        mechanism: Any mechanism.
+        takes: The public numbers that the mechanism takes.
         anchors: Public guesses of the scores, if you have them.
     """
-    return {"anchors": anchors} if anchors is not None and "anchors" in mechanism.takes else {}
+    return {"anchors": anchors} if anchors is not None and "anchors" in takes else {}

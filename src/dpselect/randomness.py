@@ -121,6 +121,18 @@ class Randomness:
         return cls("keyed", key, nonces.tobytes())
 
     @classmethod
+    def addressed(cls, contents: Sequence[bytes], draws: int) -> "Randomness":
+        """Return repeatable randomness for draws that depend on the content of rows alone; not for releases.
+
+        Each content has ``draws`` streams, one after the other. The key is public.
+        """
+        digests = b"".join(hashlib.blake2b(content, digest_size=8).digest() for content in contents)
+        nonces = np.empty((len(contents), draws, 3), dtype=np.uint32)
+        nonces[:, :, :2] = np.frombuffer(digests, dtype="<u4").reshape(-1, 1, 2)
+        nonces[:, :, 2] = np.arange(draws)
+        return cls("seeded", bytes(KEY_BYTES), nonces.tobytes())
+
+    @classmethod
     def given(cls, randomness: "Randomness | None") -> "Randomness":
         """Return the caller's ``randomness=``, or fresh randomness if it is ``None``."""
         if randomness is None:
@@ -155,6 +167,10 @@ class Randomness:
         person = hashlib.blake2b(name.encode(), digest_size=16).digest()
         key = hashlib.blake2b(key=self._key, digest_size=KEY_BYTES, person=person).digest()
         return Randomness(self.kind, key, self._nonces)
+
+    def for_rows(self, rows: int, chosen: NDArray[Any] | slice) -> "Randomness":
+        """Return randomness for some rows of a call; each has the stream that it has among all ``rows``."""
+        return Randomness(self.kind, self._key, self.units(rows).nonces[chosen].tobytes())
 
     def check_rows(self, rows: int) -> None:
         """Raise unless the number of rows is the number of units."""

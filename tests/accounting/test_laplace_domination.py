@@ -11,17 +11,15 @@ from compositions import DELTA, hockey_stick, laplace_curve
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from promises import APPROXIMATE, GUMBEL, PURE
-from variants import PRIVATE, laws, neighbours
+from variants import PRIVATE, laws, losses_of, many_neighbours, paired_laws
 
 import dpselect as dps
 from dpselect import accounting
-from dpselect.guarantees import SAME_DIRECTION
 from dpselect.tuning import choice_guarantee, choice_pmf, tune
 
 JUMPING = {"krr", "combined-gem", "combined-gem-curious"}
 CLAIMING = {name: m for name, m in PRIVATE.items() if m.guarantee.laplace_epsilon == m.guarantee.epsilon}
 every_claiming_mechanism = pytest.mark.parametrize("mechanism", CLAIMING.values(), ids=CLAIMING)
-shares = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 2.0**-40, 0.001, 0.5, 1.0]))
 
 
 def test_all_mechanisms_but_those_that_jump_make_the_claim():
@@ -35,10 +33,11 @@ def test_all_mechanisms_but_those_that_jump_make_the_claim():
 # --- Exact laws -------------------------------------------------------------------------------------------
 
 
-def points(drawn, *shares):
-    """Return scores on the straight line between neighbours, the sensitivities and the seed."""
-    pair, sensitivities, seed = drawn
-    return np.stack([pair[0] + share * (pair[1] - pair[0]) for share in shares]), sensitivities, seed
+def shares(rng, rows):
+    """Return a share of the way to its neighbour for each row: any, or a special one."""
+    count = len(rows[0])
+    special = rng.choice([0.0, 2.0**-40, 0.001, 0.5, 1.0], (count, 1))
+    return np.where(rng.random((count, 1)) < 0.5, special, rng.random((count, 1)))
 
 
 def largest_loss(mechanism, *row):
@@ -48,30 +47,24 @@ def largest_loss(mechanism, *row):
 
 @every_claiming_mechanism
 def test_a_share_of_the_way_costs_at_most_that_share_of_epsilon(mechanism):
-    promise = mechanism.guarantee
-
-    @settings(max_examples=80)
-    @given(neighbours(one_direction=promise.neighbours == SAME_DIRECTION), shares, shares)
-    def holds(drawn, here, there):
-        loss = largest_loss(mechanism, *points(drawn, here, there))
-        assert loss <= abs(here - there) * promise.epsilon + 1e-9
-
-    holds()
+    rng = np.random.default_rng(14)
+    for rows in many_neighbours(mechanism):
+        for _ in range(3):
+            here, there = shares(rng, rows), shares(rng, rows)
+            losses = losses_of(*paired_laws(mechanism, rows, here, there))
+            assert (np.abs(losses) <= np.abs(here - there) * mechanism.guarantee.epsilon + 1e-9).all()
 
 
 @every_claiming_mechanism
 def test_curves_of_neighbours_lie_below_that_of_laplace_noise(mechanism):
-    promise = mechanism.guarantee
-
-    @settings(max_examples=80)
-    @given(neighbours(one_direction=promise.neighbours == SAME_DIRECTION), st.floats(-1, 1), shares)
-    def holds(drawn, place, share):
-        first, second = laws(mechanism, *points(drawn, 0.0, share))
-        reach, loss = share * promise.epsilon, place * promise.epsilon
-        for pair in ((first, second), (second, first)):
-            assert hockey_stick(*pair, loss) <= laplace_curve(reach, loss) + 1e-9
-
-    holds()
+    rng, epsilon = np.random.default_rng(15), mechanism.guarantee.epsilon
+    for rows in many_neighbours(mechanism):
+        share = shares(rng, rows)
+        first, second = paired_laws(mechanism, rows, there=share)
+        for loss in np.linspace(-1, 1, 11) * epsilon:
+            bound = laplace_curve(share[:, 0] * epsilon, loss) + 1e-9
+            assert (hockey_stick(first, second, loss) <= bound).all()
+            assert (hockey_stick(second, first, loss) <= bound).all()
 
 
 @pytest.mark.parametrize("name", sorted(JUMPING))
@@ -110,13 +103,10 @@ PARTLY = {name: m for name, m in PRIVATE.items() if m.guarantee.laplace_epsilon 
 def test_the_exported_distribution_dominates_the_exact_laws_on_neighbours(mechanism):
     promise = mechanism.guarantee
     distribution = accounting.to_pld(promise, "laplace", interval=0.01)
-
-    @settings(max_examples=40)
-    @given(neighbours(one_direction=promise.neighbours == SAME_DIRECTION), st.floats(-2, 2))
-    def holds(drawn, loss):
-        assert hockey_stick(*laws(mechanism, *drawn), loss) <= distribution.get_delta_for_epsilon(loss) + 1e-9
-
-    holds()
+    pairs = [paired_laws(mechanism, rows) for rows in many_neighbours(mechanism)]
+    for loss in np.linspace(-2, 2, 11):
+        delta = max(hockey_stick(*each, loss).max() for each in pairs)
+        assert delta <= distribution.get_delta_for_epsilon(loss) + 1e-9
 
 
 # --- What does not have it --------------------------------------------------------------------------------

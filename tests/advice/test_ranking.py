@@ -86,8 +86,8 @@ def test_a_private_sample_is_refused_unless_the_look_is_paid_for(sample):
 
 def test_a_paid_look_is_a_tuning_and_shows_no_errors():
     sample = PrivateSample(PRIVATE, tuning_epsilon=2.0, cap=(1e-9, 1.0))
-    advice = advise(WIDTHS, 0.5, prior=sample, pool=tilted(0.5))
-    assert advice.best.tilt < 0  # fails with probability below 1e-6
+    advice = advise(WIDTHS, 0.5, prior=sample, pool=tilted(0.5), randomness=dps.Randomness.seeded(1))
+    assert advice.best.tilt < 0  # of any other seed too, except one in a million
     assert advice.ranking == ()
     assert advice.guarantee.epsilon == 2.5
     assert advice.best.label in str(advice)

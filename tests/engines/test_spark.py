@@ -140,9 +140,16 @@ class Killed:
         return picks
 
 
+ALIKE = [
+    (f"user {user:02}", [f"item {item:02}" for item in range(ITEMS)], [user / 4] * ITEMS, [1.0] * ITEMS)
+    for user in range(USERS)
+]
+"""Users for whom all candidates are equally good."""
+
+
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "fresh"])
 def test_a_killed_worker_is_a_second_release_without_keys_and_none_with_them(spark, tmp_path, keyed):
-    frame = spark.createDataFrame(lists(), NAMES).repartition(2, "user")
+    frame = spark.createDataFrame(lists() if keyed else ALIKE, NAMES).repartition(2, "user")
     mechanism = Killed(MECHANISM, tmp_path, keyed=keyed)
     picks = engine.select(frame, mechanism, key=KEY, units_are_distinct=True)
     first, second = collected(picks), collected(picks)
@@ -153,7 +160,7 @@ def test_a_killed_worker_is_a_second_release_without_keys_and_none_with_them(spa
     if keyed:
         assert first == second == locally()
         assert later == {seen.read_text()}
-    else:  # the hazard: three answers with independent noise to one question
+    else:  # the hazard: three answers with independent noise to one question, equal with a chance of 2 · 12^-16
         assert first != second
         assert seen.read_text() not in later
 
@@ -182,6 +189,15 @@ def test_bad_units_are_refused_or_skipped_and_no_score_is_shown(spark):
     assert {row["user"]: row["candidate"] for row in picks if row["problem"] is None} == locally()
     [problem] = [row for row in picks if row["problem"] is not None]
     assert (problem["user"], problem["candidate"]) == ("zoe", None)
+
+
+def test_lists_are_the_local_ones_with_ranks(spark):
+    top = dps.TopK(MECHANISM, count=3, short_rows="pad")
+    columns = dict(zip(NAMES, map(list, zip(*lists(), strict=True)), strict=True))
+    transform = PickTransform(top, KEY, layout=Layout())
+    rows = transform.rows(transform.transform(pa.RecordBatch.from_pydict(columns)))
+    found = engine.select(spark.createDataFrame(ROWS, NAMES), top, key=KEY).sort("user", "rank").collect()
+    assert [row.asDict() for row in found] == rows.to_pylist()
 
 
 def test_units_with_two_rows_and_unknown_columns_are_refused(spark):

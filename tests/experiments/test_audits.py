@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from experiments import audits
+from experiments.drawing import look
 from experiments.experiment import FAST
 from experiments.ledger import Verdict
 
@@ -20,7 +21,7 @@ def tables():
     return {name: pa.concat_tables(parts) for name, parts in found.items()}
 
 
-def test_each_mechanism_is_audited_and_only_heterogeneous_noisy_max_violates_its_claim(tables):
+def test_each_mechanism_is_audited_and_only_the_naive_one_exceeds_its_epsilon(tables):
     rows = tables["losses"].to_pylist()
     assert {row["mechanism"] for row in rows} == set(audits.AUDITED)
     guilty = {row["mechanism"] for row in rows if row["verdict"] == "violated"}
@@ -64,3 +65,20 @@ def test_every_row_shows_its_witness(tables):
     assert [row[0] for row in listing.rows] == list(audits.AUDITED)
     assert all(len(row) == len(listing.columns) for row in listing.rows)
     assert all("Δ = (" in row[-1] for row in listing.rows)
+
+
+def test_no_label_touches_the_line_at_epsilon(tables):
+    with look():
+        panel = audits.AUDITS.draw(tables).axes[0]
+    assert len(panel.texts) == len(audits.AUDITED)
+    for label in panel.texts:
+        assert label.xy[0] >= audits.EPSILON
+        assert label.get_position()[0] > 0  # points to the right of it
+        assert label.get_horizontalalignment() == "left"
+
+
+def test_the_caption_states_the_losses_of_the_table(tables):
+    numbers = audits.AUDITS.numbers(tables)
+    assert 0.9 < float(numbers["gem"]) < 1
+    assert float(numbers["stopping"]) == pytest.approx(0.31, abs=0.006)  # the limit of the algebra above
+    assert audits.AUDITS.caption.format_map(numbers)

@@ -15,6 +15,9 @@ CLAIMED = {
 }
 
 
+ORIGIN = {"effort": "full: all", "duration": "17.0 s"}
+
+
 def entry(id_, verdict=Verdict.HOLDS):
     finding = Finding(verdict=verdict, measured="1")
     return Entry(claim=Claim(id=id_, text="so", check=lambda _: finding), finding=finding, experiment="figure")
@@ -53,10 +56,31 @@ def test_a_scope_belongs_to_a_claim_that_holds_and_is_shown_with_its_verdict():
     assert finding.words == "holds for ε ≤ 1"
     assert judge({"grows": False}, "numbers", scope="for ε ≤ 1").words == "does not hold"
     claim = Claim(id="S1", text="so", check=lambda _: finding)
-    page = ledger.markdown([Entry(claim=claim, finding=finding, experiment="figure")], "full")
+    page = ledger.markdown([Entry(claim=claim, finding=finding, experiment="figure")], ORIGIN)
     assert "| **holds** for ε ≤ 1 | `figure` |" in page
     assert "**1** holds" in page
     assert "1 hold in the stated range" in page
+
+
+def test_a_verdict_that_fails_says_what_is_true_and_the_page_says_it_once():
+    finding = judge(
+        {"grows": False}, "numbers", "The proof is short.", instead={"grows": "the ratio stays bounded"}
+    )
+    assert finding.sentence == "Fails: the ratio stays bounded."
+    assert finding.remark == "The proof is short."
+    claim = Claim(id="P5", text="so", check=lambda _: finding)
+    page = ledger.markdown([Entry(claim=claim, finding=finding, experiment="figure")], ORIGIN)
+    assert (
+        "| numbers *The proof is short.* | **does not hold** Fails: the ratio stays bounded. | `figure` |" in page
+    )
+    assert judge({"grows": True}, "numbers", "why").sentence == ""
+
+
+def test_the_page_says_how_long_its_run_took_and_what_cannot_be_computed_again():
+    page = ledger.markdown([entry("S1")], ORIGIN)
+    assert "This run was full: all. It took 17.0 s." in page
+    assert "except those on real data" in page
+    assert "HG(M, M′)" in page
 
 
 def test_the_ledger_is_in_the_order_of_the_paper():

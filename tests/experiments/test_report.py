@@ -1,11 +1,15 @@
 """One fast run of all experiments: its files, its page and its verdicts."""
 
+import io
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import matplotlib.image
+import numpy as np
 import pytest
+from browsers import CHROMIUM, NO_CHROMIUM, chromium, opened
 from jinja2 import Template
 
 from experiments import report, tables
@@ -13,12 +17,16 @@ from experiments.__main__ import EXPERIMENTS, copy_pictures, main
 from experiments.default.scenarios import CORRELATIONS
 from experiments.experiment import FAST, FULL
 from experiments.ledger import WORDS, Verdict
+from experiments.mechanisms import STYLES
 from experiments.recommender import results, sections
 from experiments.runner import run
+from experiments.summary import PAPER_FIGURES
 from experiments.synthetic.bimodal import BIMODAL
 
 # One run, of all figures, is looked at from all sides: by one worker, so that it is one run.
 pytestmark = pytest.mark.xdist_group("report")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
+PHONE = (390, 844)
 
 
 def files_in(directory):
@@ -40,6 +48,25 @@ def output(place):
 @pytest.fixture(scope="module")
 def page(output):
     return (output / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+def pixels_of(locator):
+    """Return what an element looks like: rows of pixels with red, green and blue."""
+    picture = matplotlib.image.imread(io.BytesIO(locator.screenshot()), format="png")
+    return np.asarray(picture)[..., :3] * 255
+
+
+def luminance(pixels):
+    """Return the relative luminance of each pixel, as WCAG defines it."""
+    shares = pixels / 255
+    linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
 
 
 class References(HTMLParser):
@@ -83,12 +110,96 @@ def test_every_claim_has_a_line_with_numbers_a_verdict_and_its_figure(output, pa
     assert {line["id"]: line["figure"] for line in lines} == claims
     for line in lines:
         assert re.search(r"\d", line["measured"]), line["id"]
-        assert f'<tr id="claim-{line["id"]}">' in page
+        assert f'<tr id="claim-{line["id"]}" ' in page
         if line["verdict"] != "holds":
             assert line["comment"], line["id"]
     for verdict in {Verdict(line["verdict"]) for line in lines}:
         count = sum(line["verdict"] == verdict for line in lines)
-        assert re.search(rf">{count} ({verdict}|{WORDS[verdict]})</span>", page)
+        assert re.search(rf"> ?{count} ({verdict}|{WORDS[verdict]})</label>", page)
+
+
+def test_figures_come_in_the_paper_s_order_and_then_ours(page):
+    shown = re.findall(r'<section id="([\w-]+)">\n  <h3>', page)
+    assert shown[: len(PAPER_FIGURES)] == list(PAPER_FIGURES)
+    ours = shown[len(PAPER_FIGURES) :]
+    claiming = {each.name for each in EXPERIMENTS if each.claims}
+    judged = [name in claiming for name in ours]
+    assert judged == sorted(judged, reverse=True)
+    assert page.index('id="summary"') < page.index(f'id="{shown[0]}"') < page.index('id="claims"')
+
+
+def test_the_first_page_has_findings_corrections_and_a_recommendation_with_links(page):
+    first = page[page.index('id="summary"') : page.index("<nav")]
+    for title in ("What was reproduced", "Findings", "Corrections to the paper", "Recommendation"):
+        assert title in first
+    sentences = re.findall(r"<li><b>.*?</li>", first)
+    assert len(sentences) >= 6  # a fast run leaves out what it cannot judge
+    for sentence in sentences:
+        assert re.search(r'<a href="#[\w-]+">Figure \d+</a>', sentence)
+    assert "mGEM 0.291, RNM 1.45" in first.replace("\u00a0", " ")
+
+
+@needs_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_cut_on_a_phone(browser, output, scheme):
+    with opened(browser, (output / "report.html").as_uri(), scheme=scheme, size=PHONE) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE[0]
+        # What is wider than the window must be in a box that scrolls.
+        wide = page.evaluate(
+            """width => [...document.querySelectorAll('body *')]
+                .filter(node => !node.closest('.scroll') && node.getBoundingClientRect().right > width + 0.5)
+                .map(node => node.outerHTML.slice(0, 80))""",
+            PHONE[0],
+        )
+        assert wide == []
+        small = page.evaluate(
+            "[...document.querySelectorAll('.card img')].filter(i => i.width < 0.99 * i.naturalWidth * 0.75).length"
+        )
+        assert small == 0  # letters of 10 points are at least 10 pixels high
+
+
+@needs_chromium
+def test_dark_mode_has_dark_figures_and_light_mode_light_ones(browser, output):
+    for scheme, is_dark in (("light", False), ("dark", True)):
+        with opened(browser, (output / "report.html").as_uri(), scheme=scheme) as page:
+            for name in ("scenarios-1-to-3", "two-candidates", "default-everywhere"):
+                pixels = pixels_of(page.locator(f"#{name} .card"))
+                assert (np.median(pixels) < 64) == is_dark, name
+                # The writing is readable: some of it is at the other end.
+                assert (np.quantile(pixels, 0.999) > 200) if is_dark else (np.quantile(pixels, 0.001) < 60), name
+
+
+@needs_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_mechanisms_have_readable_colours_on_both_grounds(browser, output, scheme):
+    with opened(browser, (output / "report.html").as_uri(), scheme=scheme) as page:
+        swatches = page.locator("#mechanisms .swatch")
+        assert swatches.count() == len(STYLES)
+        for style, swatch in zip(STYLES.values(), swatches.all(), strict=True):
+            lights = luminance(pixels_of(swatch))
+            ground = np.median(lights)
+            line = lights.max() if scheme == "dark" else lights.min()
+            contrast = (max(line, ground) + 0.05) / (min(line, ground) + 0.05)
+            # On white, orange and sky blue cannot reach 3; dashes and markers tell them apart as well.
+            assert contrast >= (3 if scheme == "dark" else 2), style.label
+
+
+@needs_chromium
+def test_the_ledger_is_filtered_by_verdict_without_a_script(browser, output):
+    lines = tables.read(output / "tables" / "claims.csv").to_pylist()
+    with opened(browser, (output / "report.html").as_uri()) as page:
+        rows = page.locator("#claims tbody tr:visible")
+        assert rows.count() == len(lines)
+        for verdict in {Verdict(line["verdict"]) for line in lines}:
+            page.locator(f"#only-{verdict.name.lower()}").check()
+            assert rows.locator("th").all_inner_texts() == [
+                line["id"] for line in lines if line["verdict"] == verdict
+            ]
+        page.locator("#only-fails").check()
+        page.evaluate("location.hash = 'claim-T1'")  # a link to a claim shows it, whatever the filter
+        assert page.locator("#claim-T1").is_visible()
+        page.locator("#only-all").check()
+        assert rows.count() == len(lines)
 
 
 def test_what_is_proved_comes_out_so_even_in_a_fast_run(output):
@@ -101,10 +212,19 @@ def test_what_is_proved_comes_out_so_even_in_a_fast_run(output):
 
 def test_a_fast_run_gives_the_full_run_s_verdicts_or_none(output):
     page = (Path(__file__).resolve().parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
-    full = dict(re.findall(r"^\| (\w\d+) \|.*\| \*\*([a-z ]+)\*\*[^|]* \| `", page, flags=re.MULTILINE))
+    full = dict(re.findall(r"^\| (\w\d+) \|.*\| \*\*([a-z ]+)\*\*.* \| `", page, flags=re.MULTILINE))
     fast = {line["id"]: line["verdict"] for line in tables.read(output / "tables" / "claims.csv").to_pylist()}
     rough = {claim.id for each in EXPERIMENTS for claim in each.claims if claim.needs_full_run}
     assert fast == full | dict.fromkeys(rough, "needs the full run")
+
+
+def test_the_readme_says_how_long_the_last_full_run_took():
+    root = Path(__file__).resolve().parents[2]
+    took = re.search(r"It took ([\d.]+) s(.*)\.", (root / "docs" / "claims.md").read_text(encoding="utf-8"))
+    if "earlier runs" in took[2]:
+        pytest.skip("the last full run reused kept results")
+    said = re.search(r"about (\d+) minutes", (root / "README.md").read_text(encoding="utf-8"))
+    assert 0.6 < float(took[1]) / (60 * float(said[1])) < 1.5
 
 
 def test_the_report_refers_to_nothing_outside_itself(page):

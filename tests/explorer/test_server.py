@@ -11,6 +11,9 @@ import pytest
 from dpselect.explorer import serve
 from dpselect.explorer.server import LARGEST_REQUEST, PAGES, _Handler
 
+PATIENCE = 600
+"""The time in seconds within which a busy machine must answer, also if it compiles kernels first."""
+
 
 @pytest.fixture(scope="module")
 def server():
@@ -23,7 +26,7 @@ def server():
 @pytest.fixture
 def ask(server):
     def send(method, path, body=None, headers=None):
-        with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=PATIENCE)) as connection:
             connection.request(method, path, body=body, headers=headers or {})
             response = connection.getresponse()
             return response.status, response.read(), response.headers
@@ -153,7 +156,7 @@ def say(server):
     """Return a function that sends raw bytes and returns the status and sentence of the answer."""
 
     def send(*parts, end=False):
-        with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=PATIENCE) as connection:
             for part in parts:
                 connection.sendall(part.replace(b"HOST", b"Host: 127.0.0.1:%d" % server.server_port))
             if end:
@@ -219,14 +222,14 @@ def test_waiting_for_a_missing_body_times_out(say, monkeypatch, capfd):
 
 def test_waiting_for_missing_headers_times_out(server, monkeypatch, capfd):
     monkeypatch.setattr(_Handler, "timeout", 0.2)
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=PATIENCE) as connection:
         connection.sendall(b"POST /view HTTP/1.1\r\nHos")
         assert connection.recv(1) == b""
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_request_that_is_too_large_is_not_read(server):
-    with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=PATIENCE)) as connection:
         connection.putrequest("POST", "/view")
         connection.putheader("Content-Length", str(LARGEST_REQUEST + 1))
         connection.endheaders()
@@ -244,7 +247,7 @@ def test_a_client_that_sends_too_much_gets_an_explanation(ask):
 def test_an_unexpected_body_is_not_read_as_a_second_request(server):
     second = f"GET /elsewhere HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n"
     first = f"GET /icon.svg HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\nContent-Length: {len(second)}\r\n"
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=PATIENCE) as connection:
         connection.sendall(f"{first}\r\n{second}".encode())
         with connection.makefile("rb") as stream:
             answer = stream.read()

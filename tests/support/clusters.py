@@ -16,7 +16,7 @@ from pathlib import Path
 import dpselect as dps
 
 KEY = bytes(range(32))
-MECHANISM = dps.GEM(epsilon=2.0)
+MECHANISM = dps.HeterogeneousNoisyMax(epsilon=2.0)
 NAMES = ["user", "candidate", "score", "sensitivity"]
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Java options for short-lived programs: they halve the time."""

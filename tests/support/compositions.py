@@ -25,7 +25,7 @@ def gumbel(epsilon):
 
 
 def hockey_stick(first, second, loss):
-    return np.maximum(first - math.exp(loss) * second, 0).sum()
+    return np.maximum(first - np.exp(loss) * second, 0).sum(axis=-1)
 
 
 def repeated_bit(chances, times):
@@ -68,6 +68,5 @@ def exact_epsilon_of_two_gumbel_candidates(epsilon, times, lead, delta=DELTA):
 
 def laplace_curve(epsilon, loss):
     """Return δ of Laplace noise of scale 1/ε under a shift by 1."""
-    if loss > epsilon:
-        return 0.0
-    return -math.expm1((max(loss, -epsilon) - epsilon) / 2) if loss >= -epsilon else -math.expm1(loss)
+    within = -np.expm1((np.clip(loss, -epsilon, epsilon) - epsilon) / 2)
+    return np.where(np.greater_equal(loss, -epsilon), within, -np.expm1(loss))[()]

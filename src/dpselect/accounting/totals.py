@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from dpselect.guarantees import Guarantee, check_guarantees, compose_counted
 from dpselect.mechanisms import NoisyMax
 from dpselect.parameters import Noise
 
-__all__ = ["epsilon_per_pick", "total_guarantee"]
+__all__ = ["epsilon_per_pick", "largest_epsilon", "total_guarantee"]
 
 SMALLEST_DELTA = 1e-11
 """Loss distributions are not used for a smaller δ, which is close to the rounding of their Fourier transforms."""
@@ -111,17 +111,26 @@ def epsilon_per_pick(total_epsilon: float, *, delta: float, picks: int, noise: N
     References:
         As :func:`total_guarantee`.
     """
+    kind = None if noise is None else check.noise("noise", noise)
+
+    def guarantee(epsilon: float) -> Guarantee:
+        if kind is None:
+            return Guarantee(epsilon=epsilon, theorem="any ε-DP mechanism", reference="by definition")
+        return NoisyMax(epsilon=epsilon, noise=kind).guarantee
+
+    return largest_epsilon(guarantee, total_epsilon, delta=delta, picks=picks)
+
+
+def largest_epsilon(
+    guarantee: Callable[[float], Guarantee], total_epsilon: float, *, delta: float, picks: int
+) -> float:
+    """Return the largest budget of one pick, given its guarantee as a function of the budget."""
     target = check.positive("total_epsilon", total_epsilon)
     number = check.count("picks", picks)
-    kind = None if noise is None else check.noise("noise", noise)
     share = _read_delta(delta)
 
     def fits(epsilon: float) -> bool:
-        if kind is None:
-            pick = Guarantee(epsilon=epsilon, theorem="any ε-DP mechanism", reference="by definition")
-        else:
-            pick = NoisyMax(epsilon=epsilon, noise=kind).guarantee
-        return _total(Counter({pick: number}), share, fixed=True).epsilon <= target
+        return _total(Counter({guarantee(epsilon): number}), share, fixed=True).epsilon <= target
 
     largest = target / number
     while not fits(largest):  # the sum, rounded up, may just exceed the target

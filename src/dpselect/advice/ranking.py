@@ -206,7 +206,7 @@ def _paid_advice(
     )
     return Advice(
         ranking=(),
-        best=tuned.mechanism,
+        best=next(member for member in members if member == tuned.mechanism),
         assumption="future users are like those of the private sample",
         reasons=(f"The choice was private, for {tuned.users} users, and cost ε = {tuned.tuning.epsilon:g}.",),
         warnings=(

@@ -20,6 +20,8 @@ examples:
       the same sensitivity for every candidate
   dpselect select scores.parquet --epsilon 1 --candidates items.csv --sensitivity width --output picks.parquet
       sensitivities from a second table, joined by candidate
+  dpselect select scores.csv --epsilon 10 --count 10 --output lists.csv
+      ten candidates for each user, with ranks; ε = 10 for the whole list
   dpselect select scores/ --epsilon 1 --budget budget.db --population readers --release spring -o picks.parquet
       charged to a budget once, however often you run it
 """
@@ -87,7 +89,9 @@ def _command(commands: Commands, name: str, summary: str, epilog: str | None = N
 
 
 def _add_select(commands: Commands) -> None:
-    parser = _command(commands, "select", "Pick one candidate for each user, privately.", epilog=EXAMPLES)
+    parser = _command(
+        commands, "select", "Pick one candidate for each user, or a list of them, privately.", epilog=EXAMPLES
+    )
     _add_input(parser)
     parser.add_argument(
         "--one",
@@ -95,6 +99,18 @@ def _add_select(commands: Commands) -> None:
         help="make one pick out of the whole table, which has a row for each candidate and no users",
     )
     _add_mechanism(parser)
+    parser.add_argument(
+        "--count",
+        type=_positive_integer,
+        metavar="N",
+        help="make a list of N picks for each user, with a column of ranks; --epsilon is then for the whole list",
+    )
+    parser.add_argument(
+        "--short-rows",
+        choices=["refuse", "pad"],
+        default="refuse",
+        help="what to do with users who have fewer than N candidates: refuse (default), or make a shorter list",
+    )
     _add_output(parser, "picks").add_argument(
         "--overwrite",
         action="store_true",
@@ -213,6 +229,12 @@ def _add_tune(commands: Commands) -> None:
         required=True,
         metavar="CAP|LOW,HIGH",
         help="a public bound on a user's error, or the range in which to search for one",
+    )
+    parser.add_argument(
+        "--count",
+        type=_positive_integer,
+        metavar="N",
+        help="tune for lists of N picks for each user; --epsilon is then for the whole list",
     )
     _add_power(parser)
     _add_payment(parser, "choice")
@@ -355,10 +377,9 @@ def _add_reporting(parser: argparse._ActionsContainer) -> None:
 
 
 def _positive_integer(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
-    return number
+    if not (text.isascii() and text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"must be a whole number, at least 1, got {text!r}")
+    return int(text)
 
 
 def _parameter(text: str) -> tuple[str, object]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dpselect.budget import Ledger
+from dpselect.lists import TopK
 from dpselect.mechanisms import Mechanism, Uniform
 from dpselect.registry import MECHANISMS, unknown_name
 from dpselect.release import Charge, Csv, KeyFile, OutputExistsError, Payment
@@ -27,6 +28,7 @@ __all__ = [
     "check_output",
     "input_path",
     "make_layout",
+    "make_list",
     "make_mechanism",
     "named_options",
     "open_payment",
@@ -96,8 +98,20 @@ def make_mechanism(options: argparse.Namespace) -> Mechanism:
         raise UsageError(f"--{'parameter ' if str(error).startswith(tuple(fields)) else ''}{error}") from None
 
 
-def as_options(mechanism: Mechanism) -> str:
-    """Return the options that describe a mechanism, without ``--epsilon``."""
+def make_list(options: argparse.Namespace) -> TopK:
+    """Return the list that the options describe: ``--epsilon`` is for the whole of it."""
+    return TopK.within(
+        options.epsilon,
+        mechanism=lambda epsilon: make_mechanism(argparse.Namespace(**vars(options) | {"epsilon": epsilon})),
+        count=options.count,
+        short_rows=options.short_rows,
+    )
+
+
+def as_options(mechanism: Mechanism | TopK) -> str:
+    """Return the options that describe a mechanism or list, without ``--epsilon``."""
+    if isinstance(mechanism, TopK):
+        return f"{as_options(mechanism.mechanism)} --count {mechanism.count}"
     name = FAMILIES[type(mechanism)]
     fields = {f.name: (getattr(mechanism, f.name), f.default) for f in dataclasses.fields(mechanism)}  # type: ignore[arg-type]
     changed = {key: value for key, (value, default) in fields.items() if key != "epsilon" and value != default}
@@ -108,7 +122,7 @@ def as_options(mechanism: Mechanism) -> str:
     return " ".join([f"--mechanism {name}", *(f"--parameter {key}={text}" for key, text in texts.items())])
 
 
-def as_command(mechanism: Mechanism, epsilon: float) -> str:
+def as_command(mechanism: Mechanism | TopK, epsilon: float) -> str:
     """Return a command that picks with a mechanism, to be pasted."""
     return f"dpselect select scores.csv --epsilon {epsilon!r} {as_options(mechanism)} --output picks.csv"
 

@@ -1,4 +1,4 @@
-"""``dpselect select``: one private pick for each unit, or one out of a whole table."""
+"""``dpselect select``: a private pick or list for each unit, or one pick out of a whole table."""
 
 import argparse
 
@@ -6,12 +6,14 @@ from dpselect.cli.options import (
     UsageError,
     check_output,
     input_path,
+    make_list,
     make_mechanism,
     named_options,
     open_payment,
     table_arguments,
 )
 from dpselect.cli.reporting import output_path, receipt_facts, receipt_lines, report
+from dpselect.lists import TopK
 from dpselect.mechanisms import Mechanism
 from dpselect.progress import Meter
 from dpselect.release import release_one, release_picks
@@ -22,14 +24,19 @@ __all__ = ["run"]
 def run(options: argparse.Namespace) -> None:
     """Release and report."""
     mechanism = make_mechanism(options)
+    released: Mechanism | TopK = mechanism
+    if options.count is not None:
+        if options.one:
+            raise UsageError("--count does not go with --one: picks out of a table in parts are single ones")
+        released = make_list(options)
     check_output(options)
-    facts, lines = (_one if options.one else _picks)(options, mechanism)
-    epsilon: dict[str, object] = {"mechanism": repr(mechanism), "epsilon": mechanism.guarantee.epsilon}
+    facts, lines = _one(options, mechanism) if options.one else _picks(options, released)
+    epsilon: dict[str, object] = {"mechanism": repr(released), "epsilon": released.guarantee.epsilon}
     output = {"output": None if options.output is None else str(options.output)}
     report(options, facts | epsilon | output, lines)
 
 
-def _picks(options: argparse.Namespace, mechanism: Mechanism) -> tuple[dict[str, object], list[str]]:
+def _picks(options: argparse.Namespace, mechanism: Mechanism | TopK) -> tuple[dict[str, object], list[str]]:
     with (
         named_options(),
         open_payment(options) as payment,
@@ -52,7 +59,10 @@ def _picks(options: argparse.Namespace, mechanism: Mechanism) -> tuple[dict[str,
     names = ("units", "picked", "skipped", "problems", "resumed")
     facts = {name: getattr(released, name) for name in names} | {"seconds": round(released.seconds, 3)}
     price = f"ε = {mechanism.guarantee.epsilon:g}"
-    lines = [f"{released.picked:,} picks with {price} each, in {released.seconds:.1f} s"]
+    what = "pick" if options.count is None else "list"
+    several = "" if released.picked == 1 else "s"
+    size = "" if options.count is None else f" of {options.count}"
+    lines = [f"{released.picked:,} {what}{several}{size} with {price} each, in {released.seconds:.1f} s"]
     if released.resumed:
         lines.append(f"{released.resumed:,} of them come from an earlier run")
     lines += [f"skipped {count:,}: {problem}" for problem, count in released.problems.items()]

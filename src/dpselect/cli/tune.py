@@ -34,6 +34,7 @@ def run(options: argparse.Namespace) -> None:
             options.tuning_epsilon,
             cap=cap,
             power=options.power,
+            count=options.count,
             **table_arguments(options),
             payment=payment,
             memory=options.memory,

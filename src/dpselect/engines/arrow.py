@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 from dpselect import rules
 from dpselect.engines.distinct import DistinctUnits
 from dpselect.kernels.arrays import WordArray
+from dpselect.lists import TopK
 from dpselect.mechanisms.base import Mechanism
 from dpselect.randomness import Randomness, RepeatedUnitsError
-from dpselect.tables.arrays import decoded, flags, to_numpy
+from dpselect.tables.arrays import decoded, flags, split_lists, to_numpy
 from dpselect.tables.layout import Layout
 from dpselect.tables.units import BadUnitsError, find_problems, read_units
 
@@ -22,13 +23,17 @@ __all__ = ["BadUnitsError", "Layout", "PickTransform", "PmfTransform"]
 PROBLEM = "problem"
 """The column that says what is wrong with a unit, where bad units are skipped."""
 
+RANK = "rank"
+"""The column that says which pick of its unit's list a row is, from 1."""
+
 
 @dataclass(frozen=True)
 class PickTransform:
-    r"""A transform of record batches of units into record batches with one private pick for each unit.
+    r"""A transform of record batches of units into record batches with one private pick, or list, for each unit.
 
     For a unit with candidates a = 1 … k it draws from the mechanism's law with the stream of (key, unit). So a pick
     depends on the key, the unit and its row, and on nothing else: not on batches, partitions, order or retries.
+    With a :class:`~dpselect.TopK` the picks of a unit are a list; :meth:`rows` gives each pick a row and a rank.
 
     Privacy:
         That of the mechanism, for each unit, provided that you use one key for one release. Picks are candidate
@@ -39,7 +44,7 @@ class PickTransform:
         That of the mechanism. List columns of float64 are not copied.
 
     Args:
-        mechanism: Any mechanism.
+        mechanism: Any mechanism, or a :class:`~dpselect.TopK`.
         key: 32 secret bytes. Keep them as long as you may have to compute the release again.
         layout: Where the columns are.
 
@@ -60,13 +65,15 @@ class PickTransform:
         docs/decisions/0003-streams-addressed-by-unit.md
     """
 
-    mechanism: Mechanism
+    mechanism: Mechanism | TopK
     key: bytes = field(repr=False)
     _: KW_ONLY
     layout: Layout
 
     def __post_init__(self) -> None:
         Randomness.keyed(self.key, [0])  # refuses a bad key before any work
+        if self._makes_lists and RANK in {self.layout.unit, self.layout.pick_name}:
+            raise ValueError(f"no column may be called {RANK!r}: lists get a column of that name; rename yours")
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the picks of each batch; units must be distinct over all batches."""
@@ -89,7 +96,38 @@ class PickTransform:
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """Check the schema of a table of units, and return that of its picks."""
         self.layout.check_schema(schema)
-        return _schema(self.layout, schema, pa.field(self.layout.pick_name, self.layout.pick_type(schema)))
+        kind = self.layout.pick_type(schema)
+        picks = pa.large_list(kind) if self._makes_lists else kind
+        return _schema(self.layout, schema, pa.field(self.layout.pick_name, picks))
+
+    def rows_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Check the schema of a table of units, and return that of the rows to publish."""
+        picks = self.schema(schema)
+        if not self._makes_lists:
+            return picks
+        name = self.layout.pick_name
+        ranks = [pa.field(RANK, pa.int32()), pa.field(name, picks.field(name).type.value_type)]
+        return pa.schema([picks.field(0), *ranks, *(picks.field(i) for i in range(2, len(picks)))])
+
+    def rows(self, picks: pa.RecordBatch) -> pa.RecordBatch:
+        """Return transformed units as rows to publish: one for each pick. A unit that was skipped comes last."""
+        if not self._makes_lists:
+            return picks
+        lists = picks.column(self.layout.pick_name)
+        bad = picks.filter(lists.is_null())
+        good = picks.filter(lists.is_valid())
+        flat, bounds = split_lists(good.column(self.layout.pick_name))
+        sizes = np.diff(bounds)
+        ranks = np.arange(bounds[-1]) - np.repeat(bounds[:-1], sizes) + 1
+        units = good.column(0).take(pa.array(np.repeat(np.arange(sizes.size), sizes)))
+        columns = [units, pa.array(ranks.astype(np.int32)), flat]
+        nulls = [bad.column(0), pa.nulls(len(bad), pa.int32()), pa.nulls(len(bad), flat.type)]
+        if PROBLEM in picks.schema.names[2:]:
+            columns.append(pa.nulls(len(flat), pa.string()))
+            nulls.append(bad.column(PROBLEM))
+        names = [self.layout.unit, RANK, self.layout.pick_name, PROBLEM][: len(columns)]
+        joined = [pa.concat_arrays(pair) if len(bad) else pair[0] for pair in zip(columns, nulls, strict=True)]
+        return pa.RecordBatch.from_arrays(joined, names)
 
     def addresses(self, units: pa.Array) -> WordArray:
         """Return the addresses of units."""
@@ -97,13 +135,15 @@ class PickTransform:
 
     def _transform(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, WordArray]:
         schema = self.schema(batch.schema)
-        (picks, addresses), problems = _compute(self.layout, batch, self._pick)
+        least = self.mechanism.least_size if isinstance(self.mechanism, TopK) else 1
+        (picks, addresses), problems = _compute(self.layout, batch, self._pick, least)
         columns = [batch.column(self.layout.unit), picks.cast(schema.field(1).type)]
         return _emit(columns, schema, problems), addresses
 
     def _pick(self, batch: pa.RecordBatch) -> tuple[pa.Array, WordArray]:
         if not batch.num_rows:
-            return pa.array([], self.layout.pick_type(batch.schema)), np.empty((0, 3), dtype=np.uint32)
+            kind = self.schema(batch.schema).field(1).type
+            return pa.array([], kind), np.empty((0, 3), dtype=np.uint32)
         read = read_units(batch, self.layout)
         units = batch.column(self.layout.unit)
         try:
@@ -113,7 +153,12 @@ class PickTransform:
             repeated = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
             raise RepeatedUnitsError(f"{self._rule}: {repeated!r} has two rows") from None
         picks = self.mechanism.select(read.scores, read.sensitivities, randomness=randomness, **read.public)
-        return read.name_picks(self.layout, picks), randomness.units(len(picks)).nonces
+        name = read.name_lists if self._makes_lists else read.name_picks
+        return name(self.layout, picks), randomness.units(len(picks)).nonces
+
+    @property
+    def _makes_lists(self) -> bool:
+        return isinstance(self.mechanism, TopK)
 
     @property
     def _rule(self) -> str:
@@ -195,7 +240,7 @@ Result = TypeVar("Result", bound=tuple[Any, ...])
 
 
 def _compute(
-    layout: Layout, batch: pa.RecordBatch, work: Callable[[pa.RecordBatch], Result]
+    layout: Layout, batch: pa.RecordBatch, work: Callable[[pa.RecordBatch], Result], least: int = 1
 ) -> tuple[Result, pa.Array | None]:
     """Return what ``work`` makes of the good units of a batch, and what is wrong with the others.
 
@@ -205,7 +250,7 @@ def _compute(
     try:
         return work(batch), None
     except ValueError:
-        problems = find_problems(batch, layout)
+        problems = find_problems(batch, layout, least=least)
         if problems.null_count == len(problems):
             raise
         if layout.on_bad_unit == "raise":

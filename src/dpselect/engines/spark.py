@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dpselect import rules
-from dpselect.engines.arrow import PROBLEM, PickTransform
+from dpselect.engines.arrow import PROBLEM, RANK, PickTransform
 from dpselect.engines.whole_table import Identifier, contend_over, summarize_over
+from dpselect.lists import TopK
 from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.partitioned import PartitionedSelection
 from dpselect.randomness import STREAM_FORMAT
@@ -33,13 +34,13 @@ __all__ = ["fingerprint", "select", "select_one"]
 
 def select(
     frame: "DataFrame",
-    mechanism: Mechanism,
+    mechanism: Mechanism | TopK,
     *,
     key: bytes,
     layout: Layout | None = None,
     units_are_distinct: bool = False,
 ) -> "DataFrame":
-    r"""Return a frame with one private pick for each unit.
+    r"""Return a frame with one private pick for each unit, or with a ranked row for each pick of a ``TopK``.
 
     The frame has either a row of lists for each unit, or a row for each candidate, in any order (then candidates
     count in the order of their identifiers). A pick is drawn from the mechanism's law with the stream of (key,
@@ -55,7 +56,7 @@ def select(
 
     Args:
         frame: The table.
-        mechanism: Any mechanism.
+        mechanism: Any mechanism, or a :class:`~dpselect.TopK`.
         key: 32 secret bytes, such as ``Ledger.charge(...).key``.
         layout: Names of columns, and where public numbers come from.
         units_are_distinct: Whether you know that each unit has one row of lists. Two rows would share noise.
@@ -84,12 +85,12 @@ def select(
             _refuse_repeated_units(units, columns.unit)
 
     names = units.columns
-    schema = _schema(units, columns)
+    schema = _schema(units, columns, ranked=isinstance(mechanism, TopK))
 
     def pick(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         os.environ.setdefault("DPSELECT_THREADS", "1")  # Spark gives a task one processor
         picks = transform(batch.rename_columns(names) for batch in batches)
-        return (batch.rename_columns(_plain_names(batch.num_columns)) for batch in picks)
+        return (batch.rename_columns(_plain_names(batch.num_columns)) for batch in map(transform.rows, picks))
 
     # Spark cannot hand over columns with dots or quotes in their names, so they have other names on the way.
     plain = units.toDF(*_plain_names(len(names)))
@@ -220,7 +221,7 @@ def _refuse_repeated_units(frame: "DataFrame", unit: str) -> None:
         raise ValueError(f"column {unit!r} {rules.DISTINCT_UNITS}: some unit has two rows")
 
 
-def _schema(units: "DataFrame", layout: Layout) -> "StructType":
+def _schema(units: "DataFrame", layout: Layout, *, ranked: bool) -> "StructType":
     from pyspark.sql import types as t  # noqa: PLC0415 - an extra
     from pyspark.sql.pandas.types import from_arrow_type  # noqa: PLC0415
 
@@ -231,7 +232,9 @@ def _schema(units: "DataFrame", layout: Layout) -> "StructType":
         pick = from_arrow_type(layout.candidates.schema.field(layout.pick_name).type)
     else:
         pick = t.LongType()
-    fields = [t.StructField(layout.unit, units.schema[layout.unit].dataType), t.StructField(layout.pick_name, pick)]
+    ranks = [t.StructField(RANK, t.IntegerType())] if ranked else []
+    unit = t.StructField(layout.unit, units.schema[layout.unit].dataType)
+    fields = [unit, *ranks, t.StructField(layout.pick_name, pick)]
     if layout.on_bad_unit == "skip":
         fields.append(t.StructField(PROBLEM, t.StringType()))
     return t.StructType(fields)

@@ -30,7 +30,8 @@ class Tuning:
     cap: float | tuple[float, float]
     power: float
     pool: str
-    """A hash of all mechanisms to choose from: a version that has other ones must not pass for the same release."""
+    """A hash of all mechanisms or lists to choose from: a version that has other ones must not pass for the same
+    release."""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -58,6 +59,7 @@ def release_choice(
     *,
     cap: float | tuple[float, float],
     power: float = 2.0,
+    count: int | None = None,
     layout: Layout | None = None,
     candidates: AnyTable | None = None,
     format: Format | Csv | None = None,
@@ -69,8 +71,8 @@ def release_choice(
     """Choose one mechanism for all users of a table, privately, and pay for the choice.
 
     The choice is that of :func:`dpselect.tuning.tune`, which explains ``epsilon``, ``tuning_epsilon``, ``cap``,
-    ``power`` and ``progress``. The other arguments are those of :func:`release_picks`. All scores are read into
-    memory.
+    ``power``, ``count`` and ``progress``. The other arguments are those of :func:`release_picks`. All scores are
+    read into memory.
 
     Args:
         table: The table of scores.
@@ -78,6 +80,7 @@ def release_choice(
         tuning_epsilon: The privacy budget of the choice.
         cap: The error at which errors are cut off, or a range of caps.
         power: The power of the error.
+        count: The length of the lists to choose for; ``None`` for single picks.
         layout: Which columns mean what.
         candidates: A table with public numbers of each candidate.
         format: The format of the tables, if their names do not tell.
@@ -86,7 +89,8 @@ def release_choice(
         batch_candidates: About how many candidates a batch holds.
         progress: Whether to show a progress bar; ``None`` for a terminal only.
     """
-    pool = hashlib.blake2b(repr(default_pool(epsilon)).encode(), digest_size=8).hexdigest()
+    choices = repr(default_pool(epsilon)) if count is None else f"lists of {count}: {default_pool(epsilon)!r}"
+    pool = hashlib.blake2b(choices.encode(), digest_size=8).hexdigest()
     tuning = Tuning(epsilon=epsilon, tuning_epsilon=tuning_epsilon, cap=cap, power=power, pool=pool)
     inputs = Inputs.open(table, layout, candidates, format)
     if inputs.layout.on_bad_unit == "skip":
@@ -107,6 +111,7 @@ def release_choice(
             tuning_epsilon,
             cap=cap,
             power=power,
+            count=count,
             randomness=Randomness.keyed(key, "tuning"),
             progress=progress,
         )

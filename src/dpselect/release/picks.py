@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from dpselect.engines.arrow import PROBLEM, BadUnitsError, PickTransform, PmfTransform
 from dpselect.engines.distinct import DistinctUnits
+from dpselect.lists import TopK
 from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, Step, ignore
 from dpselect.randomness import STREAM_FORMAT
@@ -41,7 +42,7 @@ class Released:
     """Units that an earlier, interrupted run had finished."""
     seconds: float
     output: Path
-    mechanism: Mechanism
+    mechanism: Mechanism | TopK
     receipt: Receipt | None
     """What was paid, if a ledger was charged."""
 
@@ -53,7 +54,7 @@ class Released:
 
 def release_picks(
     table: AnyTable,
-    mechanism: Mechanism,
+    mechanism: Mechanism | TopK,
     output: str | Path,
     *,
     layout: Layout | None = None,
@@ -66,7 +67,7 @@ def release_picks(
     batch_candidates: int = BATCH_CANDIDATES,
     progress: Report = ignore,
 ) -> Released:
-    """Release one private pick for each unit of a table.
+    """Release one private pick, or a private list, for each unit of a table.
 
     Picks are computed in batches, kept where only you can read them, paid for, and then published under the name of
     the output. If you interrupt the call, the same call goes on where it stopped. If the release is refused, for
@@ -83,7 +84,7 @@ def release_picks(
     Args:
         table: A path (CSV, Parquet, a folder of Parquet files, Arrow IPC), an Arrow table or a data frame (pandas,
             polars, DuckDB); with list columns, or with a row for each candidate.
-        mechanism: Any mechanism.
+        mechanism: Any mechanism; with a :class:`~dpselect.TopK` the output has a row and a rank for each pick.
         output: Where picks go: .parquet, .csv, .json, .jsonl or .arrow.
         layout: Where the columns are.
         candidates: A second table with public numbers of each candidate.
@@ -141,7 +142,7 @@ def release_picks(
             return picks
 
         picks, receipt = paying.pay_for(terms, compute, job)
-        run.publish(picks.schema(source.schema))
+        run.publish(picks.rows_schema(source.schema), picks.rows)
     return run.released(mechanism, receipt, started)
 
 
@@ -190,7 +191,9 @@ def write_pmf(
     return run.released(mechanism, None, started)
 
 
-def _describe(command: str, mechanism: Mechanism, inputs: Inputs, batch_candidates: int) -> dict[str, object]:
+def _describe(
+    command: str, mechanism: Mechanism | TopK, inputs: Inputs, batch_candidates: int
+) -> dict[str, object]:
     """Return what a job is about: everything that decides its results or where its batches end."""
     description = inputs.settings() | {"command": command, "mechanism": repr(mechanism), "files": inputs.state()}
     description |= {"batch_candidates": batch_candidates, "stream_format": STREAM_FORMAT}
@@ -250,18 +253,20 @@ class _Run:
             for entry in pc.value_counts(results.column(PROBLEM).drop_null()).to_pylist():
                 self._problems[entry["values"]] += entry["counts"]
 
-    def publish(self, schema: pa.Schema) -> None:
-        """Write the output, without what was skipped."""
+    def publish(
+        self, schema: pa.Schema, rows: Callable[[pa.RecordBatch], pa.RecordBatch] = lambda results: results
+    ) -> None:
+        """Write the output, results made into rows, without what was skipped."""
         names = [name for name in schema.names if name != PROBLEM]
 
         def shape(batch: pa.RecordBatch) -> pa.RecordBatch:
             if PROBLEM in batch.schema.names:
                 batch = batch.filter(batch.column(PROBLEM).is_null())
-            return batch.select(names)
+            return rows(batch).select(names)
 
         self._job.publish(pa.schema([schema.field(name) for name in names]), shape)
 
-    def released(self, mechanism: Mechanism, receipt: Receipt | None, started: float) -> Released:
+    def released(self, mechanism: Mechanism | TopK, receipt: Receipt | None, started: float) -> Released:
         """Return what happened."""
         return Released(
             units=self._units,

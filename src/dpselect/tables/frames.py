@@ -118,7 +118,7 @@ def _not_a_table(frame: object) -> str:
     if _library(frame) in {"pandas", "polars"} and kind != "DataFrame":
         return f"table must be a DataFrame, not a {kind}"
     if isinstance(frame, Mapping) or kind == "DataFrame":
-        return "table must have columns of numbers or text that Arrow can hold: 64-bit integers, floats, strings"
+        return "table must be columns, lists of what Arrow can hold: 64-bit integers, floats or strings"
     return (
         "table must be a path, an Arrow table, or a data frame that Arrow can read (pandas, polars, DuckDB, "
         f"anything with the Arrow C stream interface), not {type(frame).__name__}"

@@ -43,10 +43,17 @@ class UnitBatch(NamedTuple):
         # Scores are private.
         return f"UnitBatch({self.bounds.size - 1} units, {self.bounds[-1] - self.bounds[0]} candidates)"
 
-    def name_picks(self, layout: Layout, picks: IndexArray) -> pa.Array:
-        """Return the identifiers of picks, which are positions."""
+    def name_lists(self, layout: Layout, lists: IndexArray) -> pa.Array:
+        """Return the identifiers of lists of picks, a row for each unit; negative positions are left out."""
+        rows, _ = np.nonzero(lists >= 0)
+        ends = np.concatenate([[0], np.cumsum((lists >= 0).sum(axis=1))])
+        return pa.LargeListArray.from_arrays(from_numpy(ends), self.name_picks(layout, lists[lists >= 0], rows))
+
+    def name_picks(self, layout: Layout, picks: IndexArray, rows: IndexArray | None = None) -> pa.Array:
+        """Return the identifiers of picks, which are positions: one for each unit, or those of the given rows."""
         if self.identifiers is not None:
-            return self.identifiers.take(from_numpy(self.bounds[:-1] + picks))
+            starts = self.bounds[:-1] if rows is None else self.bounds[rows]
+            return self.identifiers.take(from_numpy(starts + picks))
         if layout.candidates is not None:
             return layout.candidates[layout.pick_name].combine_chunks().take(from_numpy(picks))
         return from_numpy(picks)
@@ -98,8 +105,11 @@ def _shaped(values: FloatArray, bounds: IndexArray, layout: Layout) -> Any:  # n
     return values, bounds
 
 
-def find_problems(batch: pa.RecordBatch, layout: Layout) -> pa.Array:
-    """Return what is wrong with each unit, the column and the rule it breaks; null where nothing is wrong."""
+def find_problems(batch: pa.RecordBatch, layout: Layout, *, least: int = 1) -> pa.Array:
+    """Return what is wrong with each unit, the column and the rule it breaks; null where nothing is wrong.
+
+    A unit must have at least ``least`` candidates.
+    """
     found = _Problems(batch.num_rows)
     lists = layout.columns[1:]
     for name in layout.columns:
@@ -108,6 +118,7 @@ def find_problems(batch: pa.RecordBatch, layout: Layout) -> pa.Array:
     sizes = {name: _sizes(batch.column(name)) for name in lists}
     expected = sizes[layout.score]
     found.add(expected == 0, layout.score, rules.HAS_CANDIDATES)
+    found.add(expected < least, layout.score, f"must hold at least {least} candidates, for a list of {least}")
     for name in lists:
         found.add(sizes[name] != expected, name, f"must have as many entries as {layout.score!r}")
     if layout.is_shared:

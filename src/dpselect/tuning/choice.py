@@ -12,6 +12,7 @@ from dpselect import parameters as check
 from dpselect.candidates import Numbers, read_numbers
 from dpselect.guarantees import ONE_USER_CHANGED, SAME_USERS, Guarantee
 from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.lists import TopK
 from dpselect.mechanisms import Mechanism, NoisyMax
 from dpselect.pools import public_numbers, read_pool
 from dpselect.progress import tracked
@@ -50,14 +51,14 @@ class Tuned:
         one user added or removed, but these are not.
 
     Attributes:
-        mechanism: The mechanism for every user's pick.
+        mechanism: The mechanism for every user's pick; a :class:`~dpselect.TopK` if you tuned for lists.
         cap: The cap on errors: the given one, or the one found in the given range.
         users: The number of users behind the choice; public, and published as it is.
         tuning: The guarantee of the choice alone, which holds whatever you do with it.
         guarantee: The guarantee of the whole: the choice, and one pick for each user.
     """
 
-    mechanism: Mechanism
+    mechanism: Mechanism | TopK
     cap: float
     users: int
     tuning: Guarantee
@@ -87,7 +88,7 @@ class Tuned:
             anchors: Public guesses of the scores.
             randomness: As for ``select`` of any mechanism.
         """
-        public = public_numbers(self.mechanism, anchors)
+        public = public_numbers(self.mechanism.takes, anchors)
         return self.mechanism.select(scores, sensitivities, randomness=randomness, **public)
 
 
@@ -101,6 +102,7 @@ def tune(
     pool: Sequence[Mechanism] | None = None,
     anchors: Numbers | None = None,
     power: float = 2,
+    count: int | None = None,
     randomness: Randomness | None = None,
     progress: bool | None = None,
 ) -> Tuned:
@@ -140,7 +142,8 @@ def tune(
     Args:
         scores: A row for each user: an array of two axes, ragged ``(values, offsets)``, or an Arrow list array.
         sensitivities: The sensitivities, shared or a row for each user.
-        epsilon: The privacy budget of a pick, which no member of the pool may exceed.
+        epsilon: The privacy budget of a pick, which no member of the pool may exceed; with ``count``, the budget of
+            a user's whole list.
         tuning_epsilon: The privacy budget of the choice.
         cap: A public bound on a user's error, or a range of bounds to search. Larger errors count as the cap.
             ``(highest possible score − lowest possible score) ** power`` cuts off nothing.
@@ -148,6 +151,9 @@ def tune(
             not); :func:`~dpselect.pools.default_pool` if absent.
         anchors: Public guesses of the scores, for members of the pool that take them.
         power: 2 for the squared error, 1 for the regret.
+        count: The length of each user's list, if you tune for lists. Then a member of the pool is the mechanism of
+            one pick at ε/count, the result is a :class:`~dpselect.TopK`, and a user's error is the power of the
+            mean regret of the list. It is estimated from a few lists that depend on the user's row alone.
         randomness: The randomness of the choice; a fresh secret key if absent. Your own key makes the choice
             repeatable.
         progress: Whether to show a progress bar; ``None`` shows it on a terminal only.
@@ -171,7 +177,7 @@ def tune(
     budget, tuning_budget = check.positive("epsilon", epsilon), check.positive("tuning_epsilon", tuning_epsilon)
     caps = _caps(cap)
     exponent = check.positive("power", power)
-    members = read_pool(pool, budget, anchors)
+    members = _members(pool, budget, anchors, count)
     source = Randomness.given(randomness).serving("tune")
     source.units(1)
     tally = Tally(np.zeros((len(caps), len(members)), dtype=np.int64), fleet.users)
@@ -306,7 +312,18 @@ def choice_guarantee(tuning_epsilon: float) -> Guarantee:
     )
 
 
-def _whole_guarantee(tuning_epsilon: float, members: Sequence[Mechanism]) -> Guarantee:
+def _members(
+    pool: Sequence[Mechanism] | None, budget: float, anchors: Numbers | None, count: int | None
+) -> tuple[Mechanism | TopK, ...]:
+    """Return what to choose from: mechanisms of one pick, or lists of them."""
+    if count is None:
+        return read_pool(pool, budget, anchors)
+    length = check.count("count", count)
+    one = TopK.within(budget, count=length).mechanism.guarantee.epsilon
+    return tuple(TopK(member, length) for member in read_pool(pool, one, anchors))
+
+
+def _whole_guarantee(tuning_epsilon: float, members: Sequence[Mechanism | TopK]) -> Guarantee:
     """Return the guarantee of the choice and one pick for each user.
 
     It must not depend on the chosen mechanism, which depends on scores. So it takes the largest ε of the pool, and

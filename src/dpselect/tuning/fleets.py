@@ -9,6 +9,8 @@ from dpselect import parameters as check
 from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.evaluation import expected_error
 from dpselect.kernels.arrays import Column, FloatArray
+from dpselect.lists import TopK
+from dpselect.lists.quality import list_errors
 from dpselect.mechanisms import Mechanism
 from dpselect.pools import public_numbers, read_members
 from dpselect.progress import tracked
@@ -23,7 +25,7 @@ BLOCK = 2**20
 
 
 def fleet_errors(
-    pool: Sequence[Mechanism],
+    pool: Sequence[Mechanism | TopK],
     scores: Numbers,
     sensitivities: Numbers,
     *,
@@ -32,6 +34,8 @@ def fleet_errors(
     progress: bool | None = False,
 ) -> FloatArray:
     """Return the exact expected error of each user under each mechanism: a row for each mechanism.
+
+    The error of a list (:class:`~dpselect.TopK`) is the power of its mean regret, estimated from a few lists.
 
     **Not private**: :func:`tune` adds these errors up before it cuts them off and adds noise. Use it on public or
     synthetic fleets to see what tuning would find.
@@ -53,7 +57,8 @@ def fleet_errors(
     """
     fleet = Fleet.read(scores, sensitivities, anchors)
     exponent = check.positive("power", power)
-    members = read_members(pool)
+    members = check.as_tuple("pool", pool)
+    read_members([member.mechanism if isinstance(member, TopK) else member for member in members])
     parts = [(number, part) for number in range(len(members)) for part in fleet.parts()]
     found = np.empty((len(members), fleet.users))
     for number, part in tracked(parts, total=len(parts), label="errors", shown=progress):
@@ -95,8 +100,8 @@ class Fleet:
             yield slice(first, last)
             first = last
 
-    def errors(self, mechanism: Mechanism, part: slice, power: float) -> FloatArray:
-        """Return the exact expected error of some users.
+    def errors(self, mechanism: Mechanism | TopK, part: slice, power: float) -> FloatArray:
+        """Return the exact expected error of some users; for lists, an estimate.
 
         A user's error depends on that user's row alone, to the last bit: not on other rows, their number or the
         threads. So rounding does not change the sensitivity of the sums.
@@ -107,8 +112,12 @@ class Fleet:
         scores: Numbers = rows(table.scores, part)
         if self.batch.shape is None:
             scores = (scores, table.bounds[part.start : part.stop + 1] - table.bounds[part.start])
-        public = public_numbers(mechanism, anchors)
-        return np.asarray(expected_error(mechanism, scores, rows(table.sensitivities, part), power, **public))
+        public = public_numbers(mechanism.takes, anchors)
+        sensitivities = rows(table.sensitivities, part)
+        if isinstance(mechanism, TopK):
+            with np.errstate(over="ignore"):  # an error beyond float64 is infinite
+                return list_errors(mechanism, mechanism.read(scores, sensitivities, **public), power)
+        return np.asarray(expected_error(mechanism, scores, sensitivities, power, **public))
 
     def _dense_rows(self, column: Column, part: slice) -> FloatArray:
         """Return some rows of a dense column: a single one if they are shared."""

@@ -1,10 +1,9 @@
-"""Confidence intervals, and the times that outcomes report."""
+"""Confidence intervals of means and medians."""
 
 import numpy as np
 import pytest
-from bandit_runs import runs, story
 
-from experiments.bandit.outcomes import Outcomes, estimate, median
+from experiments.bandit.outcomes import estimate, median
 
 
 def test_confidence_intervals_are_students():
@@ -25,11 +24,3 @@ def test_intervals_of_medians_are_between_order_statistics(count, rank):
 def test_a_median_may_be_never():
     assert str(median(np.array([1.0, 2.0, 3.0, np.inf, np.inf, np.inf, np.inf]))) == "never (1 to never)"
     assert str(median(np.full(7, np.inf))) == "never"
-
-
-def test_half_times_count_from_the_shift_and_may_be_never():
-    table = runs(mgem=story(0.5, 0.5, rise=40))["runs"]
-    outcomes = Outcomes(table)
-    assert outcomes.problem.shift == 600
-    np.testing.assert_array_equal(outcomes.half_times("mgem"), [40.0] * 6)
-    assert np.isinf(outcomes.half_times("gem")).all()

@@ -1,0 +1,80 @@
+"""The numbers that the captions state, read from the tables."""
+
+from collections.abc import Iterable, Mapping
+
+from experiments.recommender import figures
+from experiments.tables import Tables, unique, where
+
+__all__ = ["error_numbers", "private_numbers", "tilt_numbers", "unclipped_numbers"]
+
+
+def _span(values: Iterable[float]) -> str:
+    """Return the smallest and the largest of some multiples: "0.47 to 0.83"."""
+    found = sorted(values)
+    low, high = f"{found[0]:.2f}", f"{found[-1]:.2f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _share(count: int, of: int) -> str:
+    return f"all {count}" if count == of else f"{count} of {of}"
+
+
+def _stated(data: Tables) -> float:
+    """Return the shown ε, or the next one of a coarser table."""
+    return float(min(each for each in unique(data["errors"], "epsilon") if each >= figures.SHOWN_EPSILON))
+
+
+def _multiples(data: Tables, mechanism: str, variant: str = "clipped") -> dict[str, float]:
+    """Return a mechanism's error over a random pick's at the stated ε, for each run."""
+    found = {}
+    for run in unique(data["errors"], "run"):
+        epsilons, values, _ = figures.over_random(where(data["errors"], run=run, variant=variant), mechanism)
+        found[run] = float(values[epsilons == _stated(data)][0])
+    return found
+
+
+def error_numbers(data: Tables) -> Mapping[str, str]:
+    """Return in how many runs the ratio grows, and errors over a random pick's."""
+    facts = [row for row in data["facts"].to_pylist() if row["name"] == "ratio_trend"]
+    growing = sum(float(row["value"]) > 0 for row in facts)
+    spans = {name: _span(_multiples(data, name).values()) for name in ("mgem", "rnm", "gem")}
+    unclipped = _span(_multiples(data, "mgem", "unclipped").values())
+    epsilon = f"{_stated(data):g}"
+    return {"epsilon": epsilon, "growing": _share(growing, len(facts)), "unclipped": unclipped, **spans}
+
+
+def unclipped_numbers(data: Tables) -> Mapping[str, str]:
+    """Return where GEM gains most from scores that are not clipped."""
+    found, clipped = (_multiples(data, "gem", variant) for variant in ("unclipped", "clipped"))
+    least = min(found, key=found.__getitem__)
+    return {"lowest": f"{found[least]:.2f}", "where": least, "clipped": f"{clipped[least]:.2f}"}
+
+
+def tilt_numbers(data: Tables) -> Mapping[str, str]:
+    """Return errors over noisy max's, and where a strong tilt beats mGEM."""
+    found: dict[str, list[float]] = {"tilted": [], "mgem": [], "tuned": []}
+    for run in figures.runs_of(data):
+        table, tuned = (where(data[name], run=run) for name in ("tilts", "tuned"))
+        for name, family, tilt in (("tilted", "tilted-rnm", -8.0), ("mgem", "gem", -1.0)):
+            places, values, chosen = figures.over_noisy_max(table, tuned, family)
+            found[name].extend(values[places == tilt])
+        found["tuned"].append(chosen)
+    ahead = sum(strong < mild for strong, mild in zip(found["tilted"], found["mgem"], strict=True))
+    return {"ahead": _share(ahead, len(found["mgem"])), **{name: _span(values) for name, values in found.items()}}
+
+
+def private_numbers(data: Tables) -> Mapping[str, str]:
+    """Return shortfalls over a random pick's, under both protocols."""
+
+    def multiples(mechanism: str, protocol: str) -> str:
+        found = []
+        for run in unique(data["private"], "run"):
+            epsilons, values = figures.over_paper_random(where(data["private"], run=run), mechanism, protocol)
+            found.extend(values[epsilons == figures.SHOWN_EPSILON])
+        return _span(found)
+
+    return {
+        "paper": multiples("mgem", "paper"),
+        "private": multiples("mgem", "private"),
+        "tilted": multiples("rnm-tilt-8", "private"),
+    }

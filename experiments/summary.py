@@ -1,0 +1,281 @@
+"""The report's first page: what was reproduced, what was found, what to correct and what to use.
+
+Every number is read from the tables of the run. A sentence whose figure is not part of the run is left out.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from experiments.curves import Curves, number
+from experiments.ledger import Entry, Verdict
+from experiments.mechanisms import STYLES
+from experiments.recommender.figures import runs_of
+from experiments.scenarios import TITLES
+from experiments.synthetic.counterexamples import EPSILON as LOSS
+from experiments.tables import Tables, where
+
+__all__ = ["PAPER_FIGURES", "Sentence", "Summary", "summarise"]
+
+PAPER_FIGURES: Mapping[str, tuple[int, ...]] = MappingProxyType(
+    {
+        "scenarios-1-to-3": (1,),
+        "two-candidates": (2,),
+        "orders": (3,),
+        "correlation-layouts": (4, 18),
+        "scenarios-4-to-6": (5,),
+        "increasing-correlation": (6,),
+        "scenarios-7-and-8": (7,),
+        "recommender": (8, 16),
+        "bandit": (9,),
+        "two-candidates-gamma": (10,),
+        "two-candidates-rnmh": (11,),
+        "two-candidates-stopping": (12,),
+        "share-of-high-scores": (13,),
+        "box-plots": (14, 15),
+        "largest-laplace": (17,),
+    }
+)
+"""The figures of the paper, in its order: which experiment draws them, and their numbers there."""
+EPSILON = 1.0
+"""The budget at which mechanisms are compared here."""
+SMALL_EPSILON = 0.1
+"""The same for real data, where the paper's claim is about small budgets."""
+POSITIVE, NEGATIVE = (TITLES[1], TITLES[4]), (TITLES[2], TITLES[5])
+"""The scenarios in which good candidates are the more sensitive ones, and the less sensitive ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentence:
+    """A statement of the first page."""
+
+    title: str
+    text: str
+    figure: str
+    """The experiment whose figure shows it."""
+    claim: str = ""
+    """The claim that it is about, if the paper makes one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """One line of the recommendation."""
+
+    when: str
+    use: str
+    """The mechanism's name."""
+    number: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """The first page."""
+
+    figures: int
+    """How many of the paper's figures are drawn."""
+    findings: Sequence[Sentence]
+    corrections: Sequence[Sentence]
+    recommendation: Sequence[Advice]
+
+
+def summarise(tables: Mapping[str, Tables], entries: Sequence[Entry]) -> Summary:
+    """Return the first page of a run, given the tables of each experiment by name, and the ledger."""
+    findings = {entry.claim.id: entry for entry in entries}
+
+    def said(sentences: Sequence["_Sentence"]) -> list[Sentence]:
+        return [
+            Sentence(title=each.title, text=text, figure=each.figure, claim=each.claim)
+            for each in sentences
+            if each.figure in tables
+            and (not each.claim or findings[each.claim].finding.verdict is each.verdict)
+            and (text := each.write(tables[each.figure], findings))
+        ]
+
+    return Summary(
+        figures=sum(len(numbers) for name, numbers in PAPER_FIGURES.items() if name in tables),
+        findings=said(FINDINGS),
+        corrections=said(CORRECTIONS),
+        recommendation=_recommend(tables["all-scenarios"]) if "all-scenarios" in tables else (),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sentence:
+    title: str
+    figure: str
+    claim: str = ""
+    verdict: Verdict = Verdict.HOLDS
+    """The verdict on the claim that the sentence explains. It is left out if the run's verdict is another."""
+    write: Callable[[Tables, Mapping[str, Entry]], str]
+    """Given the figure's tables and the ledger by claim. Empty if there is nothing to say."""
+
+
+def _correlation_decides(data: Tables, _: object) -> str:
+    curves = Curves(data["errors"])
+    positive, negative = TITLES[1], TITLES[2]
+    best, worst = ("mgem", "rnm", "uniform", "gem"), ("gem", "mgem")
+    return (
+        f"Mean squared errors at ε = {EPSILON:g} where good candidates are the more sensitive ones (scenario 1): "
+        f"{curves.values(positive, EPSILON, best)}. Where they are the less sensitive ones (scenario 2): "
+        f"{curves.values(negative, EPSILON, worst)}."
+    )
+
+
+def _worse_than_random(data: Tables, _: object) -> str:
+    curves = Curves(data["errors"])
+    largest = {
+        name: max(float((curves.of(s, name) / curves.of(s, "uniform")).max()) for s in curves.scenarios)
+        for name in ("gem", "mgem", "rs")
+    }
+    return (
+        "The largest error in eight scenarios, divided by that of a random pick: "
+        + ", ".join(f"{STYLES[name].label} {number(ratio)}" for name, ratio in largest.items())
+        + "."
+    )
+
+
+def _default(data: Tables, _: object) -> str:
+    ratios = np.asarray(data["scenarios"]["ratio"].to_numpy())
+    epsilons = np.asarray(data["scenarios"]["epsilon"].to_numpy())
+    rows, sizes = (np.asarray(data["rows"][name].to_numpy()) for name in ("ratio", "candidates"))
+    return (
+        f"Its error is below RNM’s in {(ratios < 1).sum()} of {ratios.size} cases: eight scenarios, "
+        f"{np.unique(epsilons).size} values of ε from {epsilons.min():g} to {epsilons.max():g}. This is not a "
+        f"theorem: on a row of {sizes[rows.argmax()]} candidates made to hurt it, its error is "
+        f"{number(rows.max())} times RNM’s."
+    )
+
+
+def _real_data(data: Tables, _: object) -> str:
+    ratios = []
+    for run in runs_of(data):
+        table = where(data["errors"], run=run, variant="clipped", epsilon=SMALL_EPSILON)
+        errors = dict(zip(table["mechanism"].to_pylist(), table["mean_squared_error"].to_pylist(), strict=True))
+        ratios.append(errors["mgem"] / errors["rnm"])
+    if not ratios:
+        return ""
+    return (
+        f"At ε = {SMALL_EPSILON:g}, mGEM’s error is {min(ratios):.2f} to {max(ratios):.2f} times RNM’s in "
+        f"{len(ratios)} runs on public data sets."
+    )
+
+
+def _bandit(_: Tables, ledger: Mapping[str, Entry]) -> str:
+    finding = ledger["B1"].finding
+    if not finding.scope:  # without a range, there is no number to show
+        return ""
+    return (
+        f"After the shift, every private policy of the paper earns more than UCB {finding.scope}. A UCB that "
+        "explores more adapts by itself."
+    )
+
+
+FINDINGS = (
+    _Sentence(
+        title="The sign of the correlation decides.",
+        figure="scenarios-1-to-3",
+        claim="S1",
+        write=_correlation_decides,
+    ),
+    _Sentence(
+        title="GEM, mGEM and RSᵧ can each lose to a random pick.",
+        figure="all-scenarios",
+        claim="G3",
+        write=_worse_than_random,
+    ),
+    _Sentence(
+        title="Heterogeneous noisy max, which is not in the paper, needs no bet on the sign.",
+        figure="default-everywhere",
+        write=_default,
+    ),
+    _Sentence(
+        title="On real data at small ε, mGEM is the best of the paper’s mechanisms.",
+        figure="recommender",
+        claim="R3",
+        write=_real_data,
+    ),
+    _Sentence(
+        title="In bandits, noise helps only against a policy that explores too little.",
+        figure="bandit",
+        claim="B1",
+        write=_bandit,
+    ),
+)
+
+
+def _stopping(data: Tables, _: object) -> str:
+    table = data["stopping"]
+    last = table.slice(int(np.argmax(table["candidates"].to_numpy())), 1).to_pylist()[0]
+    return (
+        "The paper says that a ratio of probabilities grows without bound in k. At ε = "
+        f"{LOSS:g} and k = {last['candidates']:,} it is {last['ratio']:.4f}, near its limit {last['limit']:.4f}; "
+        f"the printed formula gives {last['printed_ratio']:,.0f}. The mechanism is ε/2-DP, and e^(ε/2) is "
+        f"{np.exp(LOSS / 2):.4f}."
+    )
+
+
+def _naive_laplace(data: Tables, _: object) -> str:
+    table = data["far"]
+    last = max(table.to_pylist(), key=lambda row: (row["candidates"], row["lead"]))
+    return (
+        f"The paper says (k − 1)ε. For k = {last['candidates']} and ε = {LOSS:g} that is {last['claimed']:g}, but "
+        f"the exact loss on one pair of neighbours is {last['loss']:.2f}. It tends to kε. By composition it is "
+        "never larger."
+    )
+
+
+def _bound(data: Tables, _: object) -> str:
+    table = data["conditions"]
+    printed, worse = (
+        np.asarray(table[name].to_numpy(zero_copy_only=False))
+        for name in ("published_worse_than_noisy_max", "worse_than_noisy_max")
+    )
+    return (
+        "The paper says that GEM’s bound is worse than RNM’s when Δ of the best candidate exceeds half of the "
+        f"largest Δ. In {printed.size} random layouts the condition is met {printed.sum()} times, and the bound is "
+        f"worse in {(printed & worse).sum()} of these. The condition is necessary, not sufficient."
+    )
+
+
+CORRECTIONS = (
+    _Sentence(
+        title="Random stopping with exponential noise is private.",
+        figure="counterexamples",
+        claim="P5",
+        verdict=Verdict.FAILS,
+        write=_stopping,
+    ),
+    _Sentence(
+        title="Naive noisy max with Laplace noise loses up to kε.",
+        figure="counterexamples",
+        claim="P10",
+        verdict=Verdict.FAILS,
+        write=_naive_laplace,
+    ),
+    _Sentence(
+        title="GEM’s bound is rarely worse than RNM’s where the paper says that it is.",
+        figure="utility-bounds",
+        claim="U2",
+        verdict=Verdict.IN_PART,
+        write=_bound,
+    ),
+)
+
+
+def _recommend(data: Tables) -> list[Advice]:
+    curves = Curves(data["errors"])
+
+    def ratio(name: str, scenarios: Sequence[str]) -> str:
+        logs = [np.log(curves.at(s, name, EPSILON) / curves.at(s, "rnm", EPSILON)) for s in scenarios]
+        return f"{np.exp(np.mean(logs)):.2f}"
+
+    return [
+        Advice(when=when, use=use, number=ratio(use, scenarios))
+        for when, use, scenarios in (
+            ("you know nothing about the correlation", "heterogeneous-rnm", curves.scenarios),
+            ("good candidates are the more sensitive ones", "mgem", POSITIVE),
+            ("good candidates are the less sensitive ones", "gem", NEGATIVE),
+        )
+    ]

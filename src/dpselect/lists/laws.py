@@ -1,0 +1,227 @@
+"""The exact law of a private list: of a given list, of each rank, and of being in the list at all."""
+
+import math
+from dataclasses import dataclass, field
+from itertools import combinations
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from dpselect import parameters as check
+from dpselect.candidates import Batch, Numbers, remade
+from dpselect.kernels.arrays import Column, FloatArray, IndexArray
+from dpselect.lists.peeling import Remaining
+from dpselect.lists.top_k import TopK
+from dpselect.randomness import Randomness
+
+__all__ = ["Inclusion", "draw_lists", "inclusion", "probability_of_lists", "rank_probabilities"]
+
+MOST_NUMBERS = 1 << 22
+"""The largest number of probabilities that the exact law of one row's list may need: some seconds of work."""
+
+
+def probability_of_lists(top: TopK, lists: Any, batch: Batch) -> Any:
+    """Return the exact probability of one list for each row; see :meth:`TopK.probability`."""
+    batch.check_scores()
+    if batch.shape is None:
+        raise ValueError("scores must be an array: the probability of lists is for rows of the same length")
+    given = np.asarray(lists)
+    wanted = (*batch.shape, top.count)
+    if given.dtype.kind not in "iu" or given.shape != wanted:
+        raise ValueError(f"lists must be whole numbers of shape {wanted}: a position for each pick")
+    places = given.reshape(batch.rows, top.count)
+    if places.size and not (places.min() >= 0 and places.max() < batch.width):
+        raise ValueError(f"lists must hold positions from 0 to {batch.width - 1}")
+    product = np.ones(batch.rows)
+    product[[np.unique(row).size < top.count for row in places]] = 0.0
+    rows = np.flatnonzero(product)
+    remaining = Remaining(batch, top.count)
+    everyone = np.tile(np.arange(batch.width), (batch.rows, 1))
+    for number in range(top.count if rows.size else 0):
+        part = remaining.batch(rows)
+        pmf = top.mechanism.law(part.sizes).pmf(part).reshape(rows.size, -1)
+        picks = np.argmax(everyone[rows, : batch.width - number] == places[rows, number, None], axis=1)
+        product[rows] *= pmf[np.arange(rows.size), picks]
+        everyone[rows, picks] = everyone[rows, batch.width - number - 1]
+        remaining.take(rows, picks)
+    return batch.restore_rows(product)
+
+
+def rank_probabilities(top: TopK, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> FloatArray:
+    """Return the exact probability of each candidate at each rank: an array (…, count, candidates).
+
+    Row r is the law of pick r + 1. The law of a pick depends on the set of earlier picks, not on their order, so
+    it is computed over sets: $Σ_{r < count} C(k, r)$ laws of one pick. **Not private**: it reads the scores and
+    reveals them.
+
+    Args:
+        top: The list.
+        scores: The scores, rows of the same length.
+        sensitivities: The sensitivities.
+        **public: ``offsets=`` or ``anchors=``, for mechanisms that take them.
+
+    Raises:
+        ValueError: If there are too many sets. :func:`inclusion` and :func:`list_quality` can draw lists instead.
+
+    Example:
+        >>> import dpselect as dps
+        >>> from dpselect.lists import rank_probabilities
+        >>> rank_probabilities(dps.TopK(dps.NoisyMax(2.0), count=2), [0.0, 1.0], 1.0).round(4)
+        array([[0.1839, 0.8161],
+               [0.8161, 0.1839]])
+    """
+    batch = read_rows(top, scores, sensitivities, public)
+    if not can_be_exact(top, batch):
+        raise ValueError(
+            f"count is too large for an exact law: {top.count} of {batch.width} candidates make too many sets; "
+            "use inclusion(…, draws=10_000) or list_quality(…, draws=10_000)"
+        )
+    return exact_ranks(top, batch).reshape(*(batch.shape or ()), top.count, batch.width)
+
+
+def can_be_exact(top: TopK, batch: Batch) -> bool:
+    """Tell whether the exact law of the lists can be computed."""
+    numbers = sum(math.comb(batch.width, r) * (batch.width - r) for r in range(min(top.count, batch.width)))
+    return numbers * max(1, batch.rows) <= MOST_NUMBERS
+
+
+def exact_ranks(top: TopK, batch: Batch) -> FloatArray:
+    """Return the probability of each candidate at each rank of each row, (rows, count, candidates)."""
+    size = batch.width
+    ranks = np.zeros((batch.rows, top.count, size))
+    reached = np.ones((batch.rows, 1))  # the probability of each set of earlier picks
+    for number in range(min(top.count, size)):
+        taken = _sets(size, number)
+        left = _complements(taken, size)
+        pmf = _pmf_of_sets(top, batch, left)
+        weights = reached[:, :, None] * pmf
+        following = np.zeros((batch.rows, math.comb(size, number + 1)))
+        bigger = np.sort(
+            np.concatenate([np.repeat(taken[:, None], size - number, axis=1), left[:, :, None]], axis=2)
+        )
+        places = _ranks(bigger, size)
+        for row in range(batch.rows):
+            ranks[row, number] = np.bincount(left.reshape(-1), weights[row].reshape(-1), size)
+            following[row] = np.bincount(places.reshape(-1), weights[row].reshape(-1), following.shape[1])
+        reached = following
+    return ranks
+
+
+def _pmf_of_sets(top: TopK, batch: Batch, left: IndexArray) -> FloatArray:
+    """Return the law of the next pick for each row and each set of candidates that are left."""
+    sets, size = left.shape
+
+    def subsets(column: Column) -> Column:
+        rows = column.values[column.starts[:, None] + np.arange(batch.width)]
+        return Column(rows[:, left].reshape(-1), np.arange(batch.rows * sets) * size)
+
+    table = remade(batch.table, subsets, np.arange(batch.rows * sets + 1) * size)
+    part = Batch(table, (batch.rows * sets,), arrow=False, has_public=batch.has_public, width=size)
+    return top.mechanism.law(part.sizes).pmf(part).reshape(batch.rows, sets, size)
+
+
+def _sets(size: int, number: int) -> IndexArray:
+    """Return all sets of ``number`` positions, each sorted, in the order of :func:`_ranks`."""
+    sets = np.array(list(combinations(range(size), number)), dtype=np.int64).reshape(
+        math.comb(size, number), number
+    )
+    return sets[np.argsort(_ranks(sets, size))]
+
+
+def _complements(sets: IndexArray, size: int) -> IndexArray:
+    left = np.ones((len(sets), size), dtype=bool)
+    np.put_along_axis(left, sets, values=False, axis=1)
+    return np.nonzero(left)[1].reshape(len(sets), size - sets.shape[1])
+
+
+def _ranks(sets: IndexArray, size: int) -> IndexArray:
+    """Return the number Σ_i C(c_i, i) of each sorted set c_1 < c_2 < …, by which sets of one size are counted."""
+    number = sets.shape[-1]
+    binomials = np.array([[math.comb(c, i + 1) for i in range(number)] for c in range(size)], dtype=np.int64)
+    ranks: IndexArray = binomials.reshape(size, number)[sets, np.arange(number)].sum(axis=-1)
+    return ranks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inclusion:
+    """How likely each candidate is in the list. As private as the scores.
+
+    Attributes:
+        probabilities: One for each candidate, in the form of the scores; their sum is the length of the list.
+        low: A lower confidence bound for each; the probability itself if it is exact.
+        high: An upper confidence bound for each.
+        draws: The number of lists drawn; 0 if the probabilities are exact.
+    """
+
+    probabilities: Any = field(repr=False)
+    low: Any = field(repr=False)
+    high: Any = field(repr=False)
+    draws: int
+
+
+def inclusion(
+    top: TopK,
+    scores: Numbers,
+    sensitivities: Numbers,
+    *,
+    draws: int = 0,
+    confidence: float = 0.95,
+    randomness: Randomness | None = None,
+    **public: Numbers,
+) -> Inclusion:
+    """Return how likely each candidate is in the list: exact, or estimated from lists that are drawn.
+
+    **Not private**: it reads the scores and reveals them.
+
+    Args:
+        top: The list.
+        scores: The scores, rows of the same length.
+        sensitivities: The sensitivities.
+        draws: How many lists to draw for each row; 0 computes the exact law, which small rows and counts allow.
+        confidence: The coverage of the interval of each single candidate (Wilson's score interval).
+        randomness: For repeatable draws.
+        **public: ``offsets=`` or ``anchors=``, for mechanisms that take them.
+
+    Example:
+        >>> import dpselect as dps
+        >>> from dpselect.lists import inclusion
+        >>> top = dps.TopK(dps.NoisyMax(2.0, noise="gumbel"), count=2)  # weights 1, e and e²
+        >>> exact = inclusion(top, [0.0, 1.0, 2.0], 1.0)
+        >>> exact.probabilities[0].round(3)  # 1 − e³/(1 + e + e²) · (1/(1 + e²) + 1/(1 + e))
+        np.float64(0.298)
+        >>> drawn = inclusion(top, [0.0, 1.0, 2.0], 1.0, draws=1000, randomness=dps.Randomness.seeded(1))
+        >>> bool((drawn.low < exact.probabilities).all() and (exact.probabilities < drawn.high).all())
+        True
+    """
+    number = check.count("draws", draws, least=0)
+    level = check.inside_unit_interval("confidence", confidence)
+    if number == 0:
+        exact = rank_probabilities(top, scores, sensitivities, **public).sum(axis=-2)
+        return Inclusion(probabilities=exact, low=exact, high=exact, draws=0)
+    batch = read_rows(top, scores, sensitivities, public)
+    lists = draw_lists(top, batch, number, randomness)
+    share = np.empty((batch.rows, batch.width))
+    for row in range(batch.rows):
+        share[row] = np.bincount(lists[row][lists[row] >= 0], minlength=batch.width) / number
+    z = NormalDist().inv_cdf((1 + level) / 2) ** 2 / number
+    centre = (share + z / 2) / (1 + z)
+    margin = np.sqrt(z * share * (1 - share) + z**2 / 4) / (1 + z)
+    shaped = [x.reshape(*(batch.shape or ()), batch.width) for x in (share, centre - margin, centre + margin)]
+    return Inclusion(probabilities=shaped[0], low=shaped[1], high=shaped[2], draws=number)
+
+
+def draw_lists(top: TopK, batch: Batch, draws: int, randomness: Randomness | None) -> IndexArray:
+    """Return lists drawn for each row, (rows, draws, count)."""
+    repeated = batch.repeated(draws)
+    return top.select_from(repeated, randomness).reshape(batch.rows, draws, top.count)
+
+
+def read_rows(top: TopK, scores: Numbers, sensitivities: Numbers, public: dict[str, Any]) -> Batch:
+    if not isinstance(top, TopK):
+        raise ValueError(f"top must be a TopK, got {type(top).__name__}: write TopK(mechanism, count=10)")
+    batch = top.read(scores, sensitivities, **public)
+    batch.check_scores()
+    if batch.shape is None:
+        raise ValueError("scores must be an array: the law of a list is for rows of the same length")
+    return batch

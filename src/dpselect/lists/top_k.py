@@ -1,0 +1,256 @@
+"""Private top-k: the best candidates of each row, in order."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias, final
+
+import numpy as np
+
+from dpselect import parameters as check
+from dpselect.accounting.totals import largest_epsilon, total_guarantee
+from dpselect.candidates import Batch, Numbers
+from dpselect.guarantees import Guarantee, compose_counted
+from dpselect.kernels.arrays import IndexArray
+from dpselect.laws import Law
+from dpselect.lists.peeling import NOBODY, peel
+from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism
+from dpselect.mechanisms.base import law_name
+from dpselect.parameters import store
+from dpselect.randomness import Randomness
+
+__all__ = ["TopK"]
+
+ShortRows: TypeAlias = Literal["refuse", "pad"]
+
+
+@final
+@dataclass(frozen=True)
+class TopK:
+    r"""Private top-k by peeling: pick one, take it out, pick again, ``count`` times.
+
+    Pick r is drawn by the mechanism from the candidates that are left. Its largest sensitivity, neutral offsets and
+    tilt are those of the candidates that are left, so noise shrinks as sensitive candidates leave. That is public,
+    because the earlier picks are. The probability of a list is the product
+
+        Pr[a_1, …, a_c] = ∏_r pmf(candidates without a_1, …, a_{r−1})[a_r].
+
+    With Gumbel noise and equal sensitivities that is the law of adding noise once and reporting the largest.
+
+    Privacy:
+        The adaptive composition of ``count`` picks: ``count`` · ε, or ``count`` · ρ-zCDP. :meth:`total` gives the
+        smaller ε at a small δ, and :meth:`within` the ε of a pick for a given total. The guarantee is for the whole
+        list and its order.
+
+    Cost:
+        ``count`` times that of one pick, and a copy of some rows at a time. Rows that share their sensitivities no
+        longer do after the first pick, so each further one costs what a pick with own sensitivities does.
+
+    Args:
+        mechanism: The mechanism of one pick; any private one.
+        count: The length of the list.
+        short_rows: What to do with rows of fewer than ``count`` candidates: ``"refuse"`` them, or ``"pad"`` their
+            lists. In arrays the padding is −1, in lists of labels ``None``; tables leave it out. How many
+            candidates a row has is public.
+
+    Example:
+        >>> import dpselect as dps
+        >>> drinks = {"tea": 0.9, "rum": 0.2, "milk": 0.8, "gin": 0.1}
+        >>> top = dps.TopK(dps.HeterogeneousNoisyMax(40.0), count=2)
+        >>> top.select(drinks, 0.1)
+        ['tea', 'milk']
+        >>> top.guarantee.epsilon
+        80.0
+
+    References:
+        docs/guide/top-k.md; D. Durfee, R. Rogers, Practical differentially private top-k selection with
+        pay-what-you-get composition, 2019 (peeling, and noise once); J. I. Yellott, The relationship between
+        Luce's choice axiom, Thurstone's theory of comparative judgment, and the double exponential distribution,
+        1977 (Gumbel noise once is a pick after another).
+    """
+
+    mechanism: Mechanism
+    count: int = 10
+    _: KW_ONLY
+    short_rows: ShortRows = "refuse"
+
+    def __post_init__(self) -> None:
+        check.require_attributes("mechanism", self.mechanism, "law", "guarantee")
+        store(self, count=check.count("count", self.count))
+        check.one_of("short_rows", self.short_rows, ("refuse", "pad"))
+
+    @classmethod
+    def within(
+        cls,
+        total_epsilon: float,
+        *,
+        delta: float = 0.0,
+        mechanism: Mechanism | Callable[[float], Mechanism] = HeterogeneousNoisyMax,
+        count: int = 10,
+        short_rows: ShortRows = "refuse",
+    ) -> "TopK":
+        """Return the list whose whole costs at most (total_epsilon, delta).
+
+        The ε of one pick is the largest that fits, to 0.1 %. With δ = 0 it is total_epsilon / count.
+
+        Args:
+            total_epsilon: The ε of the whole list.
+            delta: The probability of a larger loss. If it is above 0, the extra ``accounting`` is needed.
+            mechanism: A mechanism, whose ε is replaced, or what makes one from ε, such as a class.
+            count: The length of the list.
+            short_rows: As for :class:`TopK`.
+
+        Example:
+            >>> import dpselect as dps
+            >>> dps.TopK.within(2.0, mechanism=dps.GEM, count=4).mechanism.epsilon
+            0.5
+            >>> gumbel = dps.NoisyMax(1.0, noise="gumbel")
+            >>> round(dps.TopK.within(2.0, delta=1e-6, mechanism=gumbel, count=10).mechanism.epsilon, 2)
+            0.27
+        """
+        target, number = check.positive("total_epsilon", total_epsilon), check.count("count", count)
+        make = _maker(mechanism)
+        made = make(target / number)
+        if not math.isclose(made.guarantee.epsilon, target / number):
+            raise ValueError(f"mechanism must make a mechanism that costs the ε it is given; {made.label} does not")
+        best = largest_epsilon(lambda epsilon: make(epsilon).guarantee, target, delta=delta, picks=number)
+        return cls(make(best), number, short_rows=short_rows)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of the whole list: ε, and ρ where there is one, add up over its picks."""
+        return compose_counted({self.mechanism.guarantee: self.count})
+
+    def total(self, delta: float) -> Guarantee:
+        """Return the guarantee of the whole list at a small δ, by :func:`dpselect.accounting.total_guarantee`.
+
+        It composes the loss distributions of Laplace noise, of bounded range or of randomised response, whichever
+        is proven for the mechanism, or uses ρ. It needs the extra ``accounting``.
+        """
+        return total_guarantee([self.mechanism.guarantee] * self.count, delta=delta)
+
+    @property
+    def least_size(self) -> int:
+        """The smallest number of candidates that a row may have."""
+        return self.count if self.short_rows == "refuse" else 1
+
+    @property
+    def label(self) -> str:
+        """A short name, without the budget."""
+        return f"top {self.count} by {self.mechanism.label}"
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The public numbers that a call may pass."""
+        return self.mechanism.takes
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The public numbers that a call must pass."""
+        return self.mechanism.needs
+
+    def select(
+        self,
+        scores: Numbers,
+        sensitivities: Numbers,
+        *,
+        offsets: Numbers | None = None,
+        anchors: Numbers | None = None,
+        randomness: Randomness | None = None,
+    ) -> Any:
+        """Return ``count`` different candidates for each row, the first pick first: an array (rows, count).
+
+        One row without leading axes gives an array of ``count`` positions. If the scores have labels, a row gives a
+        list of labels. Each pick has a stream of its own. A list depends on the key, the mechanism, the count, the
+        unit and its row, and not on the other rows.
+        """
+        batch = self.read(scores, sensitivities, offsets, anchors)
+        if not self.mechanism.law(batch.sizes).checks_scores:
+            batch.check_scores()
+        return _restored(batch, self.select_from(batch, randomness))
+
+    def select_from(self, batch: Batch, randomness: Randomness | None) -> IndexArray:
+        """Return the lists of a batch, (rows, count); −1 is padding. Scores are checked already, or by the law."""
+        stream = Randomness.given(randomness).serving(f"TopK({law_name(self.mechanism)}, count={self.count})")
+        stream.check_rows(batch.rows)
+        return peel(batch, self.count, self._sampled_law, stream)
+
+    def probability(
+        self,
+        lists: Any,
+        scores: Numbers,
+        sensitivities: Numbers,
+        *,
+        offsets: Numbers | None = None,
+        anchors: Numbers | None = None,
+    ) -> Any:
+        """Return the exact probability of a given list of positions for each row.
+
+        **Not private**: probabilities reveal scores. It is 0 for a list that repeats a candidate. Rows of the same
+        length only.
+
+        Args:
+            lists: Positions, an array (rows, count).
+            scores: The scores.
+            sensitivities: The sensitivities.
+            offsets: Public offsets, for mechanisms that take them.
+            anchors: Public anchors, for mechanisms that take them.
+
+        Example:
+            >>> import dpselect as dps
+            >>> top = dps.TopK(dps.Uniform(), count=2)
+            >>> float(top.probability([2, 0], [0.0, 1.0, 2.0], 1.0))  # one of six
+            0.16666666666666666
+        """
+        from dpselect.lists.laws import probability_of_lists  # noqa: PLC0415 - the law of a list uses this class
+
+        return probability_of_lists(self, lists, self.read(scores, sensitivities, offsets, anchors))
+
+    def read(
+        self,
+        scores: Numbers,
+        sensitivities: Numbers,
+        offsets: Numbers | None = None,
+        anchors: Numbers | None = None,
+    ) -> Batch:
+        """Validate the arguments of a call and lay them out; see :meth:`Mechanism.read`."""
+        batch = self.mechanism.read(scores, sensitivities, offsets, anchors)
+        if batch.rows and batch.sizes.min() < self.least_size:
+            row = int(np.argmax(batch.sizes < self.least_size))
+            where = "" if batch.shape is not None else f" in row {row}"
+            raise ValueError(
+                f"count must be at most the number of candidates, {batch.sizes[row]}{where}, got {self.count}; "
+                'pass short_rows="pad" to get shorter lists'
+            )
+        return batch
+
+    def _sampled_law(self, sizes: IndexArray) -> Law:
+        law = self.mechanism.law(sizes)
+        if law.refusal is not None:
+            raise ValueError(law.refusal)
+        return law
+
+
+def _maker(mechanism: Mechanism | Callable[[float], Mechanism]) -> Callable[[float], Mechanism]:
+    """Return what makes a mechanism of a given ε."""
+    if isinstance(mechanism, Mechanism):
+        fields = {field.name for field in dataclasses.fields(mechanism)}  # type: ignore[arg-type]
+        if "epsilon" not in fields:
+            raise ValueError(f"mechanism must have an epsilon to choose; {mechanism.label} has none")
+        return lambda epsilon: dataclasses.replace(mechanism, epsilon=epsilon)  # type: ignore[type-var]
+    if not callable(mechanism):
+        kind = type(mechanism).__name__
+        raise ValueError(f"mechanism must be a mechanism, or make one from ε, as the class GEM does; got {kind}")
+    return mechanism
+
+
+def _restored(batch: Batch, lists: IndexArray) -> Any:
+    """Return lists in the form of the scores."""
+    if batch.shape is None:
+        return lists
+    shaped = lists.reshape(*batch.shape, lists.shape[1])
+    if batch.labels is None:
+        return shaped
+    return batch.labels.name_lists(shaped, NOBODY)
