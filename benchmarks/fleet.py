@@ -1,4 +1,4 @@
-"""From files to picks: throughput per core, Parquet end to end, cold start, one pick out of 10⁸ candidates.
+"""From files to picks: throughput per core, Parquet end to end, one pick out of 10⁸ candidates.
 
 Throughput is measured in *processor seconds* of the whole process, which a busy machine disturbs less than
 wall-clock time. ``make bench-fleet`` writes docs/scaling.md.
@@ -6,9 +6,7 @@ wall-clock time. ``make bench-fleet`` writes docs/scaling.md.
 
 import argparse
 import os
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import textwrap
@@ -244,19 +242,6 @@ def medians(work: dict[str, Callable[[], object]], rounds: int) -> dict[str, Cos
     }
 
 
-def cold_start(folder: Path) -> Cost:
-    """Return the cost of a process from its start to a pick from a CSV file, with compiled kernels in the cache."""
-    (folder / "t.csv").write_text("user,candidate,score,sensitivity\nann,a,1,1\nann,b,2,1\n")
-    command = [sys.executable, "-m", "dpselect.cli", "select", str(folder / "t.csv"), "--epsilon", "1", "-q"]
-    costs = []
-    for _ in range(7):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        clock = measure(lambda: subprocess.run(command, check=True, capture_output=True)).seconds
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        costs.append(Cost(clock, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
-    return Cost(*(statistics.median(cost[i] for cost in costs) for i in (0, 1)))
-
-
 def one_of_many(count: int) -> tuple[Cost, float]:
     """Return the cost of one GEM pick out of ``count`` candidates, including generation, and the memory in MB."""
     size = 1 << 20
@@ -300,8 +285,7 @@ def main() -> int:
             measured.append(row)
             print(row, flush=True)
         readings = list(reading_rows(fleet, 4))
-        start = cold_start(folder)
-    page = as_page("\n".join(lines), measured, readings, rates, start, many, memory, 10**8 // shrink, fleet.users)
+    page = as_page("\n".join(lines), measured, readings, rates, many, memory, 10**8 // shrink, fleet.users)
     print(page)
     if not options.fast:
         PAGE.write_text(page, encoding="utf-8")
@@ -344,7 +328,6 @@ def as_page(
     measured: list[Measured],
     readings: list[tuple[str, float, float]],
     rates: dict[str, float],
-    start: Cost,
     many: Cost,
     memory: float,
     count: int,
@@ -430,8 +413,8 @@ and the reader must unpack them. To make reading cheap:
 
 ## Cold start
 
-`dpselect select` on a small CSV file takes {start.processor_seconds:.1f} s of
-processor time from the start of the process to the pick, and {start.seconds:.1f} s of wall-clock time.
+Small calls compile nothing, and large ones compile once for each machine. [Starting quickly](guide/starting.md) has
+the times.
 
 ## One pick out of many candidates
 

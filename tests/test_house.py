@@ -23,6 +23,7 @@ ACROSS = {
         "test_distribution",
         "test_recorded_picks",
         "test_repository",
+        "test_site",
         "test_startup",
         "test_statistics",
         "test_stream_format",

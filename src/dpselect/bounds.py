@@ -5,7 +5,7 @@ them, and says which published bounds hold and how loose they are. If you have t
 :func:`dpselect.error_quantile` gives the exact number.
 
 **Not private**: every function that takes scores reveals them. :func:`reach` takes none. So noisy max's bound on
-the error, 2 · max Δ/ε · reach, is public: you can compute and publish it beforehand.
+the error, $2 · reach · max Δ/ε$, is public: you can compute and publish it beforehand.
 """
 
 import math
@@ -35,12 +35,12 @@ __all__ = [
 def reach(candidates: int, *, beta: float = 0.05, noise: Noise = "exponential") -> float:
     """Return the distance L within which noisy max picks with probability at least 1 − β, in scales of the noise.
 
-    Noisy max over k levels with independent noise of scale 1 picks a level of at least max − L with probability at
-    least 1 − β, for all levels:
+    Noisy max over k levels with independent noise of scale 1 picks a level of at least $max − L$ with probability
+    at least 1 − β, for all levels:
 
-        exponential   L = log((k − 1)/(2β))
-        Gumbel        L = log((k − 1)(1 − β)/β)
-        Laplace       L solves (k − 1)(2 + L) e^−L / 4 = β
+    - exponential: $L = log((k − 1)/(2β))$
+    - Gumbel: $L = log((k − 1)(1 − β)/β)$
+    - Laplace: $L$ solves $(k − 1)(2 + L) e^(−L)/4 = β$
 
     and 0 if that is negative. The worst case is one best level and k − 1 levels that trail it by L. There the L of
     Gumbel noise is exact, and that of exponential noise is too large by less than β (for β ≤ ½). The textbook's
@@ -74,13 +74,20 @@ def guaranteed_score(
 ) -> Any:
     """Return a lower bound of the picked score that holds with probability at least 1 − β, one for each row.
 
-    With L = :func:`reach`, ρ = 2L/ε, y = q + o − tΔ, and t the mechanism's:
+    Let L be :func:`reach`, ρ = 2L/ε, $y = q + o − tΔ$, and t the mechanism's.
 
-        noisy max       max y − ρ · max Δ − max_a {o_a − tΔ_a}         (ρ = L/ε if monotone)
-        GEM             max_j {y_j − ρΔ_j} − max_a {o_a + (ρ − t)Δ_a}
-        modified GEM    the same with its own t, which is negative
-        combined GEM    the smaller of both GEMs' bounds at the budget of the pick
-        standardized    min_a {c_a + Δ_a (max_j {(q_j − c_j)/Δ_j + 2b_j/ε} − 2b_a/ε − ρ)}, all Δ > 0
+    For noisy max (with $ρ = L/ε$ if monotone):
+
+    $$max y − ρ max Δ − max_a {o_a − tΔ_a}$$
+
+    For GEM, and for modified GEM with its own t, which is negative (combined GEM: the smaller of both bounds at the
+    budget of the pick):
+
+    $$max_j {y_j − ρΔ_j} − max_a {o_a + (ρ − t)Δ_a}$$
+
+    For standardized noisy max, if all Δ > 0:
+
+    $$min_a {c_a + Δ_a (max_j {(q_j − c_j)/Δ_j + 2b_j/ε} − 2b_a/ε − ρ)}$$
 
     A bound below the lowest score is vacuous. The bound is never below the published one of GEM
     (:func:`gem_floors`).
@@ -130,13 +137,14 @@ def gem_floors(
 ) -> Any:
     """Return the published lower bound of the picked score for each candidate a, if GEM picks a.
 
-        floor_a = max_j {q_j − Δ_a (ρ − t) − Δ_j (ρ + t)}
-        ρ = 2 log(k/β)/ε,   t = tilt · ρ
+    $$floor_a = max_j {q_j − Δ_a (ρ − t) − Δ_j (ρ + t)}$$
+
+    with $ρ = 2 log(k/β)/ε$ and $t = tilt · ρ$.
 
     With probability at least 1 − β the picked score is at least its own floor. GEM proper (tilt = 1) has one floor
-    for all candidates, max_j {q_j − 4Δ_j log(k/β)/ε}. The floor of modified GEM is q_* − 4Δ_a log(k/β)/ε, so the
-    sensitivity of the picked candidate bounds its error. The bound holds for exponential and Gumbel noise, where it
-    is loose, and fails for Laplace noise: see :func:`reach`.
+    for all candidates, $max_j {q_j − 4Δ_j log(k/β)/ε}$. The floor of modified GEM is $q_* − 4Δ_a log(k/β)/ε$, so
+    the sensitivity of the picked candidate bounds its error. The bound holds for exponential and Gumbel noise,
+    where it is loose, and fails for Laplace noise: see :func:`reach`.
 
     Privacy:
         **Not private**: it reveals scores.
@@ -172,16 +180,22 @@ def gem_floors(
 def gem_worse_than_noisy_max(scores: Numbers, sensitivities: Numbers, *, epsilon: float, beta: float = 0.05) -> Any:
     """Return whether GEM's published bound is below that of noisy max, one for each row.
 
-        max_j {q_j − 4Δ_j λ} < q_* − 2 max Δ λ,   λ = log(k/β)/ε
+    $$max_j {q_j − 4Δ_j λ} < q_* − 2λ max Δ$$
 
-    that is, Δ_j > max Δ/2 − (q_* − q_j)/(4λ) for *every* j. The published condition looks at the best candidate
-    only (:func:`published_gem_worse_than_noisy_max`). It is necessary but not sufficient.
+    with $λ = log(k/β)/ε$, that is, $Δ_j > max Δ/2 − (q_* − q_j)/(4λ)$ for *every* j. The published condition looks
+    at the best candidate only (:func:`published_gem_worse_than_noisy_max`). It is necessary but not sufficient.
 
     Privacy:
         **Not private**: it reveals information about scores.
 
     Cost:
         O(k).
+
+    Args:
+        scores: An array (last axis candidates), ragged rows ``(values, offsets)``, or an Arrow list array.
+        sensitivities: The sensitivities, which broadcast against scores.
+        epsilon: The privacy budget of one pick.
+        beta: The probability that the bounds fail.
 
     Example:
         >>> import dpselect as dps
@@ -205,16 +219,22 @@ def gem_worse_than_noisy_max(scores: Numbers, sensitivities: Numbers, *, epsilon
 def gem_worse_than_uniform(scores: Numbers, sensitivities: Numbers, *, epsilon: float, beta: float = 0.05) -> Any:
     """Return whether GEM's published bound is vacuous, that is, below the lowest score, one for each row.
 
-        max_j {q_j − 4Δ_j λ} < q_−,   λ = log(k/β)/ε
+    $$max_j {q_j − 4Δ_j λ} < q_−$$
 
-    that is, Δ_j > (q_j − q_−)/(4λ) for *every* j. The published condition looks at the best candidate only
-    (:func:`published_gem_worse_than_uniform`). It is necessary but not sufficient.
+    with $λ = log(k/β)/ε$, that is, $Δ_j > (q_j − q_−)/(4λ)$ for *every* j. The published condition looks at the
+    best candidate only (:func:`published_gem_worse_than_uniform`). It is necessary but not sufficient.
 
     Privacy:
         **Not private**: it reveals information about scores.
 
     Cost:
         O(k).
+
+    Args:
+        scores: An array (last axis candidates), ragged rows ``(values, offsets)``, or an Arrow list array.
+        sensitivities: The sensitivities, which broadcast against scores.
+        epsilon: The privacy budget of one pick.
+        beta: The probability that the bound fails.
 
     Example:
         >>> import dpselect as dps
@@ -236,10 +256,10 @@ def gem_worse_than_uniform(scores: Numbers, sensitivities: Numbers, *, epsilon: 
 
 
 def published_gem_worse_than_noisy_max(scores: Numbers, sensitivities: Numbers) -> Any:
-    """Return whether the best candidate's sensitivity exceeds half of the largest, Δ_* > max Δ/2, one for each row.
+    """Return for each row whether the best candidate's sensitivity exceeds half of the largest, $Δ_* > max Δ/2$.
 
     The paper states this as the condition for GEM's bound to be worse than that of noisy max. It is necessary but
-    not sufficient: see :func:`gem_worse_than_noisy_max`. If several candidates are best, Δ_* is their smallest
+    not sufficient: see :func:`gem_worse_than_noisy_max`. If several candidates are best, $Δ_*$ is their smallest
     sensitivity.
 
     Privacy:
@@ -247,6 +267,10 @@ def published_gem_worse_than_noisy_max(scores: Numbers, sensitivities: Numbers) 
 
     Cost:
         O(k).
+
+    Args:
+        scores: An array (last axis candidates), ragged rows ``(values, offsets)``, or an Arrow list array.
+        sensitivities: The sensitivities, which broadcast against scores.
 
     Example:
         >>> import dpselect as dps
@@ -264,10 +288,10 @@ def published_gem_worse_than_noisy_max(scores: Numbers, sensitivities: Numbers) 
 def published_gem_worse_than_uniform(
     scores: Numbers, sensitivities: Numbers, *, epsilon: float, beta: float = 0.05
 ) -> Any:
-    """Return whether Δ_* > (q_* − q_−) ε/(4 log(k/β)), where q_− is the lowest score, one for each row.
+    """Return whether $Δ_* > (q_* − q_−) ε/(4 log(k/β))$, where $q_−$ is the lowest score, one for each row.
 
     The paper states this as the condition for GEM's bound to be worse than the worst random pick. It is necessary
-    but not sufficient: see :func:`gem_worse_than_uniform`. If several candidates are best, Δ_* is their smallest
+    but not sufficient: see :func:`gem_worse_than_uniform`. If several candidates are best, $Δ_*$ is their smallest
     sensitivity.
 
     Privacy:
@@ -275,6 +299,12 @@ def published_gem_worse_than_uniform(
 
     Cost:
         O(k).
+
+    Args:
+        scores: An array (last axis candidates), ragged rows ``(values, offsets)``, or an Arrow list array.
+        sensitivities: The sensitivities, which broadcast against scores.
+        epsilon: The privacy budget of one pick.
+        beta: The probability that the bound fails.
 
     Example:
         >>> import dpselect as dps

@@ -60,7 +60,7 @@ def spearman(scores: Numbers, sensitivities: Numbers) -> Any:
 def pearson(scores: Numbers, sensitivities: Numbers) -> Any:
     """Return Pearson's correlation of scores and sensitivities, one for each row.
 
-        Σ (q_a − q̄)(Δ_a − Δ̄) / √(Σ (q_a − q̄)² · Σ (Δ_a − Δ̄)²)
+    $$Σ (q_a − q̄)(Δ_a − Δ̄) / √(Σ (q_a − q̄)² · Σ (Δ_a − Δ̄)²)$$
 
     The result is NaN if all scores of a row, or all its sensitivities, are equal. It is precise also for numbers
     far from zero, very large numbers and very small ones.
@@ -95,15 +95,17 @@ def weighted(scores: Numbers, sensitivities: Numbers, *, buckets: int = 5) -> An
     Among candidates with similar scores, the most sensitive one gets the largest noise. So the range of the scores
     is cut into B equal buckets, half-open except for the last, and candidate a has the weight
 
-        w_a = Δ_a / (the largest Δ in a's bucket).
+    $$w_a = Δ_a / M_a$$
 
-    Then, with weighted means q̄ and Δ̄, the correlation is
+    where $M_a$ is the largest Δ in a's bucket.
 
-        Σ w_a (q_a − q̄)(Δ_a − Δ̄) / √(Σ w_a (q_a − q̄)² · Σ w_a (Δ_a − Δ̄)²).
+    Then, with weighted means $q̄$ and $Δ̄$, the correlation is
+
+    $$Σ w_a (q_a − q̄)(Δ_a − Δ̄) / √(Σ w_a (q_a − q̄)² · Σ w_a (Δ_a − Δ̄)²).$$
 
     The definition leaves some cases open. In a bucket whose sensitivities are all zero the weight would be 0/0;
     here it is 1, the limit of small equal sensitivities. In any other bucket a candidate of sensitivity zero has
-    weight 0. Candidate a is in bucket ⌊B (q_a − min q)/(max q − min q)⌋, computed in floats, so a score within
+    weight 0. Candidate a is in bucket $⌊B (q_a − min q)/(max q − min q)⌋$, computed in floats, so a score within
     rounding of a border may fall on either side of it. The result is NaN if all scores, or all sensitivities, of
     positive weight are equal.
 

@@ -23,7 +23,7 @@ def expected_error(
     power: float = 2,
     **public: Numbers,
 ) -> Any:
-    """Return the exact mean of |best score − picked score|^power, one for each row.
+    """Return the exact mean of ``|best score − picked score| ** power``, one for each row.
 
     ``power=2`` gives the mean squared error, ``power=1`` the expected regret. **Not private**: it reads the scores
     and reveals them.
@@ -50,8 +50,13 @@ def expected_error(
 def expected_regret(mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> Any:
     """Return the exact mean of best score − picked score, one for each row.
 
-    :func:`expected_error` of power 1. **Not private**: it reads the scores and reveals them. Arguments are those of
-    :func:`expected_error`.
+    :func:`expected_error` of power 1. **Not private**: it reads the scores and reveals them.
+
+    Args:
+        mechanism: Any mechanism.
+        scores: The scores, in any form that ``mechanism.pmf`` accepts.
+        sensitivities: The sensitivities.
+        **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
 
     Example:
         >>> import dpselect as dps
@@ -66,7 +71,13 @@ def probability_of_best(mechanism: Mechanism, scores: Numbers, sensitivities: Nu
     """Return the exact probability that the pick has the best score, one for each row.
 
     If several candidates share the best score, each of them counts. **Not private**: it reads the scores and
-    reveals them. Arguments are those of :func:`expected_error`.
+    reveals them.
+
+    Args:
+        mechanism: Any mechanism.
+        scores: The scores, in any form that ``mechanism.pmf`` accepts.
+        sensitivities: The sensitivities.
+        **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
 
     Example:
         >>> import dpselect as dps
@@ -82,10 +93,10 @@ def error_quantile(
 ) -> Any:
     """Return a quantile of the error of the pick, one for each row.
 
-    It is the smallest difference x = best score − q_a with Pr[best score − picked score > x] ≤ 1 − level. It is
-    exact, where :mod:`dpselect.bounds` has bounds. Probabilities are summed from the largest error down, so it is
-    accurate for levels very close to 1 too, and ``level=1`` gives the largest possible error. An excess of one part
-    in 10¹² over 1 − level counts as rounding. **Not private**: it reads the scores and reveals them.
+    It is the smallest error that the pick exceeds with a probability of at most 1 − level. It is exact, where
+    :mod:`dpselect.bounds` has bounds. Probabilities are summed from the largest error down, so it is accurate for
+    levels very close to 1 too, and ``level=1`` gives the largest possible error. An excess of one part in 10¹² over
+    1 − level counts as rounding. **Not private**: it reads the scores and reveals them.
 
     Args:
         mechanism: Any mechanism.

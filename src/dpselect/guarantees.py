@@ -50,11 +50,11 @@ class Guarantee:
     Attributes:
         epsilon: The pure-DP loss. 0 if the pick ignores the scores, infinite if there is no guarantee.
         delta: The probability of a larger loss; 0 for every single pick of this library.
-        rho: The zero-concentrated DP loss. By default the smallest of ε·tanh(ε/2), which holds for every ε-DP
-            mechanism, r²/8 for bounded range r, and ε + e^(−ε) − 1 if ``laplace_epsilon`` is ε; ``None`` if δ > 0
-            or ε is infinite.
-        bounded_range: A number r such that, for any two neighbours, all privacy losses log(Pr[a]/Pr'[a]) lie in one
-            interval of length r. ε for Gumbel noise; ``None`` where no better than 2ε is proven.
+        rho: The zero-concentrated DP loss. By default the smallest of $ε·tanh(ε/2)$, which holds for every ε-DP
+            mechanism, $r²/8$ for bounded range r, and $ε + e^(−ε) − 1$ if ``laplace_epsilon`` is ε; ``None`` if δ >
+            0 or ε is infinite.
+        bounded_range: A number r such that, for any two neighbours, all privacy losses $log(Pr[a]/Pr'[a])$ lie in
+            one interval of length r. ε for Gumbel noise; ``None`` where no better than 2ε is proven.
         flat_epsilon: The part of ε that is lost as soon as scores differ at all. The rest is proportional to their
             distance in units of the sensitivities. ``None`` if unknown; see :meth:`at_distance`.
         laplace_epsilon: The part of ε that composes like Laplace noise, which is better than pure DP. It is ε if
@@ -172,10 +172,13 @@ class Guarantee:
         This is the guarantee for a group of people, or for neighbours several steps apart. Replacing a person is
         removing one and adding another: distance 2. The distance need not be a whole number.
 
-        For d > 0 the loss is flat_epsilon + (ε − flat_epsilon)·d if ``flat_epsilon`` is known, as it is for every
-        private mechanism here: noise that hides a change by Δ at ε hides one by dΔ at dε, and randomised response
-        costs the same at every distance. If it is unknown, the loss is ⌈d⌉ε. At d = 0 nothing is lost.
+        For d > 0 the loss is $f + (ε − f) d$ with f = ``flat_epsilon`` if that is known, as it is for every private
+        mechanism here: noise that hides a change by Δ at ε hides one by dΔ at dε, and randomised response costs the
+        same at every distance. If it is unknown, the loss is ⌈d⌉ε. At d = 0 nothing is lost.
         docs/theory/accounting.md has the proofs.
+
+        Args:
+            distance: The distance in units of the sensitivities, at least 0.
 
         Raises:
             ValueError: If δ > 0 and the distance is above 1: then ε and δ do not grow in proportion to it.
@@ -219,6 +222,9 @@ class Guarantee:
         You thereby assert: whenever two datasets are neighbours in that sense, the scores computed from them are
         neighbours in the sense of this guarantee. The library cannot check that. The result composes only with
         guarantees whose neighbours have the same name.
+
+        Args:
+            neighbours: The relation between datasets, in your words.
 
         Example:
             >>> import dpselect as dps

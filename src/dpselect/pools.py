@@ -24,6 +24,8 @@ TILTS = (-8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 """They include the paper's −1, 0 and 1. The best tilt is often far outside that range."""
 
 ANCHOR_WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""The weights of public anchors, where there are any."""
+
 KEEPS = tuple(ends for part in (0.05, 0.1, 0.25, 0.5, 0.75, 0.9) for ends in ((0.0, part), (1.0 - part, 1.0)))
 """Which sensitivities may compete: a part of the candidates, from the least or from the most sensitive on."""
 
@@ -93,6 +95,11 @@ def read_pool(pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers
     :class:`~dpselect.NoisyMax` with ``monotone=True`` is ε-DP only for scores that move in the same direction, so
     it is refused. Anchors must be given to members that need them.
 
+    Args:
+        pool: Mechanisms, or ``None`` for the default pool.
+        epsilon: The budget that every member must keep.
+        anchors: Public guesses of the scores, if you have them.
+
     Raises:
         ValueError: If a member breaks a rule. The message names both.
 
@@ -122,7 +129,11 @@ def read_pool(pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers
 
 
 def read_members(pool: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
-    """Return the mechanisms of a pool, private or not."""
+    """Return the mechanisms of a pool, private or not.
+
+    Args:
+        pool: Mechanisms.
+    """
     members = check.as_tuple("pool", pool)
     if not members:
         raise ValueError("pool must hold at least one mechanism")
@@ -135,5 +146,10 @@ def read_members(pool: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
 
 
 def public_numbers(takes: Sequence[str], anchors: Numbers | None) -> dict[str, Numbers]:
-    """Return the anchors as an argument for a mechanism, if it takes them."""
+    """Return the anchors as an argument for a mechanism, if it takes them.
+
+    Args:
+        takes: The public numbers that the mechanism takes.
+        anchors: Public guesses of the scores, if you have them.
+    """
     return {"anchors": anchors} if anchors is not None and "anchors" in takes else {}

@@ -84,7 +84,11 @@ class Randomness:
 
     @classmethod
     def seeded(cls, seed: int) -> "Randomness":
-        """Return repeatable randomness for experiments; not for releases."""
+        """Return repeatable randomness for experiments; not for releases.
+
+        Args:
+            seed: Any integer. Anyone who knows it can recompute the picks.
+        """
         try:
             number = operator.index(seed)
         except TypeError:

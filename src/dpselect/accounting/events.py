@@ -37,7 +37,7 @@ def to_event(guarantee: Guarantee, kind: EventKind) -> "DpEvent":
     """Return a guarantee as an event of dp_accounting, whose accountants compose it with any others.
 
     - ``"pure"``: ``DiscreteLaplaceDpEvent(ε, sensitivity=1)``, for ``PLDAccountant``. Its privacy loss is ε with
-      probability e^ε/(1 + e^ε) and −ε otherwise: that of randomised response on one bit, which dominates *every*
+      probability $e^ε/(1 + e^ε)$ and −ε otherwise: that of randomised response on one bit, which dominates *every*
       ε-DP mechanism. dp_accounting has no event that means just "ε-DP". ``RandomizedResponseDpEvent`` looks right
       and is wrong: it stands for half of the loss under neighbours of kind ``REPLACE_SPECIAL``, and
       ``PLDAccountant`` counts it once even if it is composed many times (dp_accounting 0.6).
@@ -91,12 +91,13 @@ def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "
 
     Compositions with it (``compose``, ``self_compose``), adaptive or not, have a valid δ(ε).
 
-    - ``"pure"``: δ(x) = (e^ε − e^x)/(e^ε + 1), the curve of randomised response on one bit, for any ε-DP mechanism.
-    - ``"laplace"``: δ(x) = 1 − e^((x−ε)/2), the curve of Laplace noise, for mechanisms whose loss grows in
+    - ``"pure"``: $δ(x) = (e^ε − e^x)/(e^ε + 1)$, the curve of randomised response on one bit, for any ε-DP
+      mechanism.
+    - ``"laplace"``: $δ(x) = 1 − e^((x−ε)/2)$, the curve of Laplace noise, for mechanisms whose loss grows in
       proportion to distance (``laplace_epsilon`` is ε). If that is only a part of ε, the distribution combines both
       kinds.
-    - ``"bounded-range"``: δ(x) = (e^(r/2) − e^(x/2))²/(e^r − 1), for mechanisms of bounded range r, that is,
-      with Gumbel noise. At x = 0 it is about half of the others.
+    - ``"bounded-range"``: $δ(x) = (e^(r/2) − e^(x/2))²/(e^r − 1)$, for mechanisms of bounded range r, that is, with
+      Gumbel noise. At x = 0 it is about half of the others.
 
     Args:
         guarantee: The guarantee of a private mechanism, ``mechanism.guarantee``.

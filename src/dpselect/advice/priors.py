@@ -72,7 +72,7 @@ def read_sample(scores: Numbers, widths: FloatArray) -> FloatArray:
 def draw_scores(widths: FloatArray, correlations: Sequence[float], deviation: float) -> FloatArray:
     """Draw normal scores with given rank correlations to the sensitivities, the same number for each correlation.
 
-    The ranks of the sensitivities become normal numbers g. Then r g + √(1 − r²) ξ with r = 2 sin(πρ/6) has
+    The ranks of the sensitivities become normal numbers g. Then $r g + √(1 − r²) ξ$ with $r = 2 sin(πρ/6)$ has
     Spearman's correlation ρ with them (K. Pearson, 1907), up to ties.
     """
     order = np.argsort(widths, kind="stable")

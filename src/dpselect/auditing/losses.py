@@ -28,9 +28,9 @@ class PrivacyLoss(NamedTuple):
     """The largest log-ratio of probabilities, in both directions: numbers, or arrays with one for each row."""
 
     forward: Any
-    """max_a log(Pr[a | scores] / Pr[a | neighbour])."""
+    """$max_a log(Pr[a | q] / Pr[a | q'])$, with q the scores and q' the neighbour."""
     backward: Any
-    """max_a log(Pr[a | neighbour] / Pr[a | scores])."""
+    """The same with the two exchanged."""
 
     @property
     def epsilon(self) -> Any:
@@ -49,7 +49,7 @@ def privacy_loss(
 ) -> PrivacyLoss:
     """Return the exact privacy loss of one pick on two neighbouring sets of scores.
 
-    The loss is max_a log(Pr[a | q] / Pr[a | q']), and the same with q and q' exchanged, from the exact
+    The loss is $max_a log(Pr[a | q] / Pr[a | q'])$, and the same with q and q' exchanged, from the exact
     probabilities. It is infinite if a candidate is possible on one side only. A mechanism is ε-DP if the loss is at
     most ε for all neighbours; :func:`audit` searches for the worst ones. **Not private**: use synthetic scores.
 
@@ -97,7 +97,7 @@ def privacy_profile(
 ) -> FloatArray:
     r"""Return the smallest δ for each ε on two neighbouring sets of scores: the hockey-stick curve.
 
-    δ(ε) is the larger of Σ_a max(0, Pr[a | q] − e^ε Pr[a | q']) and the same sum with q and q' exchanged. It
+    δ(ε) is the larger of $Σ_a max(0, Pr[a | q] − e^ε Pr[a | q'])$ and the same sum with q and q' exchanged. It
     decreases in ε and is 0 where ε is at least the :func:`privacy_loss`. Probabilities below 1e-250 add nothing to
     it. **Not private**: use synthetic scores.
 

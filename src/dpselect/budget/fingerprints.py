@@ -19,6 +19,10 @@ def fingerprint_files(files: Iterable[Path], settings: Mapping[str, object]) -> 
     with probability about 2⁻¹²⁸. A fingerprint is a hash of private data and can confirm a guess of them, so keep
     it secret. The ledger stores only a keyed hash of it.
 
+    Args:
+        files: The files that a release reads.
+        settings: Everything else that the release depends on.
+
     Example:
         >>> first = fingerprint_files([], {"mechanism": "GEM(epsilon=1.0)"})
         >>> len(first), first == fingerprint_files([], {"mechanism": "GEM(epsilon=2.0)"})

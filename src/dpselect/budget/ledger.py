@@ -129,7 +129,7 @@ class Ledger:
         The ledger never holds a release that would exceed the cap, despite crashes and concurrent charges. It
         cannot stop a release that is not charged. Every ε is read as the decimal that was typed, and the sum is
         exact: ten releases of 0.1 fill a cap of 1, and then even the smallest further release is refused. The
-        privacy loss computed from the floats is at most 1 + 2⁻⁵² times the cap (docs/theory/accounting.md).
+        privacy loss computed from the floats is at most $1 + 2⁻⁵²$ times the cap (docs/theory/accounting.md).
 
     Cost:
         A charge is one transaction and takes milliseconds. It reads all releases of the population and checks
@@ -151,12 +151,21 @@ class Ledger:
         """Create a ledger, or open an existing one: a file, or a URL such as ``postgresql://host/name``.
 
         Keys are stored in ``keys``. The default for a file is a directory beside it whose name ends in ``.keys``.
+
+        Args:
+            location: A path, or a URL of PostgreSQL.
+            keys: The directory for keys.
         """
         return cls._open(location, keys, create=True)
 
     @classmethod
     def open(cls, location: str | Path, *, keys: Path | None = None) -> Self:
-        """Open an existing ledger. A mistyped name must not create an empty one."""
+        """Open an existing ledger. A mistyped name must not create an empty one.
+
+        Args:
+            location: A path, or a URL of PostgreSQL.
+            keys: The directory for keys.
+        """
         return cls._open(location, keys, create=False)
 
     @classmethod
@@ -216,6 +225,12 @@ class Ledger:
 
         ``neighbours`` is the neighbour relation of the cap, in the words of :attr:`dpselect.Guarantee.neighbours`.
         Releases with a weaker relation, such as scores that all move in one direction, are refused.
+
+        Args:
+            name: The name of the population.
+            epsilon: The cap on its ε.
+            delta: The δ that may be used to convert ρ to ε; 0 for sums of ε only.
+            neighbours: The neighbour relation of the cap.
         """
         if not isinstance(name, str) or not name:
             raise ValueError("name must be a non-empty text")
@@ -245,7 +260,11 @@ class Ledger:
         return [name for (name,) in self._database.execute("SELECT name FROM populations ORDER BY name")]
 
     def statement(self, population: str) -> Statement:
-        """Return the releases about a population, their cost, and the cap."""
+        """Return the releases about a population, their cost, and the cap.
+
+        Args:
+            population: The name of the population.
+        """
         with self._database.transaction():
             return self._read(population, "")
 

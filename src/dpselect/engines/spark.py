@@ -118,6 +118,13 @@ def select_one(
     Cost:
         Two jobs, and a third to see that no candidate has two rows, unless ``candidates_are_distinct`` says so.
 
+    Args:
+        frame: A row for each candidate.
+        mechanism: A mechanism that works in parts.
+        key: 32 secret bytes, for one release only.
+        layout: Which columns mean what.
+        candidates_are_distinct: Whether you know that each candidate has one row.
+
     Example:
         Given a session, ``spark``:
 

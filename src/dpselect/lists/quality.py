@@ -26,7 +26,7 @@ class ListQuality:
         recall: The share of the best ``count`` candidates that are in the list. A candidate that ties with the last
             of them counts.
         score_sum: The sum of the scores in the list.
-        ndcg: The discounted cumulative gain Σ_r g_r / log₂(r + 1), from r = 1, over that of the best list; 1 if
+        ndcg: The discounted cumulative gain $Σ_r g_r / log₂(r + 1)$, r from 1, over that of the best list; 1 if
             nothing has a gain.
         standard_errors: Those of the three, in this order, if lists were drawn (NaN for one draw); zero if the
             values are exact.

@@ -24,7 +24,7 @@ class Anchored(Mechanism):
 
     Runs ``mechanism`` with the offsets
 
-        o_a = weight · log(k/β) · (2 max Δ/ε) · c_a / max|c|
+    $$o_a = weight · log(k/β) · (2 max Δ/ε) · c_a / max |c|$$
 
     With weight 1, the largest offset equals the 1 − β quantile bound on the largest noise. Offsets grow with 1/ε:
     anchors decide when the budget is too small for the scores to decide.

@@ -64,6 +64,13 @@ class Mechanism(ABC):
 
         This is deterministic and **not private**: probabilities reveal scores. Use it for public or synthetic
         data, for audits, and for readers who may see the scores.
+
+        Args:
+            scores: An array whose last axis holds the candidates, ragged rows ``(values, offsets)``, an Arrow list
+                array, a mapping or a pandas Series.
+            sensitivities: How far one person can move each score. They broadcast against the scores.
+            offsets: Public numbers that are added to the scores, for mechanisms that take them.
+            anchors: Public guesses of the scores, for mechanisms that take them.
         """
         batch = self.read(scores, sensitivities, offsets, anchors)
         batch.check_scores()
@@ -82,7 +89,15 @@ class Mechanism(ABC):
         """Return the index of one candidate for each row, drawn privately.
 
         One row without leading axes gives a plain ``int``. If the scores have labels (a mapping, a pandas Series),
-        the pick is a label. Without ``randomness``, a fresh secret key comes from the operating system.
+        the pick is a label.
+
+        Args:
+            scores: The private scores, in any form that ``pmf`` accepts.
+            sensitivities: How far one person can move each score. They broadcast against the scores.
+            offsets: Public numbers that are added to the scores, for mechanisms that take them.
+            anchors: Public guesses of the scores, for mechanisms that take them.
+            randomness: A key and the unit of each row, to get the same pick again; or a seed, for experiments. By
+                default a fresh secret key from the operating system.
         """
         batch = self.read(scores, sensitivities, offsets, anchors)
         law = self.law(batch.sizes)

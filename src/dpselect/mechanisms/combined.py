@@ -21,25 +21,26 @@ __all__ = ["CombinedGEM"]
 class CombinedGEM(Mechanism):
     r"""Estimate the sign of Spearman's correlation privately; run modified GEM if it is ≥ 0, otherwise GEM.
 
-    The sign takes ε_c = correlation_share · ε. Randomised response reports it correctly with probability e^ε_c/(1
-    + e^ε_c). The pick takes ε_g = ε − ε_c:
+    The sign takes $ε_c$, the share ``correlation_share`` of ε. Randomised response reports it correctly with
+    probability $e^(ε_c)/(1 + e^(ε_c))$. The pick takes $ε_g = ε − ε_c$:
 
-        Pr[a] = w · Pr_mGEM[a] + (1 − w) · Pr_GEM[a],
-        w = the probability of the answer "≥ 0".
+    $$Pr[a] = w Pr_mGEM[a] + (1 − w) Pr_GEM[a],$$
+
+    where w is the probability of the answer "≥ 0".
 
     Combined GEM helps where correlations differ between rows and cannot be predicted. Where they can, the whole
     budget is better spent on the pick. A correlation that is undefined, because all scores or all sensitivities
     are equal, counts as 0. The correlation's sign is computed in integers, so it is exact, including ties.
 
     Privacy:
-        ε-DP, ε = ε_c + ε_g by composition, assuming public sensitivities and candidates.
+        ε-DP, $ε = ε_c + ε_g$ by composition, assuming public sensitivities and candidates.
 
     Cost:
         O(k log k); ``pmf`` costs as much as two GEMs.
 
     Args:
         epsilon: The privacy budget of one pick, for the sign and the pick together.
-        beta: The failure probability in t, which is GEM's at ε_g.
+        beta: The failure probability in t, which is GEM's at $ε_g$.
         correlation_share: The fraction of ε spent on the sign, strictly between 0 and 1.
 
     Example:
@@ -78,12 +79,12 @@ class CombinedGEM(Mechanism):
 
     @property
     def sign_epsilon(self) -> float:
-        """The budget of the sign, ε_c."""
+        """The budget of the sign, $ε_c$."""
         return self.correlation_share * self.epsilon
 
     @property
     def pick_epsilon(self) -> float:
-        """The budget of the pick, ε_g: the rest, rounded so that the two never exceed ε."""
+        """The budget of the pick, $ε_g$: the rest, rounded so that the two never exceed ε."""
         rest = self.epsilon - self.sign_epsilon
         exceeds = Fraction(rest) + Fraction(self.sign_epsilon) > Fraction(self.epsilon)
         return math.nextafter(rest, 0.0) if exceeds else rest

@@ -22,19 +22,20 @@ __all__ = ["GEM", "ModifiedGEM", "gem_law", "gem_scores"]
 class GEM(Mechanism):
     r"""Generalised exponential mechanism: noisy max over scores that compare candidates two by two.
 
-    Reports argmax_a {q'_a + (2/ε) Z_a} with Z noise of scale one and the GEM score
+    Reports $argmax_a {q'_a + (2/ε) Z_a}$ with Z noise of scale one and the GEM score
 
-        q'_a = min_b ((q_a + o_a − tΔ_a) − (q_b + o_b − tΔ_b)) / (Δ_a + Δ_b),
-        t = tilt · 2 log(k/β)/ε.
+    $$q'_a = min_b ((q_a + o_a − tΔ_a) − (q_b + o_b − tΔ_b)) / (Δ_a + Δ_b)$$
+
+    with $t = tilt · 2 log(k/β)/ε$.
 
     Tilt +1 is GEM as published. It favours candidates of small sensitivity and does well where good candidates
     have small ones. Tilt −1 is :class:`ModifiedGEM`, and tilt 0 is a compromise. Every real tilt is equally
     private. Where scores and sensitivities correlate the wrong way, GEM does worse than a uniform random choice.
 
     Privacy:
-        ε-DP for every tilt, assuming public sensitivities, offsets and candidates: q'_a has sensitivity at most 1,
-        since each quotient's numerator moves by at most Δ_a + Δ_b between neighbours. With Gumbel noise also
-        ε²/8-zCDP. Candidates of sensitivity zero have public scores: among them only the best can be picked.
+        ε-DP for every tilt, assuming public sensitivities, offsets and candidates: $q'_a$ has sensitivity at most
+        1, since each quotient's numerator moves by at most $Δ_a + Δ_b$ between neighbours. With Gumbel noise also
+        $ε²/8$-zCDP. Candidates of sensitivity zero have public scores: among them only the best can be picked.
 
     Cost:
         O(k log k): q' is a tangent to an upper convex hull (see :func:`gem_scores`). The pmf costs the same as
@@ -112,7 +113,7 @@ def ModifiedGEM(epsilon: float, *, beta: float = 0.05, noise: Noise = "exponenti
 
     Args:
         epsilon: The privacy budget of one pick.
-        beta: The failure probability in t = −2 log(k/β)/ε.
+        beta: The failure probability in $t = −2 log(k/β)/ε$.
         noise: ``"exponential"``, ``"laplace"`` or ``"gumbel"``.
 
     Example:
@@ -137,14 +138,19 @@ def gem_law(
 
 
 def gem_scores(scores: Numbers, sensitivities: Numbers, t: float) -> Any:
-    """Return the GEM score of every candidate, min_b ((q_a − tΔ_a) − (q_b − tΔ_b)) / (Δ_a + Δ_b).
+    """Return the GEM score of every candidate, $min_b ((q_a − tΔ_a) − (q_b − tΔ_b)) / (Δ_a + Δ_b)$.
 
     GEM scores have sensitivity at most 1 and are at most 0; the best is exactly 0. Scores of sensitivity zero are
     public, so they are compared directly: the lower of two gets −∞. GEM scores are **not private**: they reveal
     the scores.
 
-    The minimum over b is a steepest slope from an outside point to the points (Δ_b, q_b). It is found on their
+    The minimum over b is a steepest slope from an outside point to the points $(Δ_b, q_b)$. It is found on their
     upper convex hull, in O(k log k) instead of O(k²).
+
+    Args:
+        scores: An array (last axis candidates), ragged rows ``(values, offsets)``, or an Arrow list array.
+        sensitivities: The sensitivities, which broadcast against scores.
+        t: The weight of the sensitivities: GEM's is ``tilt · 2 log(k/β)/ε``.
 
     Example:
         >>> import dpselect as dps

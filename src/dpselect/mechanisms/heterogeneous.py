@@ -23,20 +23,20 @@ __all__ = ["HeterogeneousNoisyMax"]
 class HeterogeneousNoisyMax(Mechanism):
     r"""The mechanism to use if you know nothing: noisy max with noise that fits each candidate.
 
-    Returns argmax_a {q_a + o_a − tΔ_a + n_a + m_a Z_a} with
+    Returns $argmax_a {q_a + o_a − tΔ_a + n_a + m_a Z_a}$ with
 
-    - m_a = (Δ_a + max_{b≠a} Δ_b)/ε: a candidate's own sensitivity and that of its most sensitive rival;
-    - Z_a independent noise of scale one;
-    - n_a *neutral offsets*: with equal scores, every candidate is picked with probability 1/k;
-    - o_a public offsets that you may pass, and t = tilt · 2 log(k/β)/ε.
+    - $m_a = (Δ_a + max_{b≠a} Δ_b)/ε$: a candidate's own sensitivity and that of its most sensitive rival;
+    - $Z_a$ independent noise of scale one;
+    - $n_a$ *neutral offsets*: with equal scores, every candidate is picked with probability 1/k;
+    - $o_a$ public offsets that you may pass, and $t = tilt · 2 log(k/β)/ε$.
 
-    With exponential noise, Pr[a] = ∫₀^∞ p_a e^(−s/m_a)/m_a ∏_{b≠a} (1 − p_b e^(−s/m_b)) ds, p_a = exp(−(max y −
-    y_a)/m_a), where y_a is everything but the noise.
+    With exponential noise, $Pr[a] = ∫₀^∞ p_a e^(−s/m_a)/m_a ∏_{b≠a} (1 − p_b e^(−s/m_b)) ds$,
+    $p_a = exp(−(max y − y_a)/m_a)$, where $y_a$ is everything but the noise.
 
     If all sensitivities are equal, it is :class:`NoisyMax`. Otherwise it has less noise. In every scenario of the
     paper its mean squared error is below that of noisy max, at every ε. It can lose to noisy max on rows made for
-    it (by a factor of 9/8 with three candidates, and of about 0.66√k with many), and to ``keep`` or :class:`GEM` if
-    a few candidates are much more sensitive than all others (docs/theory/heterogeneous-noisy-max.md).
+    it (by a factor of 9/8 with three candidates, and of about $0.66√k$ with many), and to ``keep`` or :class:`GEM`
+    if a few candidates are much more sensitive than all others (docs/theory/heterogeneous-noisy-max.md).
 
     ``keep=(low, high)`` lets only those candidates compete whose sensitivity lies between these two quantiles of
     the row's sensitivities, ends included. The others are never picked and do not count for the noise.
@@ -45,11 +45,11 @@ class HeterogeneousNoisyMax(Mechanism):
 
     Privacy:
         ε-DP, assuming that sensitivities, offsets and the list of candidates are public. Fix the noise of all
-        others. Candidate a wins if m_a Z_a exceeds a threshold. Between neighbours the threshold moves by at most
-        Δ_a + max_{b≠a} Δ_b = ε m_a, and the survival function of m_a Z_a changes by at most a factor e^ε. Neutral
-        offsets, tilt and ``keep`` depend on sensitivities alone, so they cost nothing, and privacy does not depend
-        on how well they are computed. If all sensitivities are zero, the scores are public and the best candidate
-        is reported; ties are broken uniformly.
+        others. Candidate a wins if $m_a Z_a$ exceeds a threshold. Between neighbours the threshold moves by at most
+        $Δ_a + max_{b≠a} Δ_b = ε m_a$, and the survival function of $m_a Z_a$ changes by at most a factor $e^ε$.
+        Neutral offsets, tilt and ``keep`` depend on sensitivities alone, so they cost nothing, and privacy does not
+        depend on how well they are computed. If all sensitivities are zero, the scores are public and the best
+        candidate is reported; ties are broken uniformly.
 
     Cost:
         ``select`` takes O(k), two to three times as long as noisy max. Rows with sensitivities of their own solve
@@ -131,6 +131,9 @@ class HeterogeneousNoisyMax(Mechanism):
         """Return the neutral offsets for one row of sensitivities, in units of the scores; −∞ for the others.
 
         Only their differences matter; the largest is 0.
+
+        Args:
+            sensitivities: One row of sensitivities.
 
         Example:
             >>> import dpselect as dps

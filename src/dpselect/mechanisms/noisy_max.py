@@ -19,21 +19,21 @@ __all__ = ["NoisyMax"]
 class NoisyMax(Mechanism):
     r"""Report noisy max: add noise for the largest sensitivity to every score, report the largest.
 
-    Returns argmax_a {q_a + o_a − tΔ_a + (2Δ/ε) Z_a}, with Δ = max_a Δ_a, Z independent noise of scale one, o
-    public offsets, and t = tilt · 2 log(k/β)/ε. With ``monotone=True`` the noise has scale Δ/ε.
+    Returns $argmax_a {q_a + o_a − tΔ_a + (2Δ/ε) Z_a}$, with $Δ = max_a Δ_a$, Z independent noise of scale one, o
+    public offsets, and $t = tilt · 2 log(k/β)/ε$. With ``monotone=True`` the noise has scale Δ/ε.
 
-    - ``noise="exponential"`` is **permute-and-flip**, the most accurate of the three: Pr[a] = p_a ∫₀¹ ∏_{b≠a} (1 −
-      u p_b) du with p_a = exp(−ε (max y − y_a)/(2Δ)), y = q + o − tΔ.
-    - ``noise="gumbel"`` is the **exponential mechanism**: Pr[a] ∝ exp(ε y_a/(2Δ)).
+    - ``noise="exponential"`` is **permute-and-flip**, the most accurate of the three:
+      $Pr[a] = p_a ∫₀¹ ∏_{b≠a} (1 − u p_b) du$ with $p_a = exp(−ε (max y − y_a)/(2Δ))$, $y = q + o − tΔ$.
+    - ``noise="gumbel"`` is the **exponential mechanism**: $Pr[a] ∝ exp(ε y_a/(2Δ))$.
     - ``noise="laplace"`` is the textbook version of noisy max.
 
-    A tilt other than 0 is **tilted noisy max**: sensitivities are public, so −tΔ_a costs no budget. Positive tilts
-    help if good candidates have small sensitivities, negative tilts if they have large ones.
+    A tilt other than 0 is **tilted noisy max**: sensitivities are public, so $−tΔ_a$ costs no budget. Positive
+    tilts help if good candidates have small sensitivities, negative tilts if they have large ones.
 
     Privacy:
         ε-DP, assuming that sensitivities, offsets and the list of candidates are public. Adding public numbers
         changes no sensitivity, so the same proof covers the tilt and the offsets. With Gumbel noise also
-        ε²/8-zCDP. Use ``monotone=True`` only if a person's data moves all scores in the same direction, as with
+        $ε²/8$-zCDP. Use ``monotone=True`` only if a person's data moves all scores in the same direction, as with
         counts. If all sensitivities are zero, the scores are public and the best candidate is reported; ties are
         broken uniformly.
 

@@ -62,10 +62,10 @@ class Standard(NamedTuple):
 class PartitionedSelection:
     r"""One pick out of candidates in many parts, by noisy max or GEM with exponential noise.
 
-    Candidate a passes with probability exp(−x_a), where x_a is its gap in units of the noise, and one of those
+    Candidate a passes with probability $exp(−x_a)$, where $x_a$ is its gap in units of the noise, and one of those
     that pass is picked uniformly. This is the law of the mechanism in memory, in two passes. The first pass keeps,
-    for each part, the points (Δ_b, q_b) that may be on the upper hull of all candidates. Hulls merge, and the hull
-    of all gives every x_a. In the second pass each candidate draws a coin and a priority, both from its own
+    for each part, the points $(Δ_b, q_b)$ that may be on the upper hull of all candidates. Hulls merge, and the
+    hull of all gives every $x_a$. In the second pass each candidate draws a coin and a priority, both from its own
     stream, addressed by (key, identifier). Each part keeps the candidate of the largest priority that passes, and
     the largest priority of all parts wins.
 
@@ -105,12 +105,21 @@ class PartitionedSelection:
         Randomness.keyed(self.key, [0])  # raises for a bad key
 
     def summarize(self, scores: Numbers, sensitivities: Numbers) -> Summary:
-        """Return the summary of one part: flat scores, and one sensitivity for each candidate or one for all."""
+        """Return the summary of one part: flat scores, and one sensitivity for each candidate or one for all.
+
+        Args:
+            scores: The scores of the part, flat.
+            sensitivities: One for each candidate, or one for all.
+        """
         values, widths = self._read(scores, sensitivities)
         return _summary(values, widths, values.size)
 
     def merge(self, summaries: Iterable[Summary]) -> Summary:
-        """Return the summary of several parts together."""
+        """Return the summary of several parts together.
+
+        Args:
+            summaries: The summaries of the parts.
+        """
         parts = list(summaries)
         if not parts:
             raise ValueError("summaries must not be empty: pass the summary of every part")
@@ -126,6 +135,12 @@ class PartitionedSelection:
         Identifiers must be distinct over *all* parts: two candidates with the same identifier would share their
         noise. This method checks it within the part. Check it over all parts yourself, as ``dpselect.engines``
         does.
+
+        Args:
+            summary: The summary of all parts together.
+            candidates: The identifiers of the part's candidates.
+            scores: The scores of the part, flat.
+            sensitivities: One for each candidate, or one for all.
         """
         values, widths = self._read(scores, sensitivities)
         if not values.size:
@@ -158,7 +173,11 @@ class PartitionedSelection:
         return [Contender(int(best), _address(units.nonces, i), _plain(candidates[i])) for i in kept]
 
     def decide(self, contenders: Iterable[Contender]) -> Any:
-        """Return the pick, from the contenders of all parts."""
+        """Return the pick, from the contenders of all parts.
+
+        Args:
+            contenders: The contenders of all parts.
+        """
         kept = list(contenders)
         if not kept:
             raise ValueError("contenders must not be empty: pass those of every part; the leader always passes")

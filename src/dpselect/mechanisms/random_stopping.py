@@ -25,13 +25,12 @@ THEOREMS: dict[StoppingNoise, str] = {
 class RandomStopping(Mechanism):
     r"""Draw K random candidates, add noise of each one's own scale, report the largest.
 
-    K is truncated negative binomial with parameters γ and η on {1, 2, …}. Each draw is a uniform candidate with
-    Laplace or exponential noise of scale (2 + η) Δ_a/ε. With ``eta=1``, K is geometric with mean 1/γ (random
-    stopping as first published); with ``eta=0`` it is logarithmic (the improved version). With F_a, f_a the
-    distribution function and density of a's noisy score and F̄ the mean of all F,
+    K is truncated negative binomial with parameters γ and η on ${1, 2, …}$. Each draw is a uniform candidate with
+    Laplace or exponential noise of scale $(2 + η) Δ_a/ε$. With ``eta=1``, K is geometric with mean 1/γ (random
+    stopping as first published); with ``eta=0`` it is logarithmic (the improved version). With $F_a$, $f_a$ the
+    distribution function and density of a's noisy score and $F̄$ the mean of all F,
 
-        Pr[a] = (1/k) ∫ f_a(x) φ'(F̄(x)) dx,
-        φ(s) = ((1 − (1−γ)s)^−η − 1) / (γ^−η − 1).
+    $$Pr[a] = (1/k) ∫ f_a(x) φ'(F̄(x)) dx, φ(s) = ((1 − (1−γ)s)^(−η) − 1) / (γ^(−η) − 1).$$
 
     Candidates of large sensitivity reach the top more easily, so random stopping suits positive correlation.
     Exponential noise is one-sided and favours them more: it has the lower error where random stopping is a good
@@ -40,17 +39,17 @@ class RandomStopping(Mechanism):
     Privacy:
         ε-DP for every γ in (0, 1] and every η > −1, assuming public sensitivities and candidates. With Laplace
         noise, each draw is ε/(2+η)-DP, and the best of K such draws costs at most (2+η) times as much. With
-        exponential noise a single draw is not private, but its survival function and the mean of any
-        non-decreasing function of it change by a factor of at most e^(ε/(2+η)), and the proof needs no more. It
-        covers the *candidate*. It does **not** cover the pair of candidate and noisy score, which the library
-        never returns: a score below q_a is impossible, so publishing it as well would be private for no ε. A
-        candidate of sensitivity zero gets no noise, and its privacy loss is at most ε(1+η)/(2+η), with either
-        noise. The *time* of a pick depends on the data: draws that cannot be picked are skipped.
+        exponential noise a single draw is not private, but its survival function and the mean of any non-decreasing
+        function of it change by a factor of at most $e^(ε/(2+η))$, and the proof needs no more. It covers the
+        *candidate*. It does **not** cover the pair of candidate and noisy score, which the library never returns: a
+        score below $q_a$ is impossible, so publishing it as well would be private for no ε. A candidate of
+        sensitivity zero gets no noise, and its privacy loss is at most $ε(1+η)/(2+η)$, with either noise. The
+        *time* of a pick depends on the data: draws that cannot be picked are skipped.
 
     Cost:
-        ``select`` draws 1/γ candidates on average for η = 1, (1/γ − 1)/log(1/γ) for η = 0, and about η/γ for large
-        η. Each draw costs three or four random bits. Only draws with large noise cost more, unless the noise is
-        small compared with the spread of scores. More than 2³³ draws raise an error. ``pmf`` is a
+        ``select`` draws 1/γ candidates on average for η = 1, $(1/γ − 1)/log(1/γ)$ for η = 0, and about η/γ for
+        large η. Each draw costs three or four random bits. Only draws with large noise cost more, unless the noise
+        is small compared with the spread of scores. More than 2³³ draws raise an error. ``pmf`` is a
         quadrature: a quarter of a millisecond for k = 100, and up to a millisecond for large ε. It grows with k
         while sensitivities lie within about two decades, and with k² beyond: for k = 10,000 it takes seconds over
         three decades, and half a minute over eight. Rows with probabilities below 1e-60/k, or 1e-12/k for η > 5,
@@ -109,6 +108,6 @@ class RandomStopping(Mechanism):
         return f"random stopping, γ = {self.gamma:.2g}, η = {self.eta:g}{noise}"
 
     def law(self, sizes: IndexArray) -> RandomStoppingLaw:  # noqa: ARG002 - the same for all sizes
-        """Noise of scale (2 + η) Δ_a/ε for each draw."""
+        """Noise of scale $(2 + η) Δ_a/ε$ for each draw."""
         scale = (2 + Fraction(self.eta)) / Fraction(self.epsilon)
         return RandomStoppingLaw(self.noise, scale, self.gamma, self.eta)

@@ -18,9 +18,9 @@ __all__ = ["RandomizedResponse"]
 class RandomizedResponse(Mechanism):
     r"""k-ary randomised response: the best candidate with high probability, otherwise any other.
 
-    Pr[a] = e^ε/(e^ε + k − 1) for the best candidate and 1/(e^ε + k − 1) for every other. Neither the sensitivities
-    nor the scores of the others matter. It does well where ε is large, about log k and more. If several candidates
-    tie for the best, one of them is chosen uniformly.
+    $Pr[a] = e^ε/(e^ε + k − 1)$ for the best candidate and $1/(e^ε + k − 1)$ for every other. Neither the
+    sensitivities nor the scores of the others matter. It does well where ε is large, about $log k$ and more. If
+    several candidates tie for the best, one of them is chosen uniformly.
 
     Privacy:
         ε-DP for any change of the scores, however large.
@@ -62,5 +62,5 @@ class RandomizedResponse(Mechanism):
         return "randomised response"
 
     def law(self, sizes: IndexArray) -> RandomizedResponseLaw:  # noqa: ARG002 - the same for all sizes
-        """The best candidate with odds e^ε : 1 against every other."""
+        """The best candidate with odds $e^ε$ : 1 against every other."""
         return RandomizedResponseLaw(self.epsilon)

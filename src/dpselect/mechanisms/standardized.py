@@ -18,10 +18,12 @@ __all__ = ["StandardizedNoisyMax"]
 class StandardizedNoisyMax(Mechanism):
     r"""Noisy max over scores measured from public anchors, in units of their own sensitivities.
 
-    Reports argmax_a {(ε/2)(q_a − c_a)/Δ_a + b_a + Z_a} with Z noise of scale one, public anchors c (passed as
+    Reports $argmax_a {(ε/2)(q_a − c_a)/Δ_a + b_a + Z_a}$ with Z noise of scale one, public anchors c (passed as
     ``anchors=``, default 0), and public offsets
 
-        b_a = −tilt · log(k/β) · Δ_a / max Δ + anchor_weight · log(k/β) · c_a / max|c|.
+    $$b_a = log(k/β) · (w c_a / max |c| − tilt · Δ_a / max Δ)$$
+
+    with w the ``anchor_weight``.
 
     Every candidate's noise is in proportion to its own sensitivity, as in the naive heterogeneous noisy max, which
     is not private. Standardized noisy max is private because it rescales the whole score, not only the noise. It
@@ -29,10 +31,10 @@ class StandardizedNoisyMax(Mechanism):
     Midpoints of public clipping bounds are a natural choice.
 
     Privacy:
-        ε-DP, assuming public sensitivities, anchors and candidates: (ε/2)(q_a − c_a)/Δ_a moves by at most ε/2
-        between neighbours, for every a, and the rest is public. With Gumbel noise also ε²/8-zCDP. A sensitivity of
-        zero is the limit of a small one: then q_a − c_a is public, and only the largest of these levels (0 for all
-        candidates of positive sensitivity) can be picked.
+        ε-DP, assuming public sensitivities, anchors and candidates: $(ε/2)(q_a − c_a)/Δ_a$ moves by at most ε/2
+        between neighbours, for every a, and the rest is public. With Gumbel noise also $ε²/8$-zCDP. A sensitivity
+        of zero is the limit of a small one: then $q_a − c_a$ is public, and only the largest of these levels (0 for
+        all candidates of positive sensitivity) can be picked.
 
     Cost:
         O(k). (Laplace noise: ``pmf`` is a quadrature of up to O(k²), and ``select`` has a larger constant.)

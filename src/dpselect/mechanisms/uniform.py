@@ -14,7 +14,7 @@ __all__ = ["Uniform"]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Uniform(Mechanism):
-    """Uniform random choice: Pr[a] = 1/k. Every mechanism should beat it, and some do not.
+    """Uniform random choice: $Pr[a] = 1/k$. Every mechanism should beat it, and some do not.
 
     Privacy:
         Perfect: the scores are not used.

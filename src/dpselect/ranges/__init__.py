@@ -1,7 +1,7 @@
 """Where sensitivities come from: a range for each candidate, to which its scores are clipped.
 
-A score that is clipped to [low_a, high_a] moves by at most high_a − low_a, whatever a person does. This width *is*
-the sensitivity of candidate a. Without clipping it is not. Ranges come from one of three sources:
+A score that is clipped to $[low_a, high_a]$ moves by at most $high_a − low_a$, whatever a person does. This width
+*is* the sensitivity of candidate a. Without clipping it is not. Ranges come from one of three sources:
 
 - :func:`from_bounds`: you know public bounds. They cost nothing.
 - :func:`from_public_sample`: quantiles of public people's scores. They cost nothing.

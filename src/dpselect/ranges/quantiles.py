@@ -42,16 +42,16 @@ def from_private_scores(
 
     Each end of each range is a pick among public cuts by the exponential mechanism, which prefers cuts whose rank
     is close to that of the quantile. Of n scores, let b be below a cut, and c at most equal to it. The quality of
-    the cut is −max(0, b − level · n, level · n − c). Two ends that are picked in the wrong order are exchanged.
+    the cut is $−max(0, b − level · n, level · n − c)$. Two ends that are picked in the wrong order are exchanged.
 
     Privacy:
         ε-DP if one user's whole row is *replaced*. The number of rows, the cuts and the levels are public. One row
         is one user: a user with two rows loses 2ε.
 
         A replaced row moves the rank of a cut by at most 1 in each column that the old or the new row contributes
-        to, and changes nothing in other columns. If every user scores every candidate, these are all k columns.
-        If each user contributes at most m scores, they are up to 2m, not m: the new row may contribute to other
-        columns than the old one. ε is divided evenly by 2 · min(2m, k), since a column has two quantiles. Columns
+        to, and changes nothing in other columns. If every user scores every candidate, these are all k columns. If
+        each user contributes at most m scores, they are up to 2m, not m: the new row may contribute to other
+        columns than the old one. ε is divided evenly by $2 · min(2m, k)$, since a column has two quantiles. Columns
         are **not** composed in parallel beyond that, because they hold the same users.
 
         The ranks are whole numbers, so their sensitivity is exact, and :class:`~dpselect.NoisyMax` picks exactly.
@@ -61,15 +61,15 @@ def from_private_scores(
     Cost:
         O(k (n log n + g)) for n users, k candidates and g cuts.
 
-        With probability 1 − β, no rank is worse than that of the best cut by more than 2 log(2kg/β)/ε_q users,
-        where ε_q = ε/(2 min(2m, k)). Many candidates therefore need many users; a public sample does not.
+        With probability 1 − β, no rank is worse than that of the best cut by more than $2 log(2kg/β)/ε_q$ users,
+        where $ε_q = ε/(2 min(2m, k))$. Many candidates therefore need many users; a public sample does not.
 
     Args:
         scores: A row for each user, a column for each candidate.
         cuts: Public numbers in increasing order, at least two: the ends that a range may have. One list for all
             candidates, or a row for each.
         epsilon: The privacy budget of all ranges together.
-        levels: The levels of the two quantiles, rounded to multiples of 2^-20.
+        levels: The levels of the two quantiles, rounded to multiples of $2⁻²⁰$.
         contributions: The largest number of scores that each user contributes. With it, NaN stands for a score that
             a user does not have. Of a user with more scores a few are used, in an order that does not depend on
             scores. Without it, every user must have a score for every candidate.
@@ -111,6 +111,13 @@ def cut_pmf(
     """Return the exact probability that :func:`from_private_scores` picks each cut: for each candidate and level.
 
     All picks are independent. **Not private**: probabilities reveal scores. Use it on public or synthetic scores.
+
+    Args:
+        scores: One row for each user.
+        cuts: The public numbers that a range may end at.
+        epsilon: The privacy budget of all ranges together.
+        levels: The levels of the two quantiles.
+        contributions: The most scores that a user contributes; ``None`` for all.
 
     Example:
         >>> import numpy as np, dpselect as dps

@@ -93,6 +93,9 @@ class Ranges:
         """Return the ranges of some candidates, given by their indices, which may repeat.
 
         For ragged rows pass the flat indices of all rows: the result then clips ``(values, offsets)``.
+
+        Args:
+            candidates: The indices.
         """
         if not self.lows.ndim:
             raise ValueError("candidates must not be given: these ranges are one range for all candidates")
@@ -108,6 +111,9 @@ class Ranges:
         """Return the scores clipped to their ranges, with the sensitivities that this makes true.
 
         Scores may have every form that mechanisms accept. Fill missing scores first, for example with ``lows``.
+
+        Args:
+            scores: The scores, in any form that mechanisms accept.
         """
         labels = labels_of(scores)
         if None not in {labels, self.labels} and labels != self.labels:
@@ -136,6 +142,9 @@ class Ranges:
 
         For public ranges it holds for any two score vectors, because clipped scores are within the sensitivities of
         each other whatever the scores are.
+
+        Args:
+            mechanism: The mechanism of the picks.
 
         Raises:
             ValueError: If the mechanism is private only for scores that move in the same direction
@@ -185,6 +194,10 @@ def from_bounds(lows: Numbers, highs: Numbers) -> Ranges:
 
     Privacy:
         Costs nothing, if you know the bounds without looking at private data: a rating is between 1 and 5.
+
+    Args:
+        lows: The lowest possible scores.
+        highs: The highest possible scores.
 
     Example:
         >>> import dpselect as dps

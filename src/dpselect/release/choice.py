@@ -73,6 +73,21 @@ def release_choice(
     The choice is that of :func:`dpselect.tuning.tune`, which explains ``epsilon``, ``tuning_epsilon``, ``cap``,
     ``power``, ``count`` and ``progress``. The other arguments are those of :func:`release_picks`. All scores are
     read into memory.
+
+    Args:
+        table: The table of scores.
+        epsilon: The privacy budget of one pick.
+        tuning_epsilon: The privacy budget of the choice.
+        cap: The error at which errors are cut off, or a range of caps.
+        power: The power of the error.
+        count: The length of the lists to choose for; ``None`` for single picks.
+        layout: Which columns mean what.
+        candidates: A table with public numbers of each candidate.
+        format: The format of the tables, if their names do not tell.
+        payment: A charge to a ledger, a file with a key, or a fresh key.
+        memory: How much memory sorting may take.
+        batch_candidates: About how many candidates a batch holds.
+        progress: Whether to show a progress bar; ``None`` for a terminal only.
     """
     choices = repr(default_pool(epsilon)) if count is None else f"lists of {count}: {default_pool(epsilon)!r}"
     pool = hashlib.blake2b(choices.encode(), digest_size=8).hexdigest()

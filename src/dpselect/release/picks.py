@@ -162,6 +162,18 @@ def write_pmf(
     """Write the exact probability of every candidate of every unit. **Not private**: probabilities reveal scores.
 
     The arguments are those of :func:`release_picks`; nothing is paid.
+
+    Args:
+        table: The table of scores.
+        mechanism: Any mechanism.
+        output: The file to write.
+        layout: Which columns mean what.
+        candidates: A table with public numbers of each candidate.
+        format: The format of the tables, if their names do not tell.
+        restart: Whether to start again instead of resuming.
+        memory: How much memory sorting may take.
+        batch_candidates: About how many candidates a batch holds.
+        progress: Called after each step.
     """
     started = time.monotonic()
     inputs = Inputs.open(table, layout, candidates, format)

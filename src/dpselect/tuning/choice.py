@@ -82,6 +82,12 @@ class Tuned:
         """Return a pick for each row by the tuned mechanism, which gets the ``anchors`` if it takes them.
 
         Each pick costs ``mechanism.guarantee``, in addition to the cost of the tuning.
+
+        Args:
+            scores: The private scores, a row for each user.
+            sensitivities: The sensitivities, which broadcast against scores.
+            anchors: Public guesses of the scores.
+            randomness: As for ``select`` of any mechanism.
         """
         public = public_numbers(self.mechanism.takes, anchors)
         return self.mechanism.select(scores, sensitivities, randomness=randomness, **public)
@@ -103,8 +109,8 @@ def tune(
 ) -> Tuned:
     r"""Choose the mechanism of a pool with the smallest error for a fleet of users, privately.
 
-    Noisy max at ``tuning_epsilon`` maximises −Σ_u min(1, E_u[m]/cap) over the mechanisms m of the pool, where
-    E_u[m] is the exact expected error |best score − picked score|^power of user u's pick by m.
+    Noisy max at ``tuning_epsilon`` maximises $−Σ_u min(1, E_u[m]/cap)$ over the mechanisms m of the pool, where
+    $E_u[m]$ is the exact expected error ``|best score − picked score| ** power`` of user u's pick by m.
 
     The noise in the mean error of the fleet is of the order of 2 cap log(pool size)/(tuning_epsilon · users). It
     hides the differences between errors that are small compared with the cap. If you give the cap as a range
@@ -141,7 +147,7 @@ def tune(
             a user's whole list.
         tuning_epsilon: The privacy budget of the choice.
         cap: A public bound on a user's error, or a range of bounds to search. Larger errors count as the cap.
-            (highest possible score − lowest possible score)^power cuts off nothing.
+            ``(highest possible score − lowest possible score) ** power`` cuts off nothing.
         pool: The mechanisms, each private for all scores within the sensitivities (``NoisyMax(monotone=True)`` is
             not); :func:`~dpselect.pools.default_pool` if absent.
         anchors: Public guesses of the scores, for members of the pool that take them.
@@ -294,6 +300,9 @@ def _choose(tally: Tally, tuning_epsilon: float, source: Randomness) -> tuple[in
 
 def choice_guarantee(tuning_epsilon: float) -> Guarantee:
     """Return the guarantee of the choice alone before it is made: :attr:`Tuned.tuning`.
+
+    Args:
+        tuning_epsilon: The privacy budget of the choice.
 
     Example:
         >>> import dpselect as dps

@@ -40,6 +40,14 @@ def fleet_errors(
     **Not private**: :func:`tune` adds these errors up before it cuts them off and adds noise. Use it on public or
     synthetic fleets to see what tuning would find.
 
+    Args:
+        pool: The mechanisms.
+        scores: A row for each user, in any form that mechanisms accept.
+        sensitivities: The sensitivities, which broadcast against scores.
+        anchors: Public guesses of the scores, for mechanisms that take them.
+        power: The power of the error: 2 for the mean squared error.
+        progress: Whether to show a progress bar; ``None`` for a terminal only.
+
     Example:
         >>> import dpselect as dps
         >>> pool = [dps.Uniform(), dps.RandomizedResponse(epsilon=50.0)]
