@@ -22,7 +22,7 @@ from experiments.recommender import tuned
 from experiments.recommender.private import STRONGLY_TILTED
 from experiments.recommender.protocol import Lists, Row
 
-__all__ = ["COUNT", "DELTA", "EPSILONS", "MEASURES", "Measured", "list_rows", "measure", "provenance"]
+__all__ = ["COUNT", "DELTA", "EPSILONS", "FLOATS", "MEASURES", "Measured", "list_rows", "measure", "provenance"]
 
 COUNT = 10
 EPSILONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
@@ -32,13 +32,15 @@ WORTH_A_DELTA = 1.01
 """A δ is shown where it allows a pick at least this multiple of ε."""
 DRAWS = 2
 """Lists drawn for each user."""
-OPENDP_USERS = 200
+OPENDP_USERS = 100
 """OpenDP computes with fractions, a row at a time: up to 50 milliseconds a list."""
 TUNING_SHARE, MOST_TUNING = 0.1, 1.0
 """The choice of tuning costs this share of the total ε, and no more than this."""
 CAP = (1e-6, 1.0)
 """The range of caps on the mean regret of a pick in a list."""
 MEASURES = ("score", "recall", "ndcg")
+FLOATS = ("delta", "pick_epsilon", *MEASURES, *(f"{name}_error" for name in MEASURES))
+"""The columns that are no whole numbers, even where a file holds only such."""
 
 Maker = Callable[[float], dps.Mechanism]
 
