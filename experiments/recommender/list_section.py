@@ -232,8 +232,8 @@ def _origins(data: Tables) -> Listing:
                 *(chosen[run, e] for e in shown),
                 f"{users[run, 'rnm']:,}",
                 f"{users[run, 'opendp']:,}",
-                known.get((run, "lists_commit"), "this report’s")[:10],
-                known.get((run, "lists_date"), "this report’s"),
+                known.get((run, "lists_commit"), "–")[:10],
+                known.get((run, "lists_date"), "with this report"),
             ]
             for run in runs
         ],
@@ -252,7 +252,7 @@ def section(plan: Callable[[Effort], Sequence[Task]]) -> Experiment:
         notes={
             "lists": (
                 f"peeling: a pick is taken out and the next is drawn from the rest ({COUNT} of 500 candidates, "
-                "clipped scores); at most 1,000 users, drawn at random, two lists each"
+                "clipped scores); one list for each of 1,000 users drawn at random, or of all if there are fewer"
             ),
             "recall": (
                 f"the share of the list that is among the {COUNT} highest scores; ties with the last of them count"

@@ -30,8 +30,6 @@ EPSILONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 DELTA = 1e-6
 WORTH_A_DELTA = 1.01
 """A δ is shown where it allows a pick at least this multiple of ε."""
-DRAWS = 2
-"""Lists drawn for each user."""
 OPENDP_USERS = 100
 """OpenDP computes with fractions, a row at a time: up to 50 milliseconds a list."""
 TUNING_SHARE, MOST_TUNING = 0.1, 1.0
@@ -61,7 +59,7 @@ MAKERS: dict[str, Maker] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Measured:
-    """How good lists are, a number for each user: the mean over the lists drawn for the user."""
+    """How good lists are, a number for each user."""
 
     score: FloatArray
     """The sum of the scores of a list."""
@@ -94,22 +92,21 @@ class Measured:
 
 
 def measure(lists: IndexArray, scores: FloatArray) -> Measured:
-    """Measure lists of positions, (draws, users, count), as :func:`dpselect.lists.list_quality` does.
+    """Measure a list of positions for each user as :func:`dpselect.lists.list_quality` does.
 
     Candidates that tie with the last of the true list count as found. The gain in NDCG is the score above the
     user's lowest.
     """
-    count = lists.shape[-1]
+    count = lists.shape[1]
     ordered = np.sort(scores, axis=1)[:, ::-1]
-    found = np.take_along_axis(scores[None], lists, axis=2)
+    found = np.take_along_axis(scores, lists, axis=1)
     lowest = ordered[:, -1:]
     discount = 1 / np.log2(np.arange(count) + 2)
-    ideal = (ordered[:, :count] - lowest) @ discount
-    gained = ((found - lowest) @ discount).mean(axis=0)
+    ideal, gained = ((part - lowest) @ discount for part in (ordered[:, :count], found))
     return Measured(
-        score=found.sum(axis=2).mean(axis=0),
+        score=found.sum(axis=1),
         best=ordered[:, :count].sum(axis=1),
-        recall=(found >= ordered[:, count - 1, None]).mean(axis=(0, 2)),
+        recall=(found >= ordered[:, count - 1, None]).mean(axis=1),
         ndcg=np.divide(gained, ideal, out=np.ones_like(gained), where=ideal > 0),
     )
 
@@ -121,7 +118,6 @@ def list_rows(
     seed: int,
     fleet: int = 0,
     epsilons: Sequence[float] = EPSILONS,
-    draws: int = DRAWS,
     opendp_users: int = OPENDP_USERS,
 ) -> list[Row]:
     """Return how good the lists of each mechanism are at each total ε, and at δ = 10⁻⁶ where that allows more.
@@ -132,24 +128,19 @@ def list_rows(
         seed: Makes the draws repeatable.
         fleet: How many users there are; tuning is for all of them. By default, as many as are given.
         epsilons: The ε of a whole list.
-        draws: Lists drawn for each user.
         opendp_users: How many of the users get lists by OpenDP.
     """
     some = users.sample(opendp_users, seed)
     references = {
-        "random": measure(_drawn(dps.TopK(dps.Uniform(), COUNT), users, anchors, draws, seed), users.scores),
-        "public": measure(np.argsort(-anchors, axis=1, kind="stable")[None, :, :COUNT], users.scores),
+        "random": _measured(dps.TopK(dps.Uniform(), COUNT), users, anchors, seed),
+        "public": measure(np.argsort(-anchors, axis=1, kind="stable")[:, :COUNT], users.scores),
     }
-    rows = [
-        _row(name, epsilon, 0.0, 0.0, found, draws if name == "random" else 1)
-        for name, found in references.items()
-        for epsilon in epsilons
-    ]
+    rows = [_row(name, epsilon, 0.0, 0.0, found) for name, found in references.items() for epsilon in epsilons]
     for epsilon in epsilons:
         for name, make in MAKERS.items():
             for top, delta in _tops(epsilon, make):
-                found = measure(_drawn(top, users, anchors, draws, seed), users.scores)
-                rows.append(_row(name, epsilon, delta, top.mechanism.guarantee.epsilon, found, draws))
+                found = _measured(top, users, anchors, seed)
+                rows.append(_row(name, epsilon, delta, top.mechanism.guarantee.epsilon, found))
         rows.append(_tuned_row(users, anchors, epsilon, seed, max(1, fleet // len(users))))
         pure, concentrated = _opendp_scale(epsilon, 0.0), _opendp_scale(epsilon, DELTA)
         rows.append(_opendp_row(some, epsilon, 0.0, pure))
@@ -167,16 +158,13 @@ def provenance() -> dict[str, object]:
     }
 
 
-def _row(
-    name: str, epsilon: float, delta: float, pick: float, found: Measured, draws: int, chosen: str = ""
-) -> Row:
+def _row(name: str, epsilon: float, delta: float, pick: float, found: Measured, chosen: str = "") -> Row:
     return {
         "mechanism": name,
         "epsilon": epsilon,
         "delta": delta,
         "pick_epsilon": pick,
         **found.row(),
-        "draws": draws,
         "chosen": chosen,
     }
 
@@ -192,18 +180,11 @@ def _tops(epsilon: float, make: Maker) -> list[tuple[dps.TopK, float]]:
     return [(pure, 0.0), *([(loose, DELTA)] if gains else [])]
 
 
-def _drawn(top: dps.TopK, users: Lists, anchors: FloatArray, draws: int, seed: int) -> IndexArray:
-    """Return the drawn lists, (draws, users, count)."""
+def _measured(top: dps.TopK, users: Lists, anchors: FloatArray, seed: int) -> Measured:
+    """Measure one drawn list for each user."""
     public = public_numbers(top.mechanism, anchors)
-    drawn: IndexArray = np.stack(
-        [
-            top.select(
-                users.scores, users.sensitivities, randomness=dps.Randomness.seeded(seed * DRAWS + draw), **public
-            )
-            for draw in range(draws)
-        ]
-    )
-    return drawn
+    randomness = dps.Randomness.seeded(seed)
+    return measure(top.select(users.scores, users.sensitivities, randomness=randomness, **public), users.scores)
 
 
 def _tuned_row(users: Lists, anchors: FloatArray, epsilon: float, seed: int, copies: int) -> Row:
@@ -216,12 +197,12 @@ def _tuned_row(users: Lists, anchors: FloatArray, epsilon: float, seed: int, cop
     tuning = min(TUNING_SHARE * epsilon, MOST_TUNING)
     pick = (epsilon - tuning) / COUNT
     pool = [*tuned.pool(pick), build("heterogeneous-rnm", pick)]
-    found = [measure(_drawn(dps.TopK(each, COUNT), users, anchors, 1, seed), users.scores) for each in pool]
+    found = [_measured(dps.TopK(each, COUNT), users, anchors, seed) for each in pool]
     errors = np.stack([each.best - each.score for each in found]) / COUNT
     chances = dps.tuning.choice_pmf(errors, tuning, cap=CAP, copies=copies)
     likely = int(np.argmax(chances))
     chosen = f"{pool[likely].label} ({chances[likely]:.0%})"
-    return _row("tuned", epsilon, 0.0, pick, Measured.mixed(found, chances), 1, chosen)
+    return _row("tuned", epsilon, 0.0, pick, Measured.mixed(found, chances), chosen)
 
 
 def _opendp_row(users: Lists, epsilon: float, delta: float, scale: float) -> Row:
@@ -231,9 +212,9 @@ def _opendp_row(users: Lists, epsilon: float, delta: float, scale: float) -> Row
         _opendp_top_k(scale * float(width), delta)(row.tolist())
         for row, width in zip(users.scores, largest, strict=True)
     ]
-    found = measure(np.array(lists, dtype=np.int64)[None], users.scores)
+    found = measure(np.array(lists, dtype=np.int64), users.scores)
     # The ε of one pick: of noise of this scale, a score moves by 2Δ relative to another.
-    return _row("opendp", epsilon, delta, 2 / scale, found, 1)
+    return _row("opendp", epsilon, delta, 2 / scale, found)
 
 
 def _opendp_top_k(scale: float, delta: float) -> Any:  # noqa: ANN401 - OpenDP's measurements have no useful type
