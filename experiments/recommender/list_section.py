@@ -21,7 +21,8 @@ __all__ = ["draw", "listings", "section", "take_away"]
 
 REFERENCES = ("random", "public")
 """They cost no budget."""
-HALF = 0.5
+HALF, LITTLE = 0.5, 0.1
+"""The recall of a good list, and a difference of relative scores that is little."""
 TITLES = {"score": "score over the best list’s", "recall": f"recall@{COUNT}", "ndcg": f"NDCG@{COUNT}"}
 IN_TABLE = (10.0, 100.0)
 """The total ε of the table."""
@@ -75,6 +76,7 @@ def _curves(panel: Axes, table: pa.Table, measure: str) -> None:
             panel.plot(curve["epsilon"].to_numpy(), curve[measure].to_numpy(), **drawing.line(style))
     panel.set(xscale="log", ylim=(-0.04, 1.04))
     drawing.plain_numbers(panel.xaxis)
+    panel.set_xticks(unique(table, "epsilon"))
 
 
 def listings(data: Tables) -> list[Listing]:
@@ -88,11 +90,9 @@ def take_away(table: pa.Table) -> str:
     found = _Found([row for row in _real(table) if row["delta"] == 0])
     good = next((e for e in found.epsilons if min(found.best("recall", e)) >= HALF), None)
     if good is None:
-        return (
-            f"Up to a total ε of {found.epsilons[-1]:g}, no mechanism finds half of the best {COUNT} on every data "
-            f"set. {_below(found, found.epsilons[-1])}"
-        )
-    below = [e for e in found.epsilons if e < good]
+        most = found.epsilons[-1]
+        first = f"Even at a total ε of {most:g}, no mechanism finds half of the best {COUNT} on every data set."
+        return f"{first} There, {_scores(found, most)}"
     others = ", ".join(
         f"{_span(found.values(name, 'recall', good))} by {SHOWN[name].label}"
         for name in ("heterogeneous-rnm", "rnm", "opendp")
@@ -102,16 +102,21 @@ def take_away(table: pa.Table) -> str:
         f"{_names(found.winners('recall', good))} makes it: recall@{COUNT} is {_span(found.best('recall', good))}, "
         f"but {others}."
     )
-    return f"{first} {_below(found, below[-1])}" if below else first
+    below = [e for e in found.epsilons if e < good]
+    if not below:
+        return first
+    gains = zip(found.best("score", below[-1]), found.values("public", "score", below[-1]), strict=True)
+    little = max(best - public for best, public in gains) < LITTLE
+    lead = "private scores add little to public ranges" if little else "lists are worse"
+    return f"{first} With less, {lead}: at ε = {below[-1]:g} {_scores(found, below[-1])}"
 
 
-def _below(found: "_Found", epsilon: float) -> str:
+def _scores(found: "_Found", epsilon: float) -> str:
+    public, rnm, random = (_span(found.values(name, "score", epsilon)) for name in ("public", "rnm", "random"))
     return (
-        f"At ε = {epsilon:g} the best list, by {_names(found.winners('score', epsilon))}, has "
-        f"{_span(found.best('score', epsilon))} of the score of the best {COUNT}; public midpoints have "
-        f"{_span(found.values('public', 'score', epsilon))} without any budget, {SHOWN['rnm'].label} "
-        f"{_span(found.values('rnm', 'score', epsilon))} and a random list "
-        f"{_span(found.values('random', 'score', epsilon))}."
+        f"the best list, by {_names(found.winners('score', epsilon))}, has {_span(found.best('score', epsilon))} of "
+        f"the score of the best {COUNT}; public midpoints have {public} without any budget, {SHOWN['rnm'].label} "
+        f"{rnm} and a random list {random}."
     )
 
 
