@@ -113,10 +113,10 @@ def take_away(table: pa.Table) -> str:
 
 def _scores(found: "_Found", epsilon: float) -> str:
     public, rnm, random = (_span(found.values(name, "score", epsilon)) for name in ("public", "rnm", "random"))
+    best, names = _span(found.best("score", epsilon)), _names(found.winners("score", epsilon))
     return (
-        f"the best list, by {_names(found.winners('score', epsilon))}, has {_span(found.best('score', epsilon))} of "
-        f"the score of the best {COUNT}; public midpoints have {public} without any budget, {SHOWN['rnm'].label} "
-        f"{rnm} and a random list {random}."
+        f"the best list, by {names}, has {best} of the score of the best {COUNT}; public midpoints have {public} "
+        f"without any budget, {SHOWN['rnm'].label} {rnm} and a random list {random}."
     )
 
 
@@ -280,8 +280,8 @@ def section(plan: Callable[[Effort], Sequence[Task]]) -> Experiment:
         listings=listings,
         discussion=(
             (
-                "As above, these numbers compare mechanisms; no budget pays for the ranges or for the choice of a "
-                "user’s 500 candidates."
+                "These numbers compare mechanisms. No budget pays for the ranges or for the choice of a user’s 500 "
+                "candidates, as in the paper."
             ),
         ),
     )

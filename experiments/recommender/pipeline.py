@@ -141,7 +141,7 @@ def _tables(
 
     def listed() -> tuple[pa.Table, dict[str, object]]:
         users, anchors = clipped.sample(LIST_USERS, SEED), scored.midpoints(clipped, LIST_USERS)
-        rows = lists.list_rows(users, anchors, seed=SEED, fleet=len(clipped))
+        rows = lists.list_rows(users, anchors, seed=SEED, fleet=len(clipped), epsilons=lists.EPSILONS)
         return pa.Table.from_pylist(rows), lists.provenance()
 
     table("correlations", correlations)
