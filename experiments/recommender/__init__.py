@@ -11,6 +11,7 @@ privately. There is one module for each step:
     scoring         percentiles in blocks of items, the best 500 in batches of users
     protocol, tuned errors, correlations, ratios, tilts; the tuned mechanism
     gains           the default against noisy max, user by user
+    lists           private lists of ten over the ε of the list; list_section shows them
     private         a protocol that is private from end to end
     pipeline, alone all of it for one run, resumable, in a process of its own
     results         the small tables that are kept

@@ -7,14 +7,14 @@ import pyarrow as pa
 
 from experiments.experiment import Effort, Task
 from experiments.mechanisms import COMPARED
-from experiments.recommender import private, protocol, tuned
+from experiments.recommender import lists, private, protocol, tuned
 from experiments.recommender.gains import gain_rows
 from experiments.recommender.generated import generate
 from experiments.recommender.models import DenseModel, fit_ease
 from experiments.recommender.preprocessing import Split, hold_out_users
 from experiments.recommender.scoring import Candidates, Ranges, find_candidates, find_ranges, recall
 
-__all__ = ["TITLE", "plan"]
+__all__ = ["TITLE", "plan", "plan_lists"]
 
 TITLE = "synthetic interactions"
 SEED = 42
@@ -80,6 +80,11 @@ def plan(effort: Effort) -> list[Task]:
     ]
 
 
+def plan_lists(effort: Effort) -> list[Task]:
+    """Return the task of the section on private lists."""
+    return [Task(label=TITLE, table="lists", compute=partial(_private_lists, effort))]
+
+
 def _named(table: pa.Table) -> pa.Table:
     return table.add_column(0, "run", pa.array([TITLE] * table.num_rows))
 
@@ -130,6 +135,20 @@ def _tuned(effort: Effort) -> pa.Table:
     anchors = ranges.midpoints[candidates.items]
     row = tuned.tuned_row(_lists(effort, "clipped"), anchors, TILT_EPSILON, seed=SEED)
     return _named(pa.Table.from_pylist([row]))
+
+
+def _private_lists(effort: Effort) -> pa.Table:
+    candidates, ranges = _scored(_size(effort))
+    anchors = ranges.midpoints[candidates.items]
+    full = effort.trials > MOST_USERS
+    rows = lists.list_rows(
+        _lists(effort, "clipped"),
+        anchors,
+        seed=SEED,
+        epsilons=lists.EPSILONS if full else lists.EPSILONS[::2],
+        opendp_users=lists.OPENDP_USERS if full else effort.slow_trials,
+    )
+    return _named(pa.Table.from_pylist(rows))
 
 
 def _private(effort: Effort) -> pa.Table:

@@ -22,7 +22,7 @@ import dpselect as dps
 from experiments import report, tables
 from experiments.files import replacing
 from experiments.mechanisms import COMPARED
-from experiments.recommender import gains, private, protocol, results, tuned
+from experiments.recommender import gains, lists, private, protocol, results, tuned
 from experiments.recommender.datasets import DATASETS, Run, find, load
 from experiments.recommender.interactions import Counts, Interactions
 from experiments.recommender.models import Model, fit_ease
@@ -36,7 +36,7 @@ PROTOCOL = "2"
 """Change this when kept results of an older version must not be reused."""
 SEED = 42
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 3000
-UNCLIPPED_USERS, RATIO_USERS, TILT_USERS, TUNED_USERS = 3000, 10_000, 1000, 1000
+UNCLIPPED_USERS, RATIO_USERS, TILT_USERS, TUNED_USERS, LIST_USERS = 3000, 10_000, 1000, 1000, 1000
 TILT_EPSILONS = (0.1, 1.0, 8.0)
 
 
@@ -139,12 +139,18 @@ def _tables(
     def gained() -> tuple[pa.Table, dict[str, object]]:
         return pa.Table.from_pylist(gains.gain_rows(clipped)), {}
 
+    def listed() -> tuple[pa.Table, dict[str, object]]:
+        users, anchors = clipped.sample(LIST_USERS, SEED), scored.midpoints(clipped, LIST_USERS)
+        rows = lists.list_rows(users, anchors, seed=SEED, fleet=len(clipped), epsilons=lists.EPSILONS)
+        return pa.Table.from_pylist(rows), lists.provenance()
+
     table("correlations", correlations)
     table("ratios", ratios)
     table("tilts", tilts)
     table("gains", gained)
     _errors(home, log, {"clipped": clipped, "unclipped": sample}, gamma)
     table("tuned", chosen)
+    table("lists", listed)
 
 
 def _errors(home: Path, log: Log, variants: dict[str, protocol.Lists], gamma: float) -> None:

@@ -30,7 +30,7 @@ __all__ = [
 
 COMMITTED = Path(__file__).resolve().parent / "results"
 VARIABLE = "DPSELECT_RESULTS"
-TABLES = ("errors", "correlations", "ratios", "tilts", "gains", "tuned", "private")
+TABLES = ("errors", "correlations", "ratios", "tilts", "gains", "tuned", "lists", "private")
 SUMMARY = "summary.csv"
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from experiments.experiment import Effort, Experiment, Listing, Numbers, Task
 from experiments.mechanisms import BETA, COMPARED
-from experiments.recommender import captions, claims, figures, live, protocol, results
+from experiments.recommender import captions, claims, figures, list_section, lists, live, protocol, results
 from experiments.tables import Tables, unique
 
 __all__ = ["EXPERIMENTS"]
@@ -51,6 +51,11 @@ def _plan_real(names: tuple[str, ...], _effort: Effort) -> list[Task]:
     ]
 
 
+def _plan_lists(effort: Effort) -> list[Task]:
+    """Return tasks for the lists of all runs, and of the synthetic interactions."""
+    return [*_plan_real(("lists",), effort), *live.plan_lists(effort)]
+
+
 def _table(folder: Path, name: str) -> pa.Table:
     summary = results.read_summary(folder)
     if name == "facts":
@@ -61,7 +66,7 @@ def _table(folder: Path, name: str) -> pa.Table:
             # Runs of earlier versions drew picks for random stopping and RNMH.
             table = table.append_column("draws", pa.array([0] * table.num_rows))
         # A column of whole numbers is written without a decimal point.
-        kinds = {"epsilon": pa.float64(), "tilt": pa.float64(), "standard_error": pa.float64()}
+        kinds = dict.fromkeys(("epsilon", "tilt", "standard_error", *lists.FLOATS), pa.float64())
         for column in set(kinds) & set(table.column_names):
             table = table.set_column(table.column_names.index(column), column, table[column].cast(kinds[column]))
     return table.add_column(0, "run", pa.array([summary["title"]] * table.num_rows))
@@ -343,5 +348,7 @@ GENERATED = Experiment(
     numbers=captions.error_numbers,
 )
 
-EXPERIMENTS = (REAL, UNCLIPPED, TILTS, END_TO_END, GENERATED) if results.shown() else (GENERATED,)
+LISTS = list_section.section(_plan_lists)
+
+EXPERIMENTS = (REAL, UNCLIPPED, TILTS, END_TO_END, LISTS, GENERATED) if results.shown() else (GENERATED, LISTS)
 """In the order of the report. Without results on real data, only the synthetic interactions are shown."""
