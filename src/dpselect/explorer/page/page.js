@@ -1,31 +1,36 @@
 // The page: its state, its requests to the server, and how it shows the answers.
 
-import { asFile, drawBars, drawCandidates, drawLines, drawLosses, short } from "/charts.js";
+import { Grid, LARGEST_FILE, MOST_CANDIDATES, readTable } from "/candidates.js";
+import { MOST_ROWS, asFile, drawCurves, drawPicks, drawScores } from "/charts.js";
+import { error, number, percent, readable, several } from "/words.js";
 
-// Colours come with each mechanism. Dashes tell apart mechanisms of one family.
-const DASHES = ["", "7 3", "2 3", "7 2 2 2"];
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const LARGEST_FILE = 256 * 1024;
-const MOST_CANDIDATES = 400;
-const SLIDERS = {
-  epsilon: { toValue: (at) => 10 ** at, toPlace: Math.log10 },
-  tilt: { toValue: (at) => at, toPlace: (value) => value },
-  drop: { toValue: (at) => at, toPlace: (value) => value, say: kept },
-  beta: { toValue: (at) => 10 ** at, toPlace: Math.log10 },
-  gamma: { toValue: (at) => 10 ** at, toPlace: Math.log10 },
-};
-const DEFAULTS = { epsilon: 1, tilt: -1, drop: 0.75, beta: 0.05, gamma: 0.05 };
+const LOGARITHMIC = { toValue: (at) => 10 ** at, toPlace: Math.log10, say: number };
+const LINEAR = { toValue: (at) => at, toPlace: (value) => value, say: number };
+const SLIDERS = { epsilon: LOGARITHMIC, tilt: LINEAR, drop: { ...LINEAR, say: kept }, beta: LOGARITHMIC, gamma: LOGARITHMIC };
+const DEFAULTS = { epsilon: 1, tilt: 1, drop: 0.75, beta: 0.05, gamma: 0.05 };
+const CHOICES = { mechanism: "heterogeneous-rnm", other: "gem" };
+const PARAMETERS = ["tilt", "keep", "beta", "gamma"];
+const FOLDED = ["tilts", "correlations", "losses", "advice"]; // what the server leaves out unless it is unfolded
 
 // Which sensitivities may compete, in words.
 function kept(drop) {
   if (!drop) return "all candidates";
-  return `the ${drop > 0 ? "least" : "most"} sensitive ${Math.round(100 * (1 - Math.abs(drop)))} %`;
+  return `the ${drop > 0 ? "least" : "most"} sensitive ${percent(1 - Math.abs(drop))}`;
 }
 
 const $ = (id) => document.getElementById(id);
-const state = { scenario: "", ...DEFAULTS, names: [], scores: [], sensitivities: [], neighbour: [] };
+const state = { scenario: "", ...DEFAULTS, ...CHOICES, names: [], scores: [], sensitivities: [], neighbour: [] };
 let scenarios = [];
+let mechanisms = {};
 let answer = null;
+let drawn = null; // how often each candidate was picked in the latest draws
+
+function make(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
 
 // --- State and address --------------------------------------------------------------------------------
 
@@ -34,7 +39,7 @@ function writeAddress() {
   const fields = new URLSearchParams();
   if (state.scenario) fields.set("scenario", state.scenario);
   else fields.set("candidates", JSON.stringify(state.names.map((name, a) => [name, state.scores[a], state.sensitivities[a]])));
-  for (const name of Object.keys(SLIDERS)) fields.set(name, short(state[name]));
+  for (const name of [...Object.keys(SLIDERS), ...Object.keys(CHOICES)]) fields.set(name, state[name]);
   const moved = state.neighbour.some((score, a) => score !== state.scores[a]);
   if (moved) fields.set("neighbour", JSON.stringify(state.neighbour));
   history.replaceState(null, "", `#${fields}`);
@@ -42,17 +47,20 @@ function writeAddress() {
 
 function readAddress() {
   const fields = new URLSearchParams(location.hash.slice(1));
-  for (const name of Object.keys(SLIDERS)) {
+  for (const [name, { toPlace }] of Object.entries(SLIDERS)) {
     const value = Number(fields.get(name) ?? DEFAULTS[name]);
-    const place = SLIDERS[name].toPlace(value);
+    const place = toPlace(value);
     const { min, max } = $(name);
     const sound = Number.isFinite(place) && place >= Number(min) - 1e-9 && place <= Number(max) + 1e-9;
     state[name] = sound ? value : DEFAULTS[name];
   }
+  for (const [name, choice] of Object.entries(CHOICES)) {
+    const wanted = fields.get(name);
+    state[name] = [...$(name).options].some(({ value }) => value === wanted) ? wanted : choice;
+  }
   try {
     if (fields.has("candidates")) {
-      const rows = JSON.parse(fields.get("candidates"));
-      setCandidates(rows.map(([name]) => String(name)), rows.map((row) => Number(row[1])), rows.map((row) => Number(row[2])));
+      setCandidates(JSON.parse(fields.get("candidates")).map(([name, score, sensitivity]) => [String(name), Number(score), Number(sensitivity)]));
       state.scenario = "";
     } else {
       chooseScenario(fields.get("scenario"));
@@ -60,61 +68,78 @@ function readAddress() {
     if (fields.has("neighbour")) {
       const neighbour = JSON.parse(fields.get("neighbour")).map(Number);
       if (neighbour.length === state.scores.length) state.neighbour = neighbour;
+      $("fold-losses").open = true;
     }
   } catch {
     chooseScenario(null);
-    $("link-note").textContent = "The candidates in the link could not be read, so this is the first scenario.";
+    $("link-note").textContent = "The candidates in the link could not be read, so this is the first example.";
   }
 }
 
 function chooseScenario(id) {
-  const scenario = scenarios.find((one) => one.id === id) ?? scenarios[0];
-  state.scenario = scenario.id;
-  setCandidates(scenario.scores.map((_, a) => String(a + 1)), scenario.scores, scenario.sensitivities);
+  const { id: found, names, scores, sensitivities } = scenarios.find((one) => one.id === id) ?? scenarios[0];
+  state.scenario = found;
+  setCandidates(scores.map((score, a) => [names?.[a] ?? String(a + 1), score, sensitivities[a]]));
 }
 
-function setCandidates(names, scores, sensitivities) {
-  Object.assign(state, { names: [...names], scores: [...scores], sensitivities: [...sensitivities], neighbour: [...scores] });
+function setCandidates(rows) {
+  const [names, scores, sensitivities] = [0, 1, 2].map((column) => rows.map((row) => row[column]));
+  Object.assign(state, { names, scores, sensitivities, neighbour: [...scores] });
 }
 
 // --- Requests -------------------------------------------------------------------------------------------
 
 let asking = false;
 let waiting = false;
+let settled = 0;
+let changedAt = 0;
+
+// The address, and what a screen reader says, follow when the hand rests.
+function changed() {
+  drawn = null;
+  changedAt ||= performance.now();
+  $("answer").setAttribute("aria-busy", "true");
+  clearTimeout(settled);
+  settled = setTimeout(() => {
+    $("answer").removeAttribute("aria-busy");
+    writeAddress();
+  }, 400);
+  return refresh();
+}
 
 // One request at a time. While it runs, only the newest setting waits.
 async function refresh() {
-  if (asking) {
-    waiting = true;
-    return;
-  }
+  waiting = true;
+  if (asking) return;
   asking = true;
-  const started = performance.now();
-  do {
+  while (waiting) {
     waiting = false;
     await ask();
-  } while (waiting);
+  }
   asking = false;
-  document.body.dataset.milliseconds = Math.round(performance.now() - started);
+  await new Promise(requestAnimationFrame);
+  document.body.dataset.milliseconds = Math.round(performance.now() - (changedAt || performance.now()));
   document.body.dataset.answers = Number(document.body.dataset.answers ?? 0) + 1;
+  changedAt = 0;
 }
 
 async function ask() {
-  const { names, scores, sensitivities, neighbour, epsilon, tilt, drop, beta, gamma } = state;
+  const { scenario, mechanism, other, ...setting } = state;
+  const unfolded = FOLDED.filter((part) => $(`fold-${part}`).open);
+  const slow = setTimeout(() => complain("Still computing. The first long look compiles code, once: up to a minute."), 2000);
   try {
-    const body = JSON.stringify({ names, scores, sensitivities, neighbour, epsilon, tilt, drop, beta, gamma });
+    const body = JSON.stringify({ ...setting, chosen: [mechanism, other], unfolded });
     const response = await fetch("/view", { method: "POST", headers: { "Content-Type": "application/json" }, body });
     const result = await response.json();
-    if (result.error) {
-      complain(`Not drawn: ${result.error}.`);
-    } else {
+    complain(result.error ? `Not drawn: ${result.error}.` : "");
+    if (!result.error) {
       answer = result;
-      complain("");
       show();
     }
   } catch {
     complain("The explorer does not answer. Is `dpselect explore` still running?");
   }
+  clearTimeout(slow);
 }
 
 function complain(text) {
@@ -122,305 +147,319 @@ function complain(text) {
   $("problem").hidden = !text;
 }
 
-function changed() {
-  writeAddress();
-  refresh();
-}
-
 // --- Showing ------------------------------------------------------------------------------------------
+
+const grid = new Grid($("rows"), {
+  state,
+  onEdit: (field) => (field === "neighbour" ? changed() : ownCandidates()),
+  onProblem: complain,
+  onMove: (row) => {
+    $("remove").textContent = `Remove “${state.names[row]}”`;
+  },
+});
 
 function showSettings() {
   $("scenario").value = state.scenario;
-  const scenario = scenarios.find((one) => one.id === state.scenario);
-  $("about").textContent = scenario ? scenario.about : "Your own candidates.";
+  $("about").textContent = scenarios.find((one) => one.id === state.scenario)?.about ?? "";
+  for (const name of Object.keys(CHOICES)) $(name).value = state[name];
   for (const [name, { toPlace }] of Object.entries(SLIDERS)) {
     $(name).value = toPlace(state[name]);
-    $(`${name}-value`).textContent = (SLIDERS[name].say ?? short)(state[name]);
+    showSlider(name);
   }
+}
+
+function showSlider(name) {
+  const words = SLIDERS[name].say(state[name]);
+  $(`${name}-value`).textContent = words;
+  $(name).setAttribute("aria-valuetext", words);
 }
 
 function showRows() {
   $("count").textContent = `(${state.names.length})`;
-  $("rows").replaceChildren(...state.names.map((_, a) => row(a)));
-}
-
-function row(a) {
-  const made = document.createElement("tr");
-  for (const field of ["names", "scores", "sensitivities", "neighbour"]) {
-    const input = document.createElement("input");
-    const numeric = field !== "names";
-    input.value = numeric ? Number(state[field][a].toPrecision(6)) : state[field][a];
-    input.setAttribute("aria-label", `${field === "names" ? "name" : field} of candidate ${a + 1}`);
-    if (numeric) input.inputMode = "decimal";
-    input.addEventListener("change", () => edit(field, a, input));
-    const cell = document.createElement("td");
-    cell.append(input);
-    made.append(cell);
-  }
-  const remove = document.createElement("button");
-  remove.type = "button";
-  remove.textContent = "×";
-  remove.setAttribute("aria-label", `Remove candidate ${a + 1}`);
-  remove.addEventListener("click", () => {
-    for (const field of ["names", "scores", "sensitivities", "neighbour"]) state[field].splice(a, 1);
-    ownCandidates();
-  });
-  const cell = document.createElement("td");
-  cell.append(remove);
-  made.append(cell);
-  return made;
-}
-
-function edit(field, a, input) {
-  const text = input.value.trim();
-  const value = field === "names" ? text : Number(text);
-  const wrong = field !== "names" && (text === "" || !Number.isFinite(value) || (field === "sensitivities" && value < 0));
-  input.setAttribute("aria-invalid", wrong);
-  if (wrong) {
-    complain(`Not drawn: candidate ${a + 1} needs a number${field === "sensitivities" ? " ≥ 0" : ""}.`);
-    return;
-  }
-  state[field][a] = value;
-  if (field === "scores") state.neighbour[a] = value;
-  if (field === "neighbour") changed();
-  else ownCandidates();
+  const withNeighbour = $("fold-losses").open;
+  $("neighbour-title").hidden = !withNeighbour;
+  $("add").disabled = state.names.length >= MOST_CANDIDATES;
+  $("remove").disabled = state.names.length <= 2;
+  grid.show({ withNeighbour });
 }
 
 function ownCandidates() {
   state.scenario = "";
   showSettings();
-  showRows();
   changed();
 }
 
 // A mechanism's colour, lightened on dark pages.
 function color(name) {
-  const { color: hex } = answer.mechanisms[name];
+  const { color: hex } = mechanisms[name];
   if (!dark.matches) return hex;
   const channels = [1, 3, 5].map((at) => Math.round(Number.parseInt(hex.slice(at, at + 2), 16) * 0.55 + 255 * 0.45));
   return `#${channels.map((channel) => channel.toString(16).padStart(2, "0")).join("")}`;
 }
 
-function dashes(name) {
-  const { family } = answer.mechanisms[name];
-  const relatives = Object.keys(answer.mechanisms).filter((other) => answer.mechanisms[other].family === family);
-  return DASHES[relatives.indexOf(name) % DASHES.length];
-}
-
-function lines(curves, pick) {
-  return Object.entries(curves).map(([name, curve]) => ({ ...pick(name, curve), color: color(name), dashes: dashes(name) }));
-}
-
-function legend(place, series) {
-  place.replaceChildren(
-    ...series.map(({ name, color, dashes }) => {
-      const entry = document.createElement("span");
-      const sample = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-      sample.setAttribute("viewBox", "0 0 30 10");
-      const stroke = document.createElementNS("http://www.w3.org/2000/svg", "line");
-      const parts = { x1: 0, x2: 30, y1: 5, y2: 5, stroke: color, "stroke-width": 2.5, "stroke-dasharray": dashes };
-      for (const [key, value] of Object.entries(parts)) stroke.setAttribute(key, value);
-      sample.append(stroke);
-      entry.append(sample, name);
-      return entry;
-    }),
-  );
-}
-
 function label(name) {
-  const { label: text, private: isPrivate } = answer.mechanisms[name];
+  const { label: text, private: isPrivate } = mechanisms[name];
+  if (name === "uniform") return "a random pick";
   return isPrivate ? text : `${text} (not private)`;
 }
 
+function legend(place, entries) {
+  place.replaceChildren(...entries.map(({ name, color: ink, mark }) => {
+    const sample = make("b", { textContent: mark, ariaHidden: "true" });
+    sample.style.color = ink;
+    return make("span", {}, sample, ` ${name}`);
+  }));
+}
+
 function show() {
-  drawCandidates($("candidates-chart"), state);
-  showCorrelations();
-  showProbabilities();
-  const errors = lines(answer.curves, (name, { epsilons, errors }) => ({ name: label(name), x: epsilons, y: errors }));
-  drawLines($("errors-chart"), {
-    series: errors,
-    across: ["privacy budget ε", "log"],
-    up: "mean squared error",
-    here: state.epsilon,
-    label: "Mean squared error of each mechanism against the privacy budget",
-  });
-  legend($("errors-legend"), errors);
-  const tilts = lines(answer.tilts, (name, { label: text, tilts: x, errors: y }) => ({ name: text, x, y }));
-  drawLines($("tilts-chart"), {
-    series: tilts,
-    across: ["tilt", "linear"],
-    up: "mean squared error",
-    here: state.tilt,
-    label: "Mean squared error against the tilt",
-  });
-  legend($("tilts-legend"), tilts);
-  drawLosses($("losses-chart"), {
-    epsilon: state.epsilon,
-    rows: Object.entries(answer.losses).map(([name, loss]) => ({
-      name: label(name),
-      loss,
-      color: color(name),
-      isPrivate: answer.mechanisms[name].private,
-    })),
-  });
-  showAdvice();
-  showSnippet();
-}
-
-function showCorrelations() {
-  const words = Object.entries(answer.correlations).map(
-    ([name, value]) => `${name} ${value === null ? "undefined" : value.toFixed(2)}`,
-  );
-  $("correlations").textContent = `Correlation of the two: ${words.join(", ")}.`;
-}
-
-function showProbabilities() {
-  const rivals = Object.entries(answer.errors).filter(([name]) => answer.mechanisms[name].private);
-  const least = Math.min(...rivals.map(([, error]) => error));
-  const entries = Object.entries(answer.probabilities).map(([name, values]) => {
-    const box = document.createElement("div");
-    const title = document.createElement("h3");
-    const error = document.createElement("output");
-    error.textContent = short(answer.errors[name]);
-    title.append(label(name), error);
-    title.classList.toggle("best", answer.mechanisms[name].private && answer.errors[name] === least);
-    title.classList.toggle("warn", !answer.mechanisms[name].private);
-    const chart = document.createElement("div");
-    box.append(title, chart);
-    return { box, chart, name, values };
-  });
-  $("probabilities").replaceChildren(...entries.map(({ box }) => box));
-  for (const { chart, name, values } of entries) {
-    drawBars(chart, { label: label(name), names: state.names, values, color: color(name) });
+  const chosen = [...new Set([state.mechanism, state.other])];
+  const needed = chosen.flatMap((name) => mechanisms[name].parameters);
+  for (const name of PARAMETERS) $(`${name}-field`).hidden = !needed.includes(name);
+  showAnswer(chosen);
+  showPicks();
+  showCurves("chances", answer.curves, { title: "ε", log: true, here: state.epsilon }, "chances");
+  showMechanisms(chosen);
+  if ($("fold-errors").open) showCurves("errors", answer.curves, { title: "ε", log: true, here: state.epsilon }, "errors");
+  if (answer.tilts) {
+    const any = Object.keys(answer.tilts).length > 0;
+    $("tilts-note").hidden = any;
+    if (any) showCurves("tilts", answer.tilts, { title: "tilt", log: false, here: state.tilt }, "chances");
+    else $("tilts-chart").replaceChildren();
+    $("tilts-legend").hidden = !any;
   }
+  if (answer.correlations) showScores();
+  if (answer.losses) showLosses();
+  if (answer.advice) showAdvice();
+  $("snippet").textContent = answer.snippets[state.mechanism];
+}
+
+function best() {
+  const top = Math.max(...state.scores);
+  return state.names.filter((_, a) => state.scores[a] === top);
+}
+
+function showAnswer(chosen) {
+  const many = best().length;
+  const finds = many > 1 ? `one of the ${many} best candidates` : "the best candidate";
+  const say = (name) => [make("b", { textContent: `${label(name)} ` }), make("b", { textContent: percent(answer.chances[name]), className: "figure" })];
+  const [[name, first], second] = [say(chosen[0]), chosen[1] ? say(chosen[1]) : []];
+  $("answer").replaceChildren(
+    `With these candidates and ε\u00a0=\u00a0${number(state.epsilon)}, `, name, `finds ${finds} `, first, " of the time",
+    ...(second.length ? ["; ", ...second] : []), ".",
+  );
+  const safe = Object.keys(answer.chances).filter((other) => mechanisms[other].private);
+  const top = safe.reduce((one, other) => (answer.chances[other] > answer.chances[one] ? other : one));
+  $("context").textContent = `The most successful private mechanism here is ${label(top)}: ${percent(answer.chances[top])}. A random pick: ${percent(answer.chances.uniform)}.`;
+}
+
+// The best candidates by score, and the rest together.
+function showPicks() {
+  const [first, second] = [state.mechanism, state.other].map((name) => answer.probabilities[name]);
+  const order = state.scores.map((_, a) => a).sort((a, b) => state.scores[b] - state.scores[a] || a - b);
+  const cut = order.length > MOST_ROWS ? MOST_ROWS - 1 : order.length;
+  const sum = (values, places) => Math.min(1, places.reduce((total, a) => total + values[a], 0));
+  const row = (name, places, place) => {
+    const counts = { first: sum(first, places), second: sum(second, places), drawn: drawn ? sum(drawn.map((count) => count / drawn.total), places) : undefined };
+    const title = [name, `${label(state.mechanism)}: ${percent(counts.first)}`, `${label(state.other)}: ${percent(counts.second)}`];
+    return { name, place, ...counts, title: title.join("\n") };
+  };
+  const rows = order.slice(0, cut).map((a, place) => row(state.names[a], [a], place));
+  const others = order.slice(cut);
+  if (others.length) rows.push(row(`${others.length} others`, others, cut));
+  legend($("picks-legend"), [
+    { name: label(state.mechanism), color: color(state.mechanism), mark: "▬" },
+    { name: label(state.other), color: color(state.other), mark: "|" },
+    ...(drawn ? [{ name: "drawn", color: "inherit", mark: "○" }] : []),
+  ]);
+  const summary = rows.slice(0, 3).map(({ name, first: chance }) => `${name} ${percent(chance)}`).join(", ");
+  drawPicks($("picks-chart"), {
+    rows, first: color(state.mechanism), second: color(state.other),
+    label: `Chance of each candidate under ${label(state.mechanism)}, best score first: ${summary}`,
+  });
+  $("picks-note").textContent = others.length ? `Best score first; the ${others.length} candidates with lower scores are together.` : "Best score first.";
+}
+
+function showCurves(id, curves, across, field) {
+  const series = Object.entries(curves).map(([name, curve], i) => ({
+    name: label(name), x: curve.places, y: curve[field], color: color(name),
+    dashes: name === "uniform" ? "2 4" : i ? "8 4" : null, mark: name === "uniform" ? "┈┈" : i ? "╌╌" : "━━",
+  }));
+  const log = field === "errors";
+  const title = log ? "mean squared error" : "chance of the best";
+  const say = log ? number : percent;
+  legend($(`${id}-legend`), series);
+  drawCurves($(`${id}-chart`), {
+    series, across, up: { title, log, say: (value) => say(value) }, here: across.here,
+    label: `${title} against ${across.title}: ${series.map(({ name, y }) => `${name} from ${say(y[0])} to ${say(y.at(-1))}`).join(", ")}`,
+  });
+}
+
+// A table of mechanisms, with a bar for each number from 0 to 1.
+function showMeters(place, rows) {
+  place.replaceChildren(...rows.map(({ name, share, cells, chosen }) => {
+    const bar = make("div", { className: "bar" });
+    bar.style.width = `${100 * Math.min(1, share)}%`;
+    bar.style.background = color(name);
+    const title = make("th", { scope: "row", textContent: label(name) });
+    if (!mechanisms[name].private) title.className = "warn";
+    return make("tr", { className: chosen ? "chosen" : "" }, title, make("td", {}, cells[0] ?? "", bar), make("td", { textContent: cells[1] }));
+  }));
+}
+
+function showMechanisms(chosen) {
+  const worst = (Math.max(...state.scores) - Math.min(...state.scores)) ** 2;
+  const names = Object.keys(answer.chances).sort((a, b) => answer.chances[b] - answer.chances[a]);
+  showMeters($("mechanisms"), names.map((name) => ({
+    name, share: answer.chances[name], chosen: chosen.includes(name),
+    cells: [percent(answer.chances[name]), error(answer.errors[name], worst)],
+  })));
+}
+
+function showLosses() {
+  showMeters($("losses"), Object.entries(answer.losses).map(([name, loss]) => ({
+    name, share: loss === null ? 1 : loss / state.epsilon, cells: ["", loss === null || loss >= 0.001 ? number(loss) : loss ? "less than 0.001" : "0"],
+  })));
+}
+
+function showScores() {
+  const words = Object.entries(answer.correlations).map(([name, value]) => `${name} ${value === null ? "undefined" : value.toFixed(2).replace("-", "−")}`);
+  $("correlations").textContent = `If they do, GEM does well. If good candidates have large sensitivities, modified GEM or random stopping does. Correlation of score and sensitivity, from −1 to 1: ${words.join(", ")}.`;
+  drawScores($("scores-chart"), state);
 }
 
 function showAdvice() {
   const { ranking, words, warnings } = answer.advice;
-  const list = document.createElement("ol");
-  list.className = "advice";
-  for (const { text, error } of ranking) {
-    const item = document.createElement("li");
-    item.textContent = `${text}: mean squared error ${short(error)}`;
-    list.append(item);
-  }
-  const paragraphs = [...words.map((text) => [text, ""]), ...warnings.map((text) => [text, "warn"])].map(([text, kind]) => {
-    const paragraph = document.createElement("p");
-    paragraph.textContent = text;
-    if (kind) paragraph.className = kind;
-    return paragraph;
-  });
-  $("advice").replaceChildren(list, ...paragraphs);
+  $("advice").replaceChildren(
+    make("p", { textContent: "By mean squared error, among more settings than the table has:" }),
+    make("ol", {}, ...ranking.map(({ text, error: value }) => make("li", { textContent: `${text} (${number(value)})` }))),
+    ...words.map((text) => make("p", { textContent: readable(text) })),
+    ...warnings.map((text) => make("p", { textContent: readable(text), className: "warn" })),
+  );
 }
 
-function showSnippet() {
-  if (!$("mechanism").options.length) {
-    $("mechanism").append(...Object.keys(answer.mechanisms).map((name) => new Option(label(name), name)));
+// --- Draws ----------------------------------------------------------------------------------------------
+
+function draw(times) {
+  const chances = answer.probabilities[state.mechanism];
+  drawn = chances.map(() => 0);
+  drawn.total = times;
+  let last = 0;
+  for (let i = 0; i < times; i++) {
+    let left = Math.random();
+    last = chances.findIndex((chance) => (left -= chance) < 0);
+    if (last < 0) last = chances.indexOf(Math.max(...chances)); // the chances' sum was rounded
+    drawn[last] += 1;
   }
-  $("snippet").textContent = answer.snippets[$("mechanism").value];
+  const top = Math.max(...state.scores);
+  const hits = drawn.reduce((sum, count, a) => sum + (state.scores[a] === top ? count : 0), 0);
+  const one = best().length > 1 ? "one of the best" : "the best";
+  const name = label(state.mechanism);
+  $("drawn").textContent = times === 1
+    ? `${name} picked “${state.names[last]}”, ${hits ? `${one}.` : `with score ${number(state.scores[last])}. The best has ${number(top)}.`}`
+    : `${name} picked ${one} ${several(hits, "time")} in ${times.toLocaleString("en")}.`;
+  showPicks();
 }
 
 // --- Files --------------------------------------------------------------------------------------------
 
 function save(name, text, kind) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: kind }));
-  link.download = name;
+  const link = make("a", { href: URL.createObjectURL(new Blob([text], { type: kind })), download: name });
   link.click();
   URL.revokeObjectURL(link.href);
 }
 
-// Quoted fields, as spreadsheets write them.
-function cells(line) {
-  const found = [...line.matchAll(/("((?:[^"]|"")*)"|[^,;]*)([,;]|$)/g)];
-  const last = found.findIndex((match) => match[3] === "");
-  return found.slice(0, last + 1).map((match) => (match[2] === undefined ? match[1] : match[2].replaceAll('""', '"')).trim());
-}
-
-function readTable(text) {
-  const rows = text.replace(/^\uFEFF/, "").split(/\r\n|\r|\n/);
-  const header = cells(rows[0]).map((name) => name.toLowerCase());
-  const columns = ["candidate", "score", "sensitivity"].map((name) => header.indexOf(name));
-  const missing = ["candidate", "score", "sensitivity"].filter((_, i) => columns[i] < 0);
-  if (missing.length) throw new Error(`the first line must name the columns; add ${missing.join(", ")}`);
-  const candidates = [];
-  rows.forEach((line, place) => {
-    if (place === 0 || !line.trim()) return;
-    const [name, score, sensitivity] = columns.map((column) => cells(line)[column] ?? "");
-    for (const [what, value] of [["score", score], ["sensitivity", sensitivity]]) {
-      if (value === "" || !Number.isFinite(Number(value))) throw new Error(`line ${place + 1} has no number in column ${what}`);
-    }
-    if (Number(sensitivity) < 0) throw new Error(`line ${place + 1} has a negative sensitivity`);
-    candidates.push([name || String(candidates.length + 1), Number(score), Number(sensitivity)]);
-  });
-  if (candidates.length < 2) throw new Error("it needs at least two candidates");
-  if (candidates.length > MOST_CANDIDATES) throw new Error(`it has more than ${MOST_CANDIDATES} candidates`);
-  return candidates;
-}
-
-async function upload() {
-  const file = $("upload").files[0];
-  if (!file) return;
+async function read(what, size, text) {
+  $("reading").className = "soft";
+  $("reading").textContent = `Reading ${what}…`;
   try {
-    if (file.size > LARGEST_FILE) throw new Error(`it is larger than ${LARGEST_FILE / 1024} KiB`);
-    const rows = readTable(await file.text());
-    setCandidates(rows.map(([name]) => name), rows.map((row) => row[1]), rows.map((row) => row[2]));
+    if (size > LARGEST_FILE) throw new Error(`it is larger than ${LARGEST_FILE / 1024} KB`);
+    setCandidates(readTable(await text()));
+    $("reading").textContent = `Read ${several(state.names.length, "candidate")} from ${what}.`;
     ownCandidates();
-  } catch (error) {
-    complain(`The file was not used: ${error.message}.`);
+    showRows();
+  } catch (problem) {
+    $("reading").className = "problem";
+    $("reading").textContent = `Could not use ${what}: ${problem.message}.`;
   }
-  $("upload").value = "";
 }
 
 // --- Wiring -------------------------------------------------------------------------------------------
 
+function on(id, event, action) {
+  $(id).addEventListener(event, action);
+}
+
 function wire() {
   for (const [name, { toValue }] of Object.entries(SLIDERS)) {
-    $(name).addEventListener("input", () => {
+    on(name, "input", () => {
       state[name] = Number(toValue(Number($(name).value)).toPrecision(3));
-      $(`${name}-value`).textContent = (SLIDERS[name].say ?? short)(state[name]);
+      showSlider(name);
       changed();
     });
   }
-  $("scenario").addEventListener("change", () => {
+  for (const name of Object.keys(CHOICES)) {
+    on(name, "change", () => {
+      state[name] = $(name).value;
+      changed();
+    });
+  }
+  on("scenario", "change", () => {
     chooseScenario($("scenario").value);
+    $("reading").textContent = "";
     showSettings();
     showRows();
     changed();
   });
-  $("upload").addEventListener("change", upload);
-  $("add").addEventListener("click", () => {
-    state.names.push(String(state.names.length + 1));
-    state.scores.push(0);
-    state.sensitivities.push(1);
-    state.neighbour.push(0);
+  on("use", "click", () => read("the pasted table", $("paste").value.length, () => $("paste").value));
+  on("grid", "paste", (event) => {
+    if (event.target.matches("input")) return;
+    const text = event.clipboardData.getData("text/plain");
+    read("the pasted table", text.length, () => text);
+  });
+  on("upload", "change", async () => {
+    const file = $("upload").files[0];
+    if (file) await read(file.name, file.size, () => file.text());
+    $("upload").value = "";
+  });
+  on("add", "click", () => {
+    const fresh = { names: `candidate ${state.names.length + 1}`, scores: 0, sensitivities: 1, neighbour: 0 };
+    for (const [field, value] of Object.entries(fresh)) state[field].push(value);
     ownCandidates();
+    showRows();
+    grid.focus(state.names.length - 1, 0);
   });
-  $("same").addEventListener("click", () => moveNeighbour(() => 0));
-  $("worst").addEventListener("click", () => {
-    const best = state.scores.indexOf(Math.max(...state.scores));
-    moveNeighbour((a) => (a === best ? -state.sensitivities[a] : state.sensitivities[a]));
+  on("remove", "click", () => {
+    for (const field of ["names", "scores", "sensitivities", "neighbour"]) state[field].splice(grid.row, 1);
+    ownCandidates();
+    showRows();
   });
-  $("link").addEventListener("click", async () => {
+  on("draw-one", "click", () => draw(1));
+  on("draw-many", "click", () => draw(1000));
+  on("same", "click", () => moveNeighbour(() => 0));
+  on("worst", "click", () => {
+    const top = state.scores.indexOf(Math.max(...state.scores));
+    moveNeighbour((a) => (a === top ? -state.sensitivities[a] : state.sensitivities[a]));
+  });
+  on("link", "click", async () => {
+    writeAddress();
     await navigator.clipboard.writeText(location.href).catch(() => {});
     $("link-note").textContent = state.scenario
       ? "Copied the address of this page."
       : "Copied. The link contains your candidates with their scores: share it only with people who may see them.";
   });
-  $("mechanism").addEventListener("change", showSnippet);
-  $("copy").addEventListener("click", () => navigator.clipboard.writeText($("snippet").textContent).catch(() => {}));
-  $("save-code").addEventListener("click", () => save("pick.py", $("snippet").textContent, "text/x-python"));
-  for (const chart of document.querySelectorAll(".chart")) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "save";
-    button.textContent = "SVG";
-    button.title = "Download this figure";
-    button.addEventListener("click", () => {
-      const name = `${chart.id.replace("-chart", "")}.svg`;
-      save(name, asFile(chart.querySelector("svg")), "image/svg+xml");
+  on("copy", "click", () => navigator.clipboard.writeText($("snippet").textContent).catch(() => {}));
+  on("save-code", "click", () => save("pick.py", $("snippet").textContent, "text/x-python"));
+  for (const fold of document.querySelectorAll("details.card")) {
+    fold.addEventListener("toggle", () => {
+      if (fold.id === "fold-losses") showRows();
+      if (fold.open) refresh();
     });
-    chart.parentElement.querySelector("h2").append(button);
+  }
+  for (const chart of document.querySelectorAll(".chart")) {
+    const name = chart.id.replace("-chart", "");
+    const button = make("button", { type: "button", className: "save", textContent: "Save as SVG", ariaLabel: `Save the chart of ${name} as SVG` });
+    button.addEventListener("click", () => save(`${name}.svg`, asFile(chart.querySelector("svg")), "image/svg+xml"));
+    chart.after(button);
   }
   let resized = 0;
   addEventListener("resize", () => {
@@ -443,9 +482,10 @@ function moveNeighbour(move) {
 }
 
 async function start() {
-  scenarios = await (await fetch("/scenarios.json")).json();
+  [scenarios, mechanisms] = await Promise.all(["/scenarios.json", "/mechanisms.json"].map(async (name) => (await fetch(name)).json()));
   $("scenario").append(...scenarios.map(({ id, title }) => new Option(title, id)), new Option("your own candidates", ""));
   $("scenario").lastElementChild.disabled = true;
+  for (const name of Object.keys(CHOICES)) $(name).append(...Object.keys(mechanisms).map((one) => new Option(label(one), one)));
   wire();
   readAddress();
   showSettings();
