@@ -15,22 +15,22 @@ function put(place, options) {
   place.firstChild.setAttribute("role", "img");
 }
 
-// How often each candidate is picked: bars for one mechanism, ticks for another, rings for draws.
+// How often each candidate is picked: a bar for each of two mechanisms, and rings for draws.
 export function drawPicks(place, { rows, first, second, label }) {
   const longest = place.clientWidth < 500 ? 16 : 26;
   const names = rows.map(({ name }) => cut(name, longest));
   put(place, {
     ariaLabel: label,
-    height: 50 + 21 * rows.length,
+    height: 60 + 25 * rows.length,
     marginLeft: 16 + 7 * Math.max(...names.map((name) => name.length)),
     marginRight: 24,
     marginBottom: 40,
     x: { label: "chance of being picked", labelAnchor: "center", labelArrow: "none", tickFormat: percent, ticks: place.clientWidth / 110, grid: true, zero: true },
     y: { domain: rows.map((row) => row.place), tickFormat: (i) => names[i], label: null, tickSize: 0 },
     marks: [
-      Plot.barX(rows, { x: "first", y: "place", fill: first, fillOpacity: 0.75 }),
-      Plot.tickX(rows, { x: "second", y: "place", stroke: second, strokeWidth: 3 }),
-      Plot.dot(rows.filter(({ drawn }) => drawn !== undefined), { x: "drawn", y: "place", r: 4, fill: "var(--card)", stroke: "currentColor" }),
+      Plot.barX(rows, { x: "first", y: "place", insetBottom: 10, fill: first }),
+      Plot.barX(rows, { x: "second", y: "place", insetTop: 11, fill: second }),
+      Plot.dot(rows.filter(({ drawn }) => drawn !== undefined), { x: "drawn", y: "place", dy: -6, r: 4, fill: "var(--card)", stroke: "currentColor" }),
       Plot.tip(rows, Plot.pointerY({ x: "first", y: "place", title: "title" })),
     ],
   });

@@ -40,9 +40,12 @@ function writeAddress() {
   if (state.scenario) fields.set("scenario", state.scenario);
   else fields.set("candidates", JSON.stringify(state.names.map((name, a) => [name, state.scores[a], state.sensitivities[a]])));
   for (const name of [...Object.keys(SLIDERS), ...Object.keys(CHOICES)]) fields.set(name, state[name]);
-  const moved = state.neighbour.some((score, a) => score !== state.scores[a]);
-  if (moved) fields.set("neighbour", JSON.stringify(state.neighbour));
+  if (hasNeighbour()) fields.set("neighbour", JSON.stringify(state.neighbour));
   history.replaceState(null, "", `#${fields}`);
+}
+
+function hasNeighbour() {
+  return state.neighbour.some((score, a) => score !== state.scores[a]);
 }
 
 function readAddress() {
@@ -268,7 +271,7 @@ function showPicks() {
   if (others.length) rows.push(row(`${others.length} others`, others, cut));
   legend($("picks-legend"), [
     { name: label(state.mechanism), color: color(state.mechanism), mark: "▬" },
-    { name: label(state.other), color: color(state.other), mark: "|" },
+    { name: label(state.other), color: color(state.other), mark: "▬" },
     ...(drawn ? [{ name: "drawn", color: "inherit", mark: "○" }] : []),
   ]);
   const summary = rows.slice(0, 3).map(({ name, first: chance }) => `${name} ${percent(chance)}`).join(", ");
@@ -353,7 +356,7 @@ function draw(times) {
   const top = Math.max(...state.scores);
   const hits = drawn.reduce((sum, count, a) => sum + (state.scores[a] === top ? count : 0), 0);
   const one = best().length > 1 ? "one of the best" : "the best";
-  const name = label(state.mechanism);
+  const name = label(state.mechanism).replace(/^./, (letter) => letter.toUpperCase());
   $("drawn").textContent = times === 1
     ? `${name} picked “${state.names[last]}”, ${hits ? `${one}.` : `with score ${number(state.scores[last])}. The best has ${number(top)}.`}`
     : `${name} picked ${one} ${several(hits, "time")} in ${times.toLocaleString("en")}.`;
@@ -435,11 +438,7 @@ function wire() {
   });
   on("draw-one", "click", () => draw(1));
   on("draw-many", "click", () => draw(1000));
-  on("same", "click", () => moveNeighbour(() => 0));
-  on("worst", "click", () => {
-    const top = state.scores.indexOf(Math.max(...state.scores));
-    moveNeighbour((a) => (a === top ? -state.sensitivities[a] : state.sensitivities[a]));
-  });
+  on("worst", "click", moveNeighbour);
   on("link", "click", async () => {
     writeAddress();
     await navigator.clipboard.writeText(location.href).catch(() => {});
@@ -451,8 +450,9 @@ function wire() {
   on("save-code", "click", () => save("pick.py", $("snippet").textContent, "text/x-python"));
   for (const fold of document.querySelectorAll("details.card")) {
     fold.addEventListener("toggle", () => {
+      if (fold.id === "fold-losses" && fold.open && !hasNeighbour()) moveNeighbour();
+      else if (fold.open) refresh();
       if (fold.id === "fold-losses") showRows();
-      if (fold.open) refresh();
     });
   }
   for (const chart of document.querySelectorAll(".chart")) {
@@ -475,8 +475,10 @@ function wire() {
   });
 }
 
-function moveNeighbour(move) {
-  state.neighbour = state.scores.map((score, a) => score + move(a));
+// Lower the best score by its sensitivity and raise all others by theirs: often close to the worst neighbour.
+function moveNeighbour() {
+  const top = state.scores.indexOf(Math.max(...state.scores));
+  state.neighbour = state.scores.map((score, a) => score + (a === top ? -1 : 1) * state.sensitivities[a]);
   showRows();
   changed();
 }
