@@ -43,14 +43,13 @@ PAGES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "/": ("page.html", "text/html; charset=utf-8"),
         "/page.css": ("page.css", "text/css; charset=utf-8"),
-        "/page.js": ("page.js", "text/javascript; charset=utf-8"),
-        "/candidates.js": ("candidates.js", "text/javascript; charset=utf-8"),
-        "/charts.js": ("charts.js", "text/javascript; charset=utf-8"),
-        "/plot.js": ("plot.js", "text/javascript; charset=utf-8"),
-        "/words.js": ("words.js", "text/javascript; charset=utf-8"),
         "/icon.svg": ("icon.svg", "image/svg+xml"),
         "/mechanisms.json": ("mechanisms.json", "application/json"),
         "/scenarios.json": ("scenarios.json", "application/json"),
+    }
+    | {
+        f"/{name}.js": (f"{name}.js", "text/javascript; charset=utf-8")
+        for name in ("page", "state", "show", "candidates", "charts", "words", "plot")
     }
 )
 

@@ -31,10 +31,16 @@ MOST_CANDIDATES = 400
 
 LONGEST_NAME = 80
 
-EPSILONS = tuple(10.0 ** (step / 6) for step in range(-12, 13))
-"""From 0.01 to 100."""
+EPSILONS = (
+    *(float(f"{digits}e{power}") for power in (-2, -1, 0, 1) for digits in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)),
+    100.0,
+)
+"""The places of the page's slider."""
 
-TILTS = tuple(step / 2 for step in range(-16, 17))
+SMALL = 6000
+"""In candidates: a call of this size runs in plain Python and in one thread, so offsets are computed once."""
+
+TILTS = tuple(step / 4 for step in range(-32, 33))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +59,8 @@ class Setting:
     """The share of candidates that may not compete: the most sensitive ones, or the least sensitive if negative."""
     chosen: tuple[str, ...]
     """The mechanisms to show in full."""
-    unfolded: tuple[str, ...]
-    """The parts of the page that are unfolded."""
+    parts: tuple[str, ...]
+    """What else to compute, out of ``PARTS``."""
 
     @property
     def keep(self) -> tuple[float, float]:
@@ -98,7 +104,7 @@ def read_setting(request: Any) -> Setting:
         tilt=check.between("tilt", _number(request, "tilt", -1.0), -64, 64),
         drop=check.between("drop", _number(request, "drop", 0.75), -0.95, 0.95),
         chosen=_listing(request, "chosen", ("heterogeneous-rnm", "gem"), RECORDS),
-        unfolded=_listing(request, "unfolded", (), FOLDED),
+        parts=_listing(request, "parts", ("curves",), PARTS),
     )
 
 
@@ -149,17 +155,16 @@ def mechanisms() -> dict[str, dict[str, Any]]:
 
 
 def view(setting: Setting) -> dict[str, Any]:
-    """Return everything the page shows of a setting; what is folded away on the page is left out."""
+    """Return the numbers of a setting, with those of its parts."""
     scores, sensitivities = np.array(setting.scores), np.array(setting.sensitivities)
     laws = {name: _law(name, setting) for name in RECORDS}
     shown: dict[str, Any] = {
         "chances": {name: _chance(law, scores) for name, law in laws.items()},
         "errors": {name: _error(law, scores) for name, law in laws.items()},
         "probabilities": {name: laws[name].tolist() for name in setting.chosen},
-        "curves": {name: _curve(name, "epsilon", EPSILONS, setting) for name in (*setting.chosen, "uniform")},
         "snippets": {name: snippet(name, setting) for name in setting.chosen},
     }
-    return shown | {part: FOLDED[part](setting, scores, sensitivities) for part in setting.unfolded}
+    return shown | {part: PARTS[part](setting, scores, sensitivities) for part in setting.parts}
 
 
 def _law(name: str, setting: Setting) -> FloatArray:
@@ -167,12 +172,29 @@ def _law(name: str, setting: Setting) -> FloatArray:
     record = RECORDS[name]
     ignored: dict[str, Any] = {field: 0.5 for field in ("beta", "gamma", "tilt") if field not in record.parameters}
     ignored |= {} if "keep" in record.parameters else {"drop": 0.0}
-    return _cached_law(name, replace(setting, names=(), neighbour=(), chosen=(), unfolded=(), **ignored))
+    relevant = replace(setting, names=(), neighbour=(), chosen=(), parts=(), **ignored)
+    if record.family == "heterogeneous noisy max" and setting.epsilon in EPSILONS:
+        return _laws_by_epsilon(name, replace(relevant, epsilon=1.0))[setting.epsilon]
+    return _computed_law(name, relevant)
 
 
 @lru_cache(maxsize=4096)  # of 400 numbers at most
-def _cached_law(name: str, setting: Setting) -> FloatArray:
+def _computed_law(name: str, setting: Setting) -> FloatArray:
     return setting.mechanism(RECORDS[name]).pmf(np.array(setting.scores), np.array(setting.sensitivities))
+
+
+@lru_cache(maxsize=64)
+def _laws_by_epsilon(name: str, setting: Setting) -> dict[float, FloatArray]:
+    """Return the probabilities at every place of the slider, for little more than the price of one.
+
+    Neutral offsets take most of the time, and rows of the same sensitivities share them. Noise is in proportion to
+    1/ε, so the scores εq at a budget of 1 have the law of the scores q at a budget of ε.
+    """
+    mechanism, scores = setting.mechanism(RECORDS[name]), np.array(setting.scores)
+    rows = SMALL // max(64, scores.size)
+    blocks = [np.outer(EPSILONS[first : first + rows], scores) for first in range(0, len(EPSILONS), rows)]
+    laws = np.concatenate([mechanism.pmf(block, np.array(setting.sensitivities)) for block in blocks])
+    return dict(zip(EPSILONS, laws, strict=True))
 
 
 def _chance(law: FloatArray, scores: FloatArray) -> float:
@@ -187,7 +209,7 @@ def _error(law: FloatArray, scores: FloatArray) -> float:
 def _curve(name: str, slider: str, places: tuple[float, ...], setting: Setting) -> dict[str, Any]:
     """Return the chance of the best and the mean squared error against a slider; fewer points for slow laws."""
     scores = np.array(setting.scores)
-    places = places[::2] if RECORDS[name].has_slow_pmf else places
+    places = places[:: 4 if RECORDS[name].has_slow_pmf else 2]
     laws = [_law(name, replace(setting, **{slider: place})) for place in places]
     return {
         "places": places,
@@ -196,7 +218,11 @@ def _curve(name: str, slider: str, places: tuple[float, ...], setting: Setting) 
     }
 
 
-# What the page shows only when asked to.
+# What the page shows when it is unfolded, or when a slider rests.
+
+
+def _curves(setting: Setting, *_: FloatArray) -> dict[str, Any]:
+    return {name: _curve(name, "epsilon", EPSILONS, setting) for name in (*setting.chosen, "uniform")}
 
 
 def _tilts(setting: Setting, *_: FloatArray) -> dict[str, Any]:
@@ -230,8 +256,8 @@ def _advice(setting: Setting, scores: FloatArray, sensitivities: FloatArray) -> 
     return {"ranking": ranking, "words": advice.reasons, "warnings": advice.warnings}
 
 
-FOLDED: Mapping[str, Callable[[Setting, FloatArray, FloatArray], Any]] = MappingProxyType(
-    {"tilts": _tilts, "losses": _losses, "correlations": _correlations, "advice": _advice}
+PARTS: Mapping[str, Callable[[Setting, FloatArray, FloatArray], Any]] = MappingProxyType(
+    {"curves": _curves, "tilts": _tilts, "losses": _losses, "correlations": _correlations, "advice": _advice}
 )
 
 

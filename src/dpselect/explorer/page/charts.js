@@ -57,7 +57,7 @@ export function drawCurves(place, { series, across, up, here, label }) {
     marks: [
       Plot.ruleX([here], { stroke: "var(--accent)", strokeDasharray: "4 3" }),
       ...series.map(({ x, y, color, dashes }) =>
-        Plot.lineY(x, { x, y: y.map(height), stroke: color, strokeWidth: 2.2, strokeDasharray: dashes })),
+        Plot.lineY(x, { x, y: y.map(height), curve: "monotone-x", stroke: color, strokeWidth: 2.2, strokeDasharray: dashes })),
       Plot.tip(points, Plot.pointer({ x: "at", y: ({ value }) => height(value), title: ({ name, at, value }) => `${name}\n${across.title} ${number(at)}: ${up.say(value)}` })),
     ],
   });
@@ -67,18 +67,19 @@ export function drawCurves(place, { series, across, up, here, label }) {
 export function drawScores(place, { names, scores, sensitivities }) {
   const candidates = names.map((name, a) => ({ name, score: scores[a], sensitivity: sensitivities[a] }));
   const at = { x: "sensitivity", y: "score" };
+  const isRoomy = candidates.length <= MOST_ROWS && place.clientWidth >= 500;
   put(place, {
     ariaLabel: `Scores and sensitivities of ${names.length} candidates`,
     height: 300,
     marginLeft: 62,
     marginTop: 28,
-    marginRight: 110,
+    marginRight: isRoomy ? 110 : 20,
     marginBottom: 40,
     x: { label: "sensitivity", labelAnchor: "center", labelArrow: "none", tickFormat: number, ticks: 5 },
     y: { label: "score", labelArrow: "none", tickFormat: number, ticks: 5, grid: true },
     marks: [
       Plot.dot(candidates, { ...at, r: 3.5, fill: "var(--accent)" }),
-      Plot.text(candidates.length <= MOST_ROWS ? candidates : [], { ...at, text: ({ name }) => cut(name, 16), dx: 7, textAnchor: "start", fill: "currentColor" }),
+      Plot.text(isRoomy ? candidates : [], { ...at, text: ({ name }) => cut(name, 16), dx: 7, textAnchor: "start", fill: "currentColor" }),
       Plot.tip(candidates, Plot.pointer({ ...at, title: ({ name, score, sensitivity }) => `${name}\nscore ${number(score)}, sensitivity ${number(sensitivity)}` })),
     ],
   });
