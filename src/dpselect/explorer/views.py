@@ -174,7 +174,7 @@ def _law(name: str, setting: Setting) -> FloatArray:
     ignored |= {} if "keep" in record.parameters else {"drop": 0.0}
     relevant = replace(setting, names=(), neighbour=(), chosen=(), parts=(), **ignored)
     if record.family == "heterogeneous noisy max" and setting.epsilon in EPSILONS:
-        return _laws_by_epsilon(name, replace(relevant, epsilon=1.0))[setting.epsilon]
+        return _laws_by_epsilon(name, replace(relevant, epsilon=EPSILONS[-1]))[setting.epsilon]
     return _computed_law(name, relevant)
 
 
@@ -188,11 +188,12 @@ def _laws_by_epsilon(name: str, setting: Setting) -> dict[float, FloatArray]:
     """Return the probabilities at every place of the slider, for little more than the price of one.
 
     Neutral offsets take most of the time, and rows of the same sensitivities share them. Noise is in proportion to
-    1/ε, so the scores εq at a budget of 1 have the law of the scores q at a budget of ε.
+    1/ε, so the scores (ε/100) q at a budget of 100 have the law of the scores q at a budget of ε.
     """
     mechanism, scores = setting.mechanism(RECORDS[name]), np.array(setting.scores)
     rows = SMALL // max(64, scores.size)
-    blocks = [np.outer(EPSILONS[first : first + rows], scores) for first in range(0, len(EPSILONS), rows)]
+    shares = np.array(EPSILONS) / setting.epsilon
+    blocks = [np.outer(shares[first : first + rows], scores) for first in range(0, len(EPSILONS), rows)]
     laws = np.concatenate([mechanism.pmf(block, np.array(setting.sensitivities)) for block in blocks])
     return dict(zip(EPSILONS, laws, strict=True))
 
