@@ -42,7 +42,9 @@ def main() -> None:
             print(f"first page: {time.perf_counter() - start:.2f} s (at most 2 s)")
             for slider, mechanisms in SETTINGS.items():
                 times = _move(_open(browser, f"{address}#scenario=5&{mechanisms}"), slider)
-                print(f"{slider}: median {statistics.median(times):.0f} ms, slowest {max(times):.0f} ms (at most 100 ms)")
+                print(
+                    f"{slider}: median {statistics.median(times):.0f} ms, slowest {max(times):.0f} ms (at most 100 ms)"
+                )
         finally:
             server.terminate()
 

@@ -114,7 +114,11 @@ def test_correlations_are_the_library_s_and_may_be_undefined(shown):
 
 
 def test_an_infinite_loss_is_sent_as_null_because_json_has_no_infinity():
-    shown = view(read_setting({"scores": [0.0, 0.5], "sensitivities": [0.0, 1.0], "neighbour": [0.0, -0.5], "parts": ["losses"]}))
+    shown = view(
+        read_setting(
+            {"scores": [0.0, 0.5], "sensitivities": [0.0, 1.0], "neighbour": [0.0, -0.5], "parts": ["losses"]}
+        )
+    )
     assert shown["losses"]["rnmh"] is None
     assert all(math.isfinite(loss) for name, loss in shown["losses"].items() if name != "rnmh")
     json.dumps(shown, allow_nan=False)
@@ -132,7 +136,13 @@ def test_snippets_run_as_they_stand(shown, name, capsys):
 
 
 def test_snippets_have_the_sliders_to_the_last_digit():
-    request = {"scores": [0.0, 1.0], "sensitivities": [1.0, 2.0], "epsilon": 10**0.3, "tilt": -1 / 3, "chosen": ["tilted-gem"]}
+    request = {
+        "scores": [0.0, 1.0],
+        "sensitivities": [1.0, 2.0],
+        "epsilon": 10**0.3,
+        "tilt": -1 / 3,
+        "chosen": ["tilted-gem"],
+    }
     text = view(read_setting(request))["snippets"]["tilted-gem"]
     assert f"epsilon={10**0.3!r}, tilt={-1 / 3!r})" in text
 

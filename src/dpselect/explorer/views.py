@@ -112,7 +112,9 @@ def _listing(
     request: dict[str, Any], name: str, default: tuple[str, ...], known: Mapping[str, Any]
 ) -> tuple[str, ...]:
     values = request.get(name, default)
-    if not isinstance(values, list | tuple) or not all(isinstance(value, str) and value in known for value in values):
+    if not isinstance(values, list | tuple) or not all(
+        isinstance(value, str) and value in known for value in values
+    ):
         raise MalformedError(f"{name} must be a list of some of {', '.join(known)}")
     return tuple(dict.fromkeys(values))
 
@@ -236,7 +238,9 @@ def _losses(setting: Setting, *_: FloatArray) -> dict[str, float | None]:
     """Return each mechanism's exact privacy loss between the scores and the neighbour's."""
     there = replace(setting, scores=setting.neighbour)
     return {
-        name: _finite(max(map(np.max, certain_losses(_law(name, setting), _law(name, there), 0.0, setting.epsilon))))
+        name: _finite(
+            max(map(np.max, certain_losses(_law(name, setting), _law(name, there), 0.0, setting.epsilon)))
+        )
         for name in RECORDS
     }
 

@@ -93,6 +93,6 @@ export function asFile(svg) {
   for (const [name, value] of Object.entries({ width: "100%", height: "100%", fill: card.backgroundColor })) paper.setAttribute(name, value);
   copy.querySelector("style").after(paper);
   copy.setAttribute("color", card.color);
-  const colors = getComputedStyle(document.documentElement);
-  return new XMLSerializer().serializeToString(copy).replace(/var\((--\w+)\)/g, (_, name) => colors.getPropertyValue(name));
+  const colors = getComputedStyle(svg);
+  return new XMLSerializer().serializeToString(copy).replace(/var\((--[\w-]+)\)/g, (_, name) => colors.getPropertyValue(name));
 }

@@ -20,7 +20,6 @@ let changedAt = 0;
 // when the hand rests.
 function changed({ isQuick = false } = {}) {
   changedAt ||= performance.now();
-  delete document.body.dataset.settled;
   $("answer").setAttribute("aria-busy", "true");
   clearTimeout(rest);
   rest = setTimeout(() => {
@@ -34,6 +33,7 @@ function changed({ isQuick = false } = {}) {
 }
 
 async function refresh({ isQuick = false } = {}) {
+  delete document.body.dataset.settled;
   next = { isQuick: isQuick && (next?.isQuick ?? true) };
   if (asking) return;
   asking = true;
