@@ -1,7 +1,7 @@
 """How quickly the explorer answers, in Chromium: ``python -m benchmarks.explorer``.
 
-First the time from the start of ``dpselect explore`` to the first drawn page, without the start of the browser. Then, for 100
-candidates and each slider, the time from moving it to the drawn answer. The machine should be idle.
+First the time from the start of ``dpselect explore`` to the first drawn page, without the start of the browser.
+Then, for 100 candidates and each slider, the time from moving it to the drawn answer. The machine should be idle.
 """
 
 import shutil
@@ -34,7 +34,7 @@ def main() -> None:
         playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"]) as browser,
     ):
         start = time.perf_counter()
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             assert server.stdout is not None  # noqa: S101
             address = server.stdout.readline().split()[1]
@@ -42,9 +42,7 @@ def main() -> None:
             print(f"first page: {time.perf_counter() - start:.2f} s (at most 2 s)")
             for slider, mechanisms in SETTINGS.items():
                 times = _move(_open(browser, f"{address}#scenario=5&{mechanisms}"), slider)
-                print(
-                    f"{slider}: median {statistics.median(times):.0f} ms, slowest {max(times):.0f} ms (at most 100 ms)"
-                )
+                print(f"{slider}: median {statistics.median(times):.0f} ms, slowest {max(times):.0f} ms (≤ 100 ms)")
         finally:
             server.terminate()
 

@@ -1,4 +1,7 @@
-"""The explorer's examples: a made-up café, and the first score set of each scenario. ``python -m experiments.examples FILE``."""
+"""The explorer's examples: a made-up café, and the first score set of each scenario.
+
+``python -m experiments.examples FILE`` writes them.
+"""
 
 import json
 import sys
@@ -47,7 +50,7 @@ def examples() -> str:
         {
             "id": "cafe",
             "title": "A café: which product earns most?",
-            "about": "Made up. The score is last week's takings, the sensitivity the most that one customer spends on it.",
+            "about": "Made up. Score: last week's takings. Sensitivity: the most that one customer spends on it.",
             "names": list(CAFE),
             "scores": scores,
             "sensitivities": sensitivities,

@@ -200,6 +200,12 @@ def test_every_file_of_the_page_is_there_and_loads_nothing_from_elsewhere():
         assert "https://" not in text
 
 
+def test_the_licences_of_the_charts_are_shipped_with_them():
+    assert "Observable Plot" in _file("plot.js")[:200].decode()
+    for author in ("Observable, Inc.", "Mike Bostock", "Mikola Lysenko"):
+        assert author in _file("plot.LICENSE").decode()
+
+
 def test_the_library_does_not_load_the_page():
     code = "import sys, dpselect; sys.exit('dpselect.explorer' in sys.modules or 'http.server' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603

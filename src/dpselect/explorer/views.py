@@ -182,7 +182,10 @@ def _law(name: str, setting: Setting) -> FloatArray:
 
 @lru_cache(maxsize=4096)  # of 400 numbers at most
 def _computed_law(name: str, setting: Setting) -> FloatArray:
-    return setting.mechanism(RECORDS[name]).pmf(np.array(setting.scores), np.array(setting.sensitivities))
+    law: FloatArray = setting.mechanism(RECORDS[name]).pmf(
+        np.array(setting.scores), np.array(setting.sensitivities)
+    )
+    return law
 
 
 @lru_cache(maxsize=64)
@@ -213,7 +216,8 @@ def _curve(name: str, slider: str, places: tuple[float, ...], setting: Setting) 
     """Return the chance of the best and the mean squared error against a slider; fewer points for slow laws."""
     scores = np.array(setting.scores)
     places = places[:: 4 if RECORDS[name].has_slow_pmf else 2]
-    laws = [_law(name, replace(setting, **{slider: place})) for place in places]
+    moves: list[dict[str, Any]] = [{slider: place} for place in places]
+    laws = [_law(name, replace(setting, **move)) for move in moves]
     return {
         "places": places,
         "chances": [_chance(law, scores) for law in laws],
