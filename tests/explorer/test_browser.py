@@ -222,9 +222,21 @@ def test_charts_have_names_of_candidates_and_of_what_they_show(visit):
     ).to_be_visible()
 
 
-def test_the_lower_scores_of_many_candidates_are_together(visit):
+def test_of_many_candidates_all_but_the_best_are_together(visit):
     one = visit("#scenario=5")
     expect(one.find("picks-chart")).to_contain_text("81 others")
+
+
+def test_a_chart_s_tip_is_readable_in_the_dark_and_stays_on_a_phone_s_screen(visit):
+    one = visit("#scenario=1&mechanism=kept-rnm", scheme="dark", size=(390, 844))
+    one.find("picks-chart").hover()
+    tip = one.page.locator("#picks-chart [aria-label=tip]")
+    expect(tip).to_contain_text("heterogeneous")
+    card = one.page.locator(".card").first.evaluate("node => getComputedStyle(node).backgroundColor")
+    expect(tip).to_have_css("fill", card)
+    box = tip.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
 
 
 def test_figures_and_code_can_be_saved(visit):

@@ -31,7 +31,7 @@ export function drawPicks(place, { rows, first, second, label }) {
       Plot.barX(rows, { x: "first", y: "place", insetBottom: 10, fill: first }),
       Plot.barX(rows, { x: "second", y: "place", insetTop: 11, fill: second }),
       Plot.dot(rows.filter(({ drawn }) => drawn !== undefined), { x: "drawn", y: "place", dy: -6, r: 4, fill: "var(--card)", stroke: "currentColor" }),
-      Plot.tip(rows, Plot.pointerY({ x: "first", y: "place", title: "title" })),
+      Plot.tip(rows, Plot.pointerY({ y: "place", title: "title", frameAnchor: "right", anchor: "right", lineWidth: 16 })),
     ],
   });
 }

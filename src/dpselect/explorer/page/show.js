@@ -105,7 +105,7 @@ function showPicks() {
     rows, first: color(setting.mechanism), second: color(setting.other),
     label: `Chance of each candidate under ${label(setting.mechanism)}, best score first: ${summary}`,
   });
-  $("picks-note").textContent = others.length ? `Best score first; the ${others.length} candidates with lower scores are together.` : "Best score first.";
+  $("picks-note").textContent = others.length ? `Best score first; the last row holds the ${others.length} others together.` : "Best score first.";
 }
 
 function showCurves(id, curves, across, field) {
