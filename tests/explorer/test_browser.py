@@ -5,6 +5,7 @@
 
 import json
 import os
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -14,12 +15,14 @@ from playwright.sync_api import expect, sync_playwright
 
 import dpselect as dps
 from dpselect.explorer import serve
-from dpselect.explorer.views import RECORDS
-from dpselect.registry import MECHANISMS, UNSAFE
+from dpselect.explorer.server import _file
+from dpselect.explorer.views import LONGEST_NAME, MOST_CANDIDATES, RECORDS
+from dpselect.registry import UNSAFE
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-PATIENCE = 120_000
+PATIENCE = 60_000
 """The time in milliseconds within which a browser on a busy machine must answer."""
+expect.set_options(timeout=PATIENCE)
 
 if CHROMIUM is None and os.environ.get("CI"):
     pytest.fail("there is no Chromium, and in CI the browser tests must run", pytrace=False)
@@ -48,6 +51,9 @@ def browser():
         running.close()
 
 
+CAFE, SCENARIO_1 = json.loads(_file("scenarios.json"))[:2]
+
+
 class Visit:
     """A page, the errors it reported, and the requests it made."""
 
@@ -67,22 +73,37 @@ class Visit:
 
     def open(self, url):
         self.page.goto(url)
-        self.answered(1)
+        self.settle()
         return self
 
-    def answered(self, times):
-        self.page.wait_for_selector(f'body[data-answers="{times}"]')
+    def settle(self):
+        """Wait until everything is drawn."""
+        self.page.wait_for_selector("body[data-settled]")
+
+    def find(self, id):  # noqa: A002 - what it is
+        return self.page.locator(f"#{id}")
 
     def values(self):
-        """Return each mechanism's mean squared error as shown."""
-        titles = self.page.locator("#probabilities h3")
-        return {
-            title.evaluate("node => node.firstChild.textContent"): title.locator("output").inner_text()
-            for title in titles.all()
-        }
+        """Return each mechanism's chance and error as shown."""
+        rows = [row.inner_text() for row in self.page.locator("#mechanisms tr").all()]
+        cells = [re.split(r"\s*\t\s*", row) for row in rows]
+        return {name: (chance.strip().replace("\u00a0", " "), error.strip()) for name, chance, error in cells}
 
-    def slide(self, name, place):
-        self.page.locator(f"#{name}").fill(str(place))
+    def choose(self, mechanism, other="gem"):
+        self.find("mechanism").select_option(mechanism)
+        self.find("other").select_option(other)
+        self.settle()
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def unfold(self):
+        for fold in self.page.locator("details > summary").all():
+            fold.click()
+        expect(self.find("advice")).not_to_be_empty()
+        expect(self.page.locator("#losses tr")).to_have_count(len(RECORDS))
+        self.settle()
 
 
 @pytest.fixture
@@ -100,154 +121,330 @@ def visit(browser, address):
         one.context.close()
 
 
-def significant(value):
-    return float(f"{value:.3g}")
+def own(*rows):
+    return "#candidates=" + json.dumps(rows)
 
 
-def test_the_page_shows_a_scenario_and_answers_to_its_sliders(visit):
+# --- The answer -------------------------------------------------------------------------------------------
+
+
+def test_a_sentence_answers_first_in_percent(visit):
     one = visit()
+    for key, epsilon in (("", 1.0), ("ArrowRight", 1.2)):
+        one.find("epsilon").press(key or "Tab")
+        chances = [
+            dps.probability_of_best(mechanism(epsilon=epsilon), CAFE["scores"], CAFE["sensitivities"])
+            for mechanism in (dps.HeterogeneousNoisyMax, dps.GEM)
+        ]
+        expect(one.find("answer")).to_have_text(
+            f"With these candidates and ε = {epsilon:g}, heterogeneous noisy max finds the best candidate "
+            f"{chances[0]:.0%} of the time; GEM {chances[1]:.0%}.".replace("%", " %")
+        )
+    expect(one.find("answer")).to_have_attribute("role", "status")
     expect(one.page.locator(".banner").first).to_contain_text("Looking is not private")
-    assert one.page.locator("#candidates-chart circle").count() == 100
-    assert one.page.locator("#probabilities svg").count() == len(RECORDS)
+
+
+def test_several_best_candidates_count_together(visit):
+    one = visit("#scenario=1")
+    chance = dps.probability_of_best(dps.GEM(epsilon=1.0), SCENARIO_1["scores"], SCENARIO_1["sensitivities"])
+    assert one.values()["GEM"][0] == f"{100 * chance:.0f} %"
+    expect(one.find("answer")).to_contain_text("finds one of the 50 best candidates")
+
+
+def test_every_mechanism_is_in_the_table_and_unsafe_ones_are_marked(visit):
+    one = visit()
+    assert len(one.values()) == len(RECORDS)
     unsafe = [f"{record.label} (not private)" for record in UNSAFE.values()]
-    expect(one.page.locator("#probabilities h3.warn")).to_contain_text(unsafe)
+    expect(one.page.locator("#mechanisms .warn")).to_have_text(unsafe)
+    truth = dps.expected_error(dps.NoisyMax(epsilon=1.0), CAFE["scores"], CAFE["sensitivities"])
+    assert float(one.values()["noisy max"][1].replace(",", "")) == float(f"{truth:.3g}")
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 100])
+def test_no_number_is_written_with_an_exponent(visit, epsilon):
+    one = visit(f"#scenario=5&epsilon={epsilon}&mechanism=tilted-gem&other=mgem")
+    one.unfold()
+    code = one.find("snippet").inner_text()
+    shown = one.page.locator("body").inner_text().replace(code, "")
+    assert "less than 0.1\u00a0%" in shown
+    assert not re.findall(r"\d[eE][+-]?\d+", shown)
+
+
+def test_each_parameter_is_hidden_until_its_mechanism_is_chosen_and_explained_beside_its_slider(visit):
+    one = visit()
+    fields = {"tilt": "tilt", "keep": "drop", "beta": "beta", "gamma": "gamma"}
+    for parameters, name in {record.parameters: name for name, record in RECORDS.items()}.items():
+        one.choose(name, name)
+        for field, slider in fields.items():
+            expect(one.find(slider)).to_be_visible(visible=field in parameters)
+            if field in parameters:
+                expect(one.find(slider)).to_have_accessible_description(re.compile(r"\w+ .*\.$"))
+
+
+def test_a_parameter_changes_the_mechanisms_that_have_it_and_no_others(visit):
+    one = visit("#scenario=5&mechanism=tilted-gem&other=rs")
     before = one.values()
-    one.slide("epsilon", 0.5)
-    one.answered(2)
-    after = one.values()
-    scenario = json.loads((Path(dps.__file__).parent / "explorer/page/scenarios.json").read_text("utf-8"))[0]
-    for shown, epsilon in ((before, 1.0), (after, 3.16)):
-        truth = dps.expected_error(dps.NoisyMax(epsilon=epsilon), scenario["scores"], scenario["sensitivities"])
-        assert float(shown["noisy max"]) == significant(truth)
-    assert after["random"] == before["random"]
+    for slider in ("tilt", "beta", "gamma"):
+        for _ in range(5):
+            one.find(slider).press("ArrowLeft")
+        one.settle()
+        after = one.values()
+        changed = {name.removesuffix(" (not private)") for name in before if before[name] != after[name]}
+        assert changed == {record.label for record in RECORDS.values() if slider in record.parameters}
+        before = after
 
 
-def test_tilt_gamma_and_beta_matter_where_they_should(visit):
+def test_draws_follow_the_chances(visit):
+    one = visit("#candidates=" + json.dumps([["good", 3, 1], ["bad", 0, 1]]))
+    one.find("draw-one").click()
+    expect(one.find("drawn")).to_contain_text(re.compile("picked “(good|bad)”"))
+    one.find("draw-many").click()
+    picked = re.search(r"the best (\d+) times? in 1,000", one.find("drawn").inner_text())
+    chance = dps.probability_of_best(dps.HeterogeneousNoisyMax(epsilon=1.0), [3.0, 0.0], 1.0)
+    assert 0.6 < chance < 0.95
+    assert abs(int(picked[1]) - 1000 * chance) < 6 * (1000 * chance * (1 - chance)) ** 0.5
+    one.find("epsilon").press("ArrowRight")
+    expect(one.find("drawn")).to_contain_text("simulated")  # draws of another setting are gone
+
+
+# --- Charts -----------------------------------------------------------------------------------------------
+
+
+def test_charts_have_names_of_candidates_and_of_what_they_show(visit):
+    one = visit()
+    for name in CAFE["names"][:3]:
+        expect(one.find("picks-chart")).to_contain_text(name)
+    expect(
+        one.page.get_by_role("img", name=re.compile("Chance of each candidate .* Filter coffee 26"))
+    ).to_be_visible()
+    expect(
+        one.page.get_by_role("img", name=re.compile("chance of the best against ε: .* GEM from"))
+    ).to_be_visible()
+
+
+def test_of_many_candidates_all_but_the_best_are_together(visit):
     one = visit("#scenario=5")
-    before = one.values()
-    one.slide("tilt", 4)
-    one.answered(2)
-    tilted = one.values()
-    changed = {name for name in before if before[name] != tilted[name]}
-    assert changed == {"tilted noisy max", "standardized noisy max", "tilted GEM"}
-    one.slide("gamma", -2)
-    one.answered(3)
-    stopping = one.values()
-    with_gamma = {record.label for record in MECHANISMS.values() if "gamma" in record.parameters}
-    with_gamma |= {f"{record.label} (not private)" for record in UNSAFE.values() if "gamma" in record.parameters}
-    assert {name for name in tilted if tilted[name] != stopping[name]} == with_gamma
-    one.slide("beta", -2)
-    one.answered(4)
-    assert one.values()["GEM"] != stopping["GEM"]
+    expect(one.find("picks-chart")).to_contain_text("81 others")
 
 
-def test_a_view_is_shared_by_its_address(visit):
-    one = visit("#scenario=4&epsilon=2&tilt=3&beta=0.1&gamma=0.2")
-    one.page.locator("#worst").click()
-    one.answered(2)
-    one.page.locator("#link").click()
-    expect(one.page.locator("#link-note")).to_contain_text("Copied")
-    link = one.page.evaluate("() => navigator.clipboard.readText()")
-    other = visit(link.partition("/#")[2] and "#" + link.partition("/#")[2])
-    assert other.values() == one.values()
-    assert other.page.locator("#losses-chart").inner_text() == one.page.locator("#losses-chart").inner_text()
-    assert other.page.locator("#epsilon-value").inner_text() == "2"
-    assert other.page.locator("#scenario").input_value() == "4"
-
-
-def test_a_broken_address_falls_back_and_says_so(visit):
-    one = visit("#candidates=nonsense&epsilon=-5&tilt=abc")
-    expect(one.page.locator("#scenario")).to_have_value("1")
-    expect(one.page.locator("#link-note")).to_contain_text("could not be read")
-    assert one.page.locator("#epsilon-value").inner_text() == "1"
-
-
-def test_candidates_can_be_edited_added_and_removed(visit):
-    one = visit("#candidates=" + json.dumps([["a", 0, 1], ["b", 1, 1]]))
-    one.page.get_by_label("scores of candidate 2").fill("3")
-    one.page.get_by_label("scores of candidate 2").press("Enter")
-    one.answered(2)
-    one.page.locator("#add").click()
-    one.answered(3)
-    truth = dps.expected_error(dps.GEM(epsilon=1.0), [0.0, 3.0, 0.0], [1.0, 1.0, 1.0])
-    assert float(one.values()["GEM"]) == significant(truth)
-    one.page.get_by_label("Remove candidate 1", exact=True).click()
-    one.answered(4)
-    assert one.page.locator("#candidates-chart circle").count() == 2
-    one.page.get_by_label("sensitivities of candidate 1").fill("-1")
-    one.page.get_by_label("sensitivities of candidate 1").press("Enter")
-    expect(one.page.locator("#problem")).to_contain_text("a number ≥ 0")
-
-
-def test_a_neighbour_outside_the_box_is_explained_and_one_inside_is_measured(visit):
-    one = visit("#candidates=" + json.dumps([["a", 0.5, 1], ["b", 0, 0]]))
-    neighbour = one.page.get_by_label("neighbour of candidate 1")
-    neighbour.fill("9")
-    neighbour.press("Enter")
-    expect(one.page.locator("#problem")).to_contain_text("within the sensitivities")
-    neighbour.fill("-0.5")
-    neighbour.press("Enter")
-    expect(one.page.locator("#problem")).to_be_hidden()
-    expect(one.page.locator("#losses-chart")).to_contain_text("∞")
-
-
-def test_an_upload_is_used_and_never_leaves_the_machine(visit, tmp_path):
-    table = tmp_path / "candidates.csv"
-    table.write_text('Candidate,Score,Sensitivity\r\n"salt, fine",1.5,0.5\r\npepper,2,1\r\n', "utf-8")
-    one = visit()
-    one.page.locator("#upload").set_input_files(table)
-    one.answered(2)
-    expect(one.page.get_by_label("name of candidate 1")).to_have_value("salt, fine")
-    truth = dps.expected_error(dps.NoisyMax(epsilon=1.0), [1.5, 2.0], [0.5, 1.0])
-    assert float(one.values()["noisy max"]) == significant(truth)
-    one.page.locator("#link").click()
-    expect(one.page.locator("#link-note")).to_contain_text("contains your candidates with their scores")
-
-
-BAD_FILES = {
-    "no-columns": ("a,b,c\n1,2,3\n", "add candidate, score, sensitivity"),
-    "no-number": ("candidate,score,sensitivity\na,1,1\nb,secret,1\n", "line 3 has no number in column score"),
-    "negative": ("candidate,score,sensitivity\na,1,1\nb,1,-1\n", "line 3 has a negative sensitivity"),
-    "one": ("candidate,score,sensitivity\na,1,1\n", "at least two candidates"),
-    "many": ("candidate,score,sensitivity\n" + "a,1,1\n" * 401, "more than 400 candidates"),
-    "large": ("x" * 300_000, "larger than 256 KiB"),
-    "empty": ("", "the first line must name the columns"),
-}
-
-
-def test_bad_uploads_get_a_friendly_sentence(visit, tmp_path):
-    one = visit()
-    before = one.values()
-    for name, (text, sentence) in BAD_FILES.items():
-        table = tmp_path / f"{name}.csv"
-        table.write_text(text, "utf-8")
-        one.page.locator("#upload").set_input_files(table)
-        expect(one.page.locator("#problem")).to_contain_text(sentence)
-        assert "secret" not in one.page.locator("#problem").inner_text()
-    assert one.values() == before
+def test_a_chart_s_tip_is_readable_in_the_dark_and_stays_on_a_phone_s_screen(visit):
+    one = visit("#scenario=1&mechanism=kept-rnm", scheme="dark", size=(390, 844))
+    one.find("picks-chart").hover()
+    tip = one.page.locator("#picks-chart [aria-label=tip]")
+    expect(tip).to_contain_text("heterogeneous")
+    card = one.page.locator(".card").first.evaluate("node => getComputedStyle(node).backgroundColor")
+    expect(tip).to_have_css("fill", card)
+    box = tip.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
 
 
 def test_figures_and_code_can_be_saved(visit):
-    one = visit("#scenario=2")
+    one = visit("#scenario=2&mechanism=gem")
+    one.unfold()
     for button, name, word in (
-        (one.page.locator("h2:has-text('Error against the privacy budget') .save"), "errors.svg", "<svg"),
-        (one.page.locator("#save-code"), "pick.py", "import dpselect as dps"),
+        (one.page.get_by_role("button", name="Save the chart of errors"), "errors.svg", "<svg"),
+        (one.find("save-code"), "pick.py", "dps.GEM(epsilon=1.0)"),
     ):
         with one.page.expect_download() as download:
             button.click()
         assert download.value.suggested_filename == name
-        assert word in Path(download.value.path()).read_text("utf-8")
-    one.page.locator("#mechanism").select_option("gem")
-    expect(one.page.locator("#snippet")).to_contain_text("dps.GEM(epsilon=1.0)")
+        text = Path(download.value.path()).read_text("utf-8")
+        assert word in text
+        assert "var(" not in text  # a figure has its colours with it
+
+
+# --- Candidates -------------------------------------------------------------------------------------------
+
+TABLES = {
+    "spreadsheet": "salt, fine\t1.5\t0.5\npepper\t2\t1\n",
+    "spreadsheet with a header": "name\tscore\tsensitivity\r\nsalt, fine\t1.5\t0.5\r\npepper\t2\t1",
+    "CSV": '"salt, fine",1.5,0.5\npepper,2,1',
+    "CSV in another order": 'Sensitivity,Score,Candidate\n0.5,1.5,"salt, fine"\n\n1,2,pepper\n',
+    "CSV with decimal commas": "salt, fine;1,5;0,5\npepper;2,0;1",
+}
+
+
+def test_a_pasted_table_is_used(visit):
+    truth = dps.probability_of_best(dps.NoisyMax(epsilon=1.0), [1.5, 2.0], [0.5, 1.0])
+    one = visit()
+    one.page.get_by_text("Use your own").click()
+    for text in TABLES.values():
+        one.find("scenario").select_option("cafe")
+        one.find("paste").fill(text)
+        one.page.get_by_role("button", name="Use this table").click()
+        expect(one.find("reading")).to_have_text("Read 2 candidates from the pasted table.")
+        one.settle()
+        expect(one.page.get_by_role("gridcell").first).to_have_text("salt, fine")
+        assert one.values()["noisy max"][0] == f"{100 * truth:.0f} %"
+
+
+def test_a_table_can_be_pasted_into_the_grid(visit):
+    one = visit()
+    one.page.evaluate("text => navigator.clipboard.writeText(text)", "1\t0.5\n2\t1")
+    one.page.get_by_role("gridcell").first.click()
+    one.press("Control+v")
+    expect(one.find("reading")).to_have_text("Read 2 candidates from the pasted table.")
+    expect(one.page.get_by_role("gridcell").nth(1)).to_have_text("1")
+
+
+def test_an_upload_says_what_it_read_and_never_leaves_the_machine(visit, tmp_path):
+    table = tmp_path / "spices.csv"
+    table.write_text(TABLES["CSV"], "utf-8")
+    one = visit()
+    one.page.get_by_text("Use your own").click()
+    one.find("upload").set_input_files(table)
+    expect(one.find("reading")).to_have_text("Read 2 candidates from spices.csv.")
+    one.find("link").click()
+    expect(one.find("link-note")).to_contain_text("contains your candidates with their scores")
+
+
+BAD_FILES = {
+    "no-columns": ("a,b,c\n1,2,3\n", "name the columns candidate, score and sensitivity"),
+    "no-number": ("candidate,score,sensitivity\na,1,1\nb,secret,1\n", "line 3 has no number for the score"),
+    "short": ("a,1,1\nb,1\n", "line 2 has no number for the sensitivity"),
+    "negative": ("candidate,score,sensitivity\na,1,1\nb,1,-1\n", "line 3 has a negative sensitivity"),
+    "one": ("a,1,1\n", "at least 2 candidates"),
+    "many": ("a,1,1\n" * 401, "at most 400"),
+    "large": ("x" * 300_000, "larger than 256 KB"),
+    "empty": ("", "it is empty"),
+}
+
+
+def test_limits_are_stated_before_an_upload_and_bad_files_get_a_sentence(visit, tmp_path):
+    one = visit()
+    one.page.get_by_text("Use your own").click()
+    for limit in (f"{MOST_CANDIDATES} candidates", "256 KB", f"{LONGEST_NAME} characters"):
+        expect(one.find("limits")).to_contain_text(limit)
+    before = one.values()
+    for name, (text, sentence) in BAD_FILES.items():
+        table = tmp_path / f"{name}.csv"
+        table.write_text(text, "utf-8")
+        one.find("upload").set_input_files(table)
+        expect(one.find("reading")).to_contain_text(f"Could not use {name}.csv: ")
+        expect(one.find("reading")).to_contain_text(sentence)
+        assert "secret" not in one.find("reading").inner_text()
+    assert one.values() == before
+
+
+def test_candidates_are_added_and_removed(visit):
+    one = visit(own(["a", 0, 1], ["b", 3, 1]))
+    expect(one.find("remove")).to_be_disabled()  # there must be two
+    one.find("add").click()
+    one.settle()
+    truth = dps.expected_error(dps.GEM(epsilon=1.0), [0.0, 3.0, 0.0], 1.0)
+    assert float(one.values()["GEM"][1]) == float(f"{truth:.3g}")
+    one.page.get_by_role("button", name="Remove “candidate 3”").click()
+    expect(one.page.locator("#rows tr")).to_have_count(2)
+
+
+def test_the_neighbour_is_edited_where_its_loss_is_shown(visit):
+    one = visit(own(["a", 0.5, 1], ["b", 0, 0]))
+    expect(one.page.get_by_role("columnheader", name="neighbour")).to_be_hidden()
+    one.page.get_by_text("Privacy loss between").click()
+    cell = one.page.get_by_role("gridcell").nth(3)
+    expect(cell).to_have_text("-0.5")  # the best is lowered by its sensitivity
+    expect(one.find("losses")).to_contain_text("∞")
+    cell.click()
+    one.press("9", "Enter")
+    expect(one.find("problem")).to_contain_text("within the sensitivities")
+
+
+# --- Addresses --------------------------------------------------------------------------------------------
+
+
+def test_a_view_is_shared_by_its_address(visit):
+    one = visit("#scenario=4&epsilon=2&tilt=3&beta=0.1&mechanism=tilted-gem&other=rs")
+    one.page.get_by_text("Privacy loss between").click()
+    one.settle()
+    one.find("link").click()
+    expect(one.find("link-note")).to_contain_text("Copied")
+    link = one.page.evaluate("() => navigator.clipboard.readText()")
+    other = visit(link[link.index("#") :])
+    for id in ("answer", "mechanisms", "losses"):  # noqa: A001 - what it is
+        assert other.find(id).inner_text() == one.find(id).inner_text()
+    expect(other.find("scenario")).to_have_value("4")
+    expect(other.find("tilt")).to_have_value("3")
+
+
+def test_a_broken_address_falls_back_and_says_so(visit):
+    one = visit("#candidates=nonsense&epsilon=-5&tilt=abc&mechanism=nothing")
+    expect(one.find("scenario")).to_have_value("cafe")
+    expect(one.find("mechanism")).to_have_value("heterogeneous-rnm")
+    expect(one.find("link-note")).to_contain_text("could not be read")
+    expect(one.find("epsilon-value")).to_have_text("1")
+
+
+# --- Keyboards, screen readers, screens -------------------------------------------------------------------
+
+
+def test_a_hundred_candidates_are_edited_by_the_keyboard_from_one_tab_stop(visit):
+    one = visit("#scenario=1")
+    stops = []
+    one.find("epsilon").focus()
+    while (
+        stop := one.page.evaluate("() => document.activeElement.tagName + '#' + document.activeElement.id")
+    ) != "BODY#":
+        stops.append(stop)
+        assert len(stops) < 30
+        one.press("Tab")
+    assert stops.count("TD#") == 1
+    one.find("add").focus()
+    one.press("Shift+Tab", "ArrowDown", "ArrowRight", "Enter")
+    one.page.keyboard.type("7.5")
+    one.press("Enter")
+    one.settle()
+    focused = one.page.locator(":focus")
+    expect(one.page.locator("#rows tr:nth-child(2) td:nth-child(2)")).to_have_text("7.5")
+    expect(one.page.locator("#rows tr:nth-child(3) td:nth-child(2)")).to_be_focused()
+    one.press("F2")
+    expect(focused).to_have_accessible_name("score of 3")
+    one.page.keyboard.type("99")
+    one.press("Escape")
+    expect(focused).to_have_text("1")  # as it was
+    one.press("Control+End")
+    expect(one.page.locator("#rows tr:last-child td:last-child")).to_be_focused()
+    one.press("-")  # typing edits
+    one.page.keyboard.type("4")
+    one.press("Enter")
+    expect(one.find("problem")).to_have_text("The sensitivity of 100 must be a number ≥ 0.")
+    expect(focused).to_have_attribute("aria-invalid", "true")
+    one.press("Escape", "Control+Home")
+    expect(one.page.get_by_role("gridcell").first).to_be_focused()
+
+
+def test_every_control_has_a_name_for_screen_readers(visit):
+    one = visit("#mechanism=tilted-gem&other=kept-rnm")
+    one.unfold()
+    controls = one.page.locator("button, input, select, textarea, [role=grid], [role=img], pre").all()
+    assert len(controls) > 15
+    for control in controls:
+        if control.is_visible():
+            expect(control).to_have_accessible_name(re.compile(r"\w+"))
+    one.find("epsilon").press("Home")
+    expect(one.find("epsilon")).to_have_attribute("aria-valuetext", "0.01")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("device", "size"), [("desktop", (1280, 900)), ("phone", (390, 844))])
 def test_it_fits_every_screen(visit, scheme, device, size, tmp_path):
-    one = visit("#scenario=5&epsilon=2", scheme=scheme, size=size)
-    assert one.page.evaluate("() => document.documentElement.scrollWidth") <= size[0]
+    one = visit(scheme=scheme, size=size)
     page_color = one.page.evaluate("() => getComputedStyle(document.body).backgroundColor")
     brightness = sum(map(int, page_color.removeprefix("rgb(").removesuffix(")").split(","))) / 3
     assert (brightness > 128) == (scheme == "light")
     folder = Path(os.environ.get("DPSELECT_SCREENSHOTS", tmp_path))
     one.page.screenshot(path=folder / f"explorer-{device}-{scheme}.png")
+    one.unfold()
+    assert one.page.evaluate("() => document.documentElement.scrollWidth") <= size[0]
+
+
+def test_the_browser_itself_refuses_to_send_anything_elsewhere(browser, address):
+    with browser.new_page() as page:
+        page.goto(address)
+        refused = page.evaluate(
+            """() => new Promise((answer) => {
+              document.addEventListener("securitypolicyviolation", (event) => answer(event.effectiveDirective));
+              fetch("http://127.0.0.1:9/").catch(() => {});
+            })"""
+        )
+    assert refused == "connect-src"

@@ -10,7 +10,7 @@ import pytest
 
 import dpselect as dps
 from dpselect.explorer.server import PAGES, _file
-from dpselect.explorer.views import MOST_CANDIDATES, RECORDS, read_setting, view
+from dpselect.explorer.views import EPSILONS, MOST_CANDIDATES, PARTS, RECORDS, mechanisms, read_setting, view
 from dpselect.registry import UNSAFE
 from experiments.examples import examples
 
@@ -23,6 +23,8 @@ REQUEST = {
     "tilt": -3.0,
     "beta": 0.1,
     "gamma": 0.2,
+    "chosen": list(RECORDS),
+    "parts": list(PARTS),
 }
 
 
@@ -58,40 +60,65 @@ def test_probabilities_errors_and_losses_are_the_library_s(shown, name):
     scores, sensitivities = REQUEST["scores"], REQUEST["sensitivities"]
     made = mechanism(name)
     np.testing.assert_allclose(shown["probabilities"][name], made.pmf(scores, sensitivities), rtol=1e-12)
+    assert shown["chances"][name] == pytest.approx(dps.probability_of_best(made, scores, sensitivities), rel=1e-12)
     assert shown["errors"][name] == pytest.approx(dps.expected_error(made, scores, sensitivities), rel=1e-12)
     loss = dps.auditing.privacy_loss(made, scores, REQUEST["neighbour"], sensitivities).epsilon
     assert shown["losses"][name] == pytest.approx(loss, rel=1e-12)
-    assert shown["mechanisms"][name]["private"] is made.guarantee.is_private
+    assert mechanisms()[name]["private"] is made.guarantee.is_private
 
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_curves_against_the_budget_are_the_library_s(shown, name):
     curve = shown["curves"][name]
-    place = len(curve["epsilons"]) // 3
-    made = mechanism(name, epsilon=curve["epsilons"][place])
-    truth = dps.expected_error(made, REQUEST["scores"], REQUEST["sensitivities"])
-    assert curve["errors"][place] == pytest.approx(truth, rel=1e-12)
-    assert (curve["epsilons"][0], curve["epsilons"][-1]) == (0.01, 100.0)
+    assert (curve["places"][0], curve["places"][-1]) == (0.01, 100.0)
+    check_curve(curve, lambda place: mechanism(name, epsilon=place))
 
 
 @pytest.mark.parametrize("name", ["tilted-rnm", "standardized-rnm", "tilted-gem"])
 def test_curves_against_the_tilt_are_the_library_s(shown, name):
     curve = shown["tilts"][name]
-    assert {-8, -1, 0, 1, 8} <= set(curve["tilts"])
-    for place in (0, 20):
-        made = mechanism(name, tilt=curve["tilts"][place])
-        truth = dps.expected_error(made, REQUEST["scores"], REQUEST["sensitivities"])
-        assert curve["errors"][place] == pytest.approx(truth, rel=1e-12)
+    assert {-8, -1, 0, 1, 8} <= set(curve["places"])
+    check_curve(curve, lambda place: mechanism(name, tilt=place))
+
+
+def check_curve(curve, make):
+    for place in (len(curve["places"]) // 3, len(curve["places"]) // 2):
+        made = make(curve["places"][place])
+        chance = dps.probability_of_best(made, REQUEST["scores"], REQUEST["sensitivities"])
+        error = dps.expected_error(made, REQUEST["scores"], REQUEST["sensitivities"])
+        assert curve["chances"][place] == pytest.approx(chance, rel=1e-12)
+        assert curve["errors"][place] == pytest.approx(error, rel=1e-12)
+
+
+@pytest.mark.parametrize("keep", ["heterogeneous-rnm", "kept-rnm"])
+def test_the_laws_at_all_places_of_the_slider_are_those_of_single_calls(keep):
+    size = MOST_CANDIDATES  # so that they take several calls
+    request = {"scores": [math.sin(i) for i in range(size)], "sensitivities": [1 + i % 7 for i in range(size)]}
+    for epsilon in (EPSILONS[0], EPSILONS[20], EPSILONS[-1]):
+        shown = view(read_setting(request | {"epsilon": epsilon, "chosen": [keep], "parts": []}))
+        made = mechanism(keep, epsilon=epsilon)
+        truth = made.pmf(request["scores"], request["sensitivities"])
+        np.testing.assert_allclose(shown["probabilities"][keep], truth, rtol=1e-9, atol=1e-300)
+
+
+def test_a_moving_slider_asks_for_no_curves():
+    shown = view(read_setting(REQUEST | {"chosen": ["gem"], "parts": []}))
+    assert set(shown) == {"chances", "errors", "probabilities", "snippets"}
+    assert set(shown["probabilities"]) == {"gem"}
 
 
 def test_correlations_are_the_library_s_and_may_be_undefined(shown):
     assert shown["correlations"]["Spearman"] == pytest.approx(1.0)
-    level = view(read_setting({"scores": [1.0, 1.0], "sensitivities": [1.0, 2.0]}))
+    level = view(read_setting({"scores": [1.0, 1.0], "sensitivities": [1.0, 2.0], "parts": ["correlations"]}))
     assert level["correlations"]["Pearson"] is None
 
 
 def test_an_infinite_loss_is_sent_as_null_because_json_has_no_infinity():
-    shown = view(read_setting({"scores": [0.0, 0.5], "sensitivities": [0.0, 1.0], "neighbour": [0.0, -0.5]}))
+    shown = view(
+        read_setting(
+            {"scores": [0.0, 0.5], "sensitivities": [0.0, 1.0], "neighbour": [0.0, -0.5], "parts": ["losses"]}
+        )
+    )
     assert shown["losses"]["rnmh"] is None
     assert all(math.isfinite(loss) for name, loss in shown["losses"].items() if name != "rnmh")
     json.dumps(shown, allow_nan=False)
@@ -109,7 +136,13 @@ def test_snippets_run_as_they_stand(shown, name, capsys):
 
 
 def test_snippets_have_the_sliders_to_the_last_digit():
-    request = {"scores": [0.0, 1.0], "sensitivities": [1.0, 2.0], "epsilon": 10**0.3, "tilt": -1 / 3}
+    request = {
+        "scores": [0.0, 1.0],
+        "sensitivities": [1.0, 2.0],
+        "epsilon": 10**0.3,
+        "tilt": -1 / 3,
+        "chosen": ["tilted-gem"],
+    }
     text = view(read_setting(request))["snippets"]["tilted-gem"]
     assert f"epsilon={10**0.3!r}, tilt={-1 / 3!r})" in text
 
@@ -139,6 +172,8 @@ def test_the_snippet_of_many_candidates_is_still_readable():
         ({"tilt": 1e9}, "tilt must be between"),
         ({"beta": 1.5}, "beta must be strictly between"),
         ({"gamma": 0}, "gamma must be positive"),
+        ({"chosen": ["gem", "2.5"]}, "chosen must be a list of some of heterogeneous-rnm"),
+        ({"parts": "curves"}, "parts must be a list of some of curves"),
     ],
 )
 def test_bad_requests_are_refused_without_showing_scores(change, rule):
@@ -163,6 +198,12 @@ def test_every_file_of_the_page_is_there_and_loads_nothing_from_elsewhere():
         text = _file(name).decode().replace("http://www.w3.org/", "")
         assert "http://" not in text
         assert "https://" not in text
+
+
+def test_the_licences_of_the_charts_are_shipped_with_them():
+    assert "Observable Plot" in _file("plot.js")[:200].decode()
+    for author in ("Observable, Inc.", "Mike Bostock", "Mikola Lysenko"):
+        assert author in _file("plot.LICENSE").decode()
 
 
 def test_the_library_does_not_load_the_page():

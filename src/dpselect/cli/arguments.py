@@ -392,7 +392,9 @@ def _parameter(text: str) -> tuple[str, object]:
 
 
 def _add_explore(commands: Commands) -> None:
-    explore = _command(commands, "explore", "Open a page on this machine that shows what each mechanism would do.")
+    explore = _command(
+        commands, "explore", "Open a page on this machine that shows how often each mechanism finds the best."
+    )
     explore.add_argument(
         "--host", default="127.0.0.1", help="the address to listen on (default: this machine only)"
     )

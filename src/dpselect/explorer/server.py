@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
-from dpselect.explorer.views import MOST_CANDIDATES, MalformedError, read_setting, view
+from dpselect.explorer.views import MOST_CANDIDATES, MalformedError, mechanisms, read_setting, view
 
 __all__ = ["open_page", "serve"]
 
@@ -43,19 +43,25 @@ PAGES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "/": ("page.html", "text/html; charset=utf-8"),
         "/page.css": ("page.css", "text/css; charset=utf-8"),
-        "/page.js": ("page.js", "text/javascript; charset=utf-8"),
-        "/charts.js": ("charts.js", "text/javascript; charset=utf-8"),
         "/icon.svg": ("icon.svg", "image/svg+xml"),
+        "/mechanisms.json": ("mechanisms.json", "application/json"),
         "/scenarios.json": ("scenarios.json", "application/json"),
     }
+    | {
+        f"/{name}.js": (f"{name}.js", "text/javascript; charset=utf-8")
+        for name in ("page", "state", "show", "candidates", "charts", "words", "plot")
+    }
 )
+
+STYLE_OF_PLOT = "'sha256-jSYQUrW7J0b3jPqhZP9C2Xh1PyJKHKXd4s0fpGGKrww='"
+"""The one style element that plot.js adds to a chart. The policy allows no other."""
 
 HEADERS: Mapping[str, str] = MappingProxyType(
     {
         "Cache-Control": "no-store",
         "Content-Security-Policy": (
-            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-            "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+            f"default-src 'none'; script-src 'self'; style-src 'self' {STYLE_OF_PLOT}; connect-src 'self'; "
+            "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         ),
         "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff",
@@ -243,6 +249,8 @@ def _is_address(name: str) -> bool:
 
 @cache
 def _file(name: str) -> bytes:
+    if name == "mechanisms.json":
+        return json.dumps(mechanisms()).encode()
     return files("dpselect.explorer").joinpath("page", name).read_bytes()
 
 

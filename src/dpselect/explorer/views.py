@@ -5,9 +5,10 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms.base import law_name
 from dpselect.registry import MECHANISMS, UNSAFE, Record
 
-__all__ = ["MOST_CANDIDATES", "RECORDS", "MalformedError", "Setting", "read_setting", "view"]
+__all__ = ["MOST_CANDIDATES", "RECORDS", "MalformedError", "Setting", "mechanisms", "read_setting", "view"]
 
 RECORDS = {**MECHANISMS, **UNSAFE}
 """The page shows every mechanism, those without a guarantee last."""
@@ -30,10 +31,16 @@ MOST_CANDIDATES = 400
 
 LONGEST_NAME = 80
 
-EPSILONS = tuple(10.0 ** (step / 6) for step in range(-12, 13))
-"""From 0.01 to 100."""
+EPSILONS = (
+    *(float(f"{digits}e{power}") for power in (-2, -1, 0, 1) for digits in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)),
+    100.0,
+)
+"""The places of the page's slider."""
 
-TILTS = tuple(step / 2 for step in range(-16, 17))
+SMALL = 6000
+"""In candidates: a call of this size runs in plain Python and in one thread, so offsets are computed once."""
+
+TILTS = tuple(step / 4 for step in range(-32, 33))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +57,10 @@ class Setting:
     tilt: float
     drop: float
     """The share of candidates that may not compete: the most sensitive ones, or the least sensitive if negative."""
+    chosen: tuple[str, ...]
+    """The mechanisms to show in full."""
+    parts: tuple[str, ...]
+    """What else to compute, out of ``PARTS``."""
 
     @property
     def keep(self) -> tuple[float, float]:
@@ -92,7 +103,20 @@ def read_setting(request: Any) -> Setting:
         gamma=check.probability("gamma", _number(request, "gamma", 0.05)),
         tilt=check.between("tilt", _number(request, "tilt", -1.0), -64, 64),
         drop=check.between("drop", _number(request, "drop", 0.75), -0.95, 0.95),
+        chosen=_listing(request, "chosen", ("heterogeneous-rnm", "gem"), RECORDS),
+        parts=_listing(request, "parts", ("curves",), PARTS),
     )
+
+
+def _listing(
+    request: dict[str, Any], name: str, default: tuple[str, ...], known: Mapping[str, Any]
+) -> tuple[str, ...]:
+    values = request.get(name, default)
+    if not isinstance(values, list | tuple) or not all(
+        isinstance(value, str) and value in known for value in values
+    ):
+        raise MalformedError(f"{name} must be a list of some of {', '.join(known)}")
+    return tuple(dict.fromkeys(values))
 
 
 def _numbers(request: dict[str, Any], name: str) -> list[float]:
@@ -119,81 +143,113 @@ def _finite_float(name: str, value: float) -> float:
     return number
 
 
-def view(setting: Setting) -> dict[str, Any]:
-    """Return everything the page shows of a setting."""
-    scores, sensitivities = np.array(setting.scores), np.array(setting.sensitivities)
-    laws = _laws(replace(setting, neighbour=setting.scores))
-    there = _laws(replace(setting, scores=setting.neighbour))
-    return {
-        "mechanisms": {
-            name: {
-                "label": record.label,
-                "private": record.is_private,
-                "family": record.family,
-                "color": record.color,
-            }
-            for name, record in RECORDS.items()
-        },
-        "probabilities": {name: law.tolist() for name, law in laws.items()},
-        "errors": {name: float(law @ (scores.max() - scores) ** 2) for name, law in laws.items()},
-        "advice": _advice(setting.scores, setting.sensitivities, setting.epsilon),
-        "curves": {name: _curve(name, _relevant(record, setting)) for name, record in RECORDS.items()},
-        "tilts": _tilts(replace(setting, tilt=0.0, neighbour=setting.scores)),
-        "correlations": _correlations(scores, sensitivities),
-        "losses": {
-            name: _finite(max(map(np.max, certain_losses(laws[name], there[name], 0.0, setting.epsilon))))
-            for name in laws
-        },
-        "snippets": {name: snippet(name, setting) for name in RECORDS},
-    }
-
-
-# Answers are cached by their setting. What they do not depend on is replaced by a constant before.
-
-
-@lru_cache(maxsize=64)
-def _laws(setting: Setting) -> dict[str, FloatArray]:
-    """Return each mechanism's probabilities."""
-    scores, sensitivities = np.array(setting.scores), np.array(setting.sensitivities)
-    return {name: setting.mechanism(record).pmf(scores, sensitivities) for name, record in RECORDS.items()}
-
-
-def _relevant(record: Record, setting: Setting) -> Setting:
-    """Return the setting without what a mechanism's error curve does not depend on."""
-    ignored: dict[str, Any] = {name: 0.5 for name in ("beta", "gamma", "tilt") if name not in record.parameters}
-    ignored |= {} if "keep" in record.parameters else {"drop": 0.0}
-    return replace(setting, epsilon=1.0, neighbour=setting.scores, **ignored)
-
-
-@lru_cache(maxsize=256)
-def _curve(name: str, setting: Setting) -> dict[str, Any]:
-    """Return a mechanism's mean squared error against ε; fewer points if each takes milliseconds."""
-    record = RECORDS[name]
-    epsilons = EPSILONS[::2] if record.has_slow_pmf else EPSILONS
-    return {"epsilons": epsilons, "errors": [_error(record, replace(setting, epsilon=e)) for e in epsilons]}
-
-
-@lru_cache(maxsize=64)
-def _tilts(setting: Setting) -> dict[str, Any]:
-    """Return the mean squared error against the tilt, for each family whose tilt can be chosen."""
+def mechanisms() -> dict[str, dict[str, Any]]:
+    """Return what the page must know of each mechanism before it asks for numbers."""
     return {
         name: {
-            "label": record.family,
-            "tilts": TILTS,
-            "errors": [_error(record, replace(setting, tilt=tilt)) for tilt in TILTS],
+            "label": record.label,
+            "private": record.is_private,
+            "color": record.color,
+            "parameters": record.parameters,
         }
         for name, record in RECORDS.items()
-        if "tilt" in record.parameters
     }
 
 
-def _error(record: Record, setting: Setting) -> float:
-    return float(
-        dps.expected_error(setting.mechanism(record), np.array(setting.scores), np.array(setting.sensitivities))
+def view(setting: Setting) -> dict[str, Any]:
+    """Return the numbers of a setting, with those of its parts."""
+    scores, sensitivities = np.array(setting.scores), np.array(setting.sensitivities)
+    laws = {name: _law(name, setting) for name in RECORDS}
+    shown: dict[str, Any] = {
+        "chances": {name: _chance(law, scores) for name, law in laws.items()},
+        "errors": {name: _error(law, scores) for name, law in laws.items()},
+        "probabilities": {name: laws[name].tolist() for name in setting.chosen},
+        "snippets": {name: snippet(name, setting) for name in setting.chosen},
+    }
+    return shown | {part: PARTS[part](setting, scores, sensitivities) for part in setting.parts}
+
+
+def _law(name: str, setting: Setting) -> FloatArray:
+    """Return a mechanism's probabilities, from a cache of what they depend on."""
+    record = RECORDS[name]
+    ignored: dict[str, Any] = {field: 0.5 for field in ("beta", "gamma", "tilt") if field not in record.parameters}
+    ignored |= {} if "keep" in record.parameters else {"drop": 0.0}
+    relevant = replace(setting, names=(), neighbour=(), chosen=(), parts=(), **ignored)
+    if record.family == "heterogeneous noisy max" and setting.epsilon in EPSILONS:
+        return _laws_by_epsilon(name, replace(relevant, epsilon=EPSILONS[-1]))[setting.epsilon]
+    return _computed_law(name, relevant)
+
+
+@lru_cache(maxsize=4096)  # of 400 numbers at most
+def _computed_law(name: str, setting: Setting) -> FloatArray:
+    law: FloatArray = setting.mechanism(RECORDS[name]).pmf(
+        np.array(setting.scores), np.array(setting.sensitivities)
     )
+    return law
 
 
-def _correlations(scores: FloatArray, sensitivities: FloatArray) -> dict[str, float | None]:
+@lru_cache(maxsize=64)
+def _laws_by_epsilon(name: str, setting: Setting) -> dict[float, FloatArray]:
+    """Return the probabilities at every place of the slider, for little more than the price of one.
+
+    Neutral offsets take most of the time, and rows of the same sensitivities share them. Noise is in proportion to
+    1/ε, so the scores (ε/100) q at a budget of 100 have the law of the scores q at a budget of ε.
+    """
+    mechanism, scores = setting.mechanism(RECORDS[name]), np.array(setting.scores)
+    rows = SMALL // max(64, scores.size)
+    shares = np.array(EPSILONS) / setting.epsilon
+    blocks = [np.outer(shares[first : first + rows], scores) for first in range(0, len(EPSILONS), rows)]
+    laws = np.concatenate([mechanism.pmf(block, np.array(setting.sensitivities)) for block in blocks])
+    return dict(zip(EPSILONS, laws, strict=True))
+
+
+def _chance(law: FloatArray, scores: FloatArray) -> float:
+    """Return the chance of the best candidate, or of one of the best."""
+    return min(1.0, float(law[scores == scores.max()].sum()))
+
+
+def _error(law: FloatArray, scores: FloatArray) -> float:
+    return float(law @ (scores.max() - scores) ** 2)
+
+
+def _curve(name: str, slider: str, places: tuple[float, ...], setting: Setting) -> dict[str, Any]:
+    """Return the chance of the best and the mean squared error against a slider; fewer points for slow laws."""
+    scores = np.array(setting.scores)
+    places = places[:: 4 if RECORDS[name].has_slow_pmf else 2]
+    moves: list[dict[str, Any]] = [{slider: place} for place in places]
+    laws = [_law(name, replace(setting, **move)) for move in moves]
+    return {
+        "places": places,
+        "chances": [_chance(law, scores) for law in laws],
+        "errors": [_error(law, scores) for law in laws],
+    }
+
+
+# What the page shows when it is unfolded, or when a slider rests.
+
+
+def _curves(setting: Setting, *_: FloatArray) -> dict[str, Any]:
+    return {name: _curve(name, "epsilon", EPSILONS, setting) for name in (*setting.chosen, "uniform")}
+
+
+def _tilts(setting: Setting, *_: FloatArray) -> dict[str, Any]:
+    """Return the curves against the tilt of the chosen mechanisms that have one."""
+    tilted = (name for name in setting.chosen if "tilt" in RECORDS[name].parameters)
+    return {name: _curve(name, "tilt", TILTS, setting) for name in tilted}
+
+
+def _losses(setting: Setting, *_: FloatArray) -> dict[str, float | None]:
+    """Return each mechanism's exact privacy loss between the scores and the neighbour's."""
+    there = replace(setting, scores=setting.neighbour)
+    return {
+        name: _finite(
+            max(map(np.max, certain_losses(_law(name, setting), _law(name, there), 0.0, setting.epsilon)))
+        )
+        for name in RECORDS
+    }
+
+
+def _correlations(_: Setting, scores: FloatArray, sensitivities: FloatArray) -> dict[str, float | None]:
     found = {
         "Spearman": dps.correlation.spearman(scores, sensitivities),
         "Pearson": dps.correlation.pearson(scores, sensitivities),
@@ -202,12 +258,16 @@ def _correlations(scores: FloatArray, sensitivities: FloatArray) -> dict[str, fl
     return {name: _finite(value) for name, value in found.items()}
 
 
-@lru_cache(maxsize=64)
-def _advice(scores: tuple[float, ...], sensitivities: tuple[float, ...], epsilon: float) -> dict[str, Any]:
+def _advice(setting: Setting, scores: FloatArray, sensitivities: FloatArray) -> dict[str, Any]:
     """Return the best mechanisms for these scores, with the library's reasons and warnings."""
-    advice = dps.advice.advise(np.array(sensitivities), epsilon, prior=dps.advice.Public(np.array([scores])))
+    advice = dps.advice.advise(sensitivities, setting.epsilon, prior=dps.advice.Public(scores[None]))
     ranking = [{"text": ranked.mechanism.label, "error": ranked.error} for ranked in advice.ranking[:3]]
     return {"ranking": ranking, "words": advice.reasons, "warnings": advice.warnings}
+
+
+PARTS: Mapping[str, Callable[[Setting, FloatArray, FloatArray], Any]] = MappingProxyType(
+    {"curves": _curves, "tilts": _tilts, "losses": _losses, "correlations": _correlations, "advice": _advice}
+)
 
 
 def _finite(value: float) -> float | None:
