@@ -182,7 +182,7 @@ def _tops(epsilon: float, make: Maker) -> list[tuple[dps.TopK, float]]:
 
 def _measured(top: dps.TopK, users: Lists, anchors: FloatArray, seed: int) -> Measured:
     """Measure one drawn list for each user."""
-    public = public_numbers(top.mechanism, anchors)
+    public = public_numbers(top.mechanism.takes, anchors)
     randomness = dps.Randomness.seeded(seed)
     return measure(top.select(users.scores, users.sensitivities, randomness=randomness, **public), users.scores)
 
