@@ -7,7 +7,8 @@ import pytest
 import dpselect as dps
 from dpselect.lists import list_quality
 from experiments.drawing import look
-from experiments.recommender import list_section, lists, live, results
+from experiments.experiment import FAST
+from experiments.recommender import list_section, lists, live, results, sections
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +132,12 @@ def test_the_figure_has_a_row_for_each_data_set_and_the_listings_a_column():
     assert numbers.columns == ["", "Gowalla", live.TITLE]
     assert len(numbers.rows) == len(list_section.SHOWN)
     assert origins.rows[0][:4] == ["Gowalla", "GEM (9%)", "GEM (9%)", "7"]
+
+
+def test_without_results_on_real_data_the_synthetic_lists_are_shown(monkeypatch, tmp_path):
+    monkeypatch.setattr(results, "COMMITTED", tmp_path)
+    monkeypatch.delenv(results.VARIABLE, raising=False)
+    assert [(task.table, task.label) for task in sections.LISTS.plan(FAST)] == [("lists", live.TITLE)]
 
 
 def test_what_a_delta_buys_is_listed(rows):
