@@ -220,8 +220,8 @@ def _deltas(table: pa.Table) -> list[Listing]:
     return [
         Listing(
             caption=f"What δ = {DELTA:g} buys: the ε of a pick with Gumbel noise, where it exceeds that of pure DP "
-            "by 1 %, and how the relative score changes if it replaces exponential noise at δ = 0: the smallest and "
-            "largest change over all data sets and mechanisms of dpselect. A score has a standard error of up to "
+            "by 1 %, and how the relative score changes if it replaces exponential noise at δ = 0: the least and "
+            "the most over all data sets and mechanisms of dpselect. A score has a standard error of up to "
             f"{error:.2f}.",
             columns=["total ε", "a pick, δ = 0", "a pick", "a pick, OpenDP", "change of the score"],
             rows=listed,
