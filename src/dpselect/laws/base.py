@@ -43,6 +43,20 @@ class Law(ABC):
         """Return one pick for each row."""
 
     @property
+    def weight_budget(self) -> float | None:
+        """The b of a law that is Pr[a] ∝ exp(b q_a/Δ) wherever all candidates have the same Δ and public numbers.
+
+        Such a pick and those after it, from the candidates that are left, can be drawn in one pass. ``None`` if
+        the law is another one.
+        """
+        return None
+
+    @property
+    def needs_only_largest_sensitivity(self) -> bool:
+        """Whether the other sensitivities of a row do not matter."""
+        return False
+
+    @property
     def refusal(self) -> str | None:
         """The reason why the law can be computed but not sampled; ``None`` if it can be sampled."""
         return None

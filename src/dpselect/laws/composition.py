@@ -74,6 +74,18 @@ class Composition(RowLaw):
         """The sampler for the noise."""
         return sampler_of(self.noise, fixed_work=self.fixed_work)
 
+    @property
+    def weight_budget(self) -> float | None:
+        """With Gumbel noise, Pr[a] ∝ exp(budget · q_a/Δ). Pairs have the sensitivity 2Δ. Equal tilts cancel."""
+        if self.noise != "gumbel":
+            return None
+        return self.budget / 2 if self.kind == "pairwise" else self.budget
+
+    @property
+    def needs_only_largest_sensitivity(self) -> bool:
+        """Whether scores are divided by the largest sensitivity, and not tilted by the others."""
+        return self.kind == "global" and not np.count_nonzero(self.tilts)
+
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
         self.fill_gaps(batch, first, last, pmf)

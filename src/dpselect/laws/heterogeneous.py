@@ -40,6 +40,11 @@ class HeterogeneousLaw(RowLaw):
     """One for each row: t of −tΔ."""
     neutral: bool
 
+    @property
+    def weight_budget(self) -> float | None:
+        """With Gumbel noise, Pr[a] ∝ exp(ε q_a/(2Δ)): equal candidates have equal scales and neutral offsets."""
+        return self.epsilon / 2 if self.noise == "gumbel" else None
+
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows, from heights in fractions where floats cannot be trusted."""
         trusted = np.ones(batch.rows, dtype=np.bool_)

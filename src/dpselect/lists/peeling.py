@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from dpselect.candidates import Batch, remade
-from dpselect.kernels.arrays import Column, FloatArray, IndexArray
+from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Table
 from dpselect.laws import Law
+from dpselect.lists.one_pass import draw_in_one_pass
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
 
-__all__ = ["NOBODY", "Remaining", "peel"]
+__all__ = ["NOBODY", "Remaining", "select_lists"]
 
 NOBODY = -1
 """Stands for a pick where a row has no candidates left."""
@@ -24,23 +25,29 @@ class Remaining:
 
     A pick is taken out by putting the last candidate of its row in its place. The law of the next pick does not
     depend on the order of candidates.
+
+    Args:
+        batch: All candidates.
+        rounds: How many picks will be taken out at most.
+        largest_only: Whether of the sensitivities of a row only the largest matters. Then rows that share their
+            sensitivities need no copy of them.
     """
 
-    def __init__(self, batch: Batch, rounds: int) -> None:
+    def __init__(self, batch: Batch, rounds: int, *, largest_only: bool = False) -> None:
         self._batch = batch
         self._starts = batch.table.bounds[:-1]
-        self._sizes = batch.sizes.copy()
+        self._whole = batch.sizes
+        self._sizes = batch.sizes
         self._own: list[FloatArray] = []
         """The numbers that picks are taken out of. Until the first pick, rows may share their numbers."""
         self._table = batch.table
-        self._round = 0
-        self._places = np.full((rounds, batch.rows), NOBODY, dtype=np.int64)
+        self._places: list[IndexArray] = []
         """Where each round has put the last candidate of each row."""
-        self._movers = np.empty((rounds, batch.rows), dtype=np.int64)
-        """Which candidate that was, by its position in the whole row."""
+        pays = largest_only and batch.rows > rounds and _shares_sensitivities(batch)  # less memory than a copy
+        self._largest = _LargestShared(batch, rounds) if pays else None
 
     def __repr__(self) -> str:
-        return f"Remaining({self._sizes.size} rows, round {self._round})"  # scores are private
+        return f"Remaining({self._sizes.size} rows, round {len(self._places)})"  # scores are private
 
     @property
     def rows(self) -> IndexArray:
@@ -49,66 +56,132 @@ class Remaining:
 
     def batch(self, rows: IndexArray) -> Batch:
         """Return what is left in the given rows."""
-        if self._round == 0 and rows.size == self._sizes.size:
+        if not self._places and rows.size == self._sizes.size:
             return self._batch
-        sizes = self._sizes[rows]
-        bounds = np.zeros(rows.size + 1, dtype=np.int64)
-        np.cumsum(sizes, out=bounds[1:])
-        dense = self._batch.shape is not None
-        return Batch(
-            remade(self._table, lambda column: Column(column.values, column.starts[rows]), bounds),
-            (rows.size,) if dense else None,
-            arrow=False,
-            has_public=self._batch.has_public,
-            width=int(sizes[0]) if dense else 0,
-        )
+        return rows_of(self._batch, self._table, rows, self._sizes[rows])
 
     def take(self, rows: IndexArray, picks: IndexArray) -> IndexArray:
         """Take one candidate out of each of the given rows; return which one it was in the whole row."""
-        if self._round == 0:
+        if not self._places:
             self._table = remade(self._table, self._owned, self._table.bounds)
         starts, last = self._starts[rows], self._sizes[rows] - 1
         taken = self._positions(rows, picks)
-        self._movers[self._round, rows] = self._positions(rows, last)
-        self._places[self._round, rows] = picks
         for values in self._own:
             values[starts + picks] = values[starts + last]
+        places = np.full(self._sizes.size, NOBODY)
+        places[rows] = picks
+        self._places.append(places)
+        self._sizes = self._sizes.copy()
         self._sizes[rows] = last
-        self._round += 1
+        if self._largest is not None:
+            self._table = self._table._replace(sensitivities=self._largest.without(rows, taken))
         return taken
 
     def _owned(self, column: Column) -> Column:
         """Return a column that picks can be taken out of, with the numbers of each row apart."""
-        if column.values.min() == column.values.max():
+        values, starts, bounds = column.values, column.starts, self._batch.table.bounds
+        if values[0] == values[-1] and values.min() == values.max():
             return column  # it stays as it is, whoever leaves
-        starts, bounds = column.starts, self._batch.table.bounds
+        if self._largest is not None and column is self._table.sensitivities:
+            return column  # it is replaced after each pick
         aligned = np.array_equal(starts - starts[0], bounds[:-1])
-        numbers = column.values[starts[0] : starts[0] + bounds[-1]] if aligned else self._batch.spread(column)
-        self._own.append(numbers.copy())
-        return Column(self._own[-1], self._starts)
+        numbers = values[starts[0] : starts[0] + bounds[-1]].copy() if aligned else self._batch.spread(column)
+        self._own.append(numbers)
+        return Column(numbers, self._starts)
 
     def _positions(self, rows: IndexArray, places: IndexArray) -> IndexArray:
-        """Return the positions in the whole row of the candidates that are now at the given places."""
-        found = places.copy()
-        for number in range(self._round):
-            moved = self._places[number, rows] == places
-            found[moved] = self._movers[number, rows[moved]]
+        """Return the positions in the whole row of the candidates that are now at the given places.
+
+        From the last round back to the first: who is at the place that a round has filled was last in its row.
+        """
+        found, every = places, rows.size == self._sizes.size
+        for number in reversed(range(len(self._places))):
+            filled = self._places[number]
+            last = self._whole - (number + 1)
+            found = np.where(found == (filled if every else filled[rows]), last if every else last[rows], found)
         return found
 
 
-def peel(batch: Batch, count: int, law_of: Callable[[IndexArray], Law], randomness: Randomness) -> IndexArray:
+class _LargestShared:
+    """The largest sensitivity that is left in each row, for rows that share their sensitivities."""
+
+    def __init__(self, batch: Batch, rounds: int) -> None:
+        start, size = batch.table.sensitivities.starts[0], batch.width
+        shared = batch.table.sensitivities.values[start : start + size]
+        order = np.argsort(-shared, kind="stable")[: rounds + 1]
+        self._size = size
+        self._values = np.repeat(shared[order], size)
+        """The sensitivities that may be the largest one, in descending order, each repeated for a whole row."""
+        self._ranks = np.full(size, order.size)
+        self._ranks[order] = np.arange(order.size)
+        self._gone = np.zeros((batch.rows, order.size + 1), dtype=np.bool_)
+
+    def __repr__(self) -> str:
+        return f"_LargestShared({self._gone.shape[0]} rows)"
+
+    def without(self, rows: IndexArray, taken: IndexArray) -> Column:
+        """Take one candidate out of each of the given rows; return a column of equal numbers for every row."""
+        self._gone[rows, self._ranks[taken]] = True
+        return Column(self._values, np.argmin(self._gone[:, :-1], axis=1) * self._size)
+
+
+def _shares_sensitivities(batch: Batch) -> bool:
+    starts = batch.table.sensitivities.starts
+    return batch.shape is not None and bool((starts == starts[0]).all())
+
+
+def rows_of(batch: Batch, table: Table, rows: IndexArray, sizes: IndexArray) -> Batch:
+    """Return some rows of a table, with their sizes, as a batch of the same form."""
+    bounds = np.zeros(rows.size + 1, dtype=np.int64)
+    np.cumsum(sizes, out=bounds[1:])
+    every = rows.size == batch.rows
+    dense = batch.shape is not None
+    return Batch(
+        remade(table, lambda column: column if every else Column(column.values, column.starts[rows]), bounds),
+        (rows.size,) if dense else None,
+        arrow=False,
+        has_public=batch.has_public,
+        width=int(sizes[0]) if dense else 0,
+    )
+
+
+def select_lists(
+    batch: Batch, count: int, law_of: Callable[[IndexArray], Law], randomness: Randomness
+) -> IndexArray:
     """Return ``count`` picks for each row, in order; NOBODY where a row has no candidates left.
 
-    Round r draws from the law of the candidates that are left, with a stream of its own.
+    A row is drawn in one pass where that has the same law, and peeled otherwise. Which of the two depends on the
+    law, the count and the row alone, and each has streams of its own.
     """
     lists = np.full((batch.rows, count), NOBODY, dtype=np.int64)
+    rows = np.arange(batch.rows)
+    budget = law_of(batch.sizes).weight_budget
+    if budget is not None:
+        rows = draw_in_one_pass(batch, budget, randomness.substream("one pass"), lists)
+    if rows.size == batch.rows:
+        _peel(batch, law_of, randomness, lists)
+    elif rows.size:
+        peeled = lists[rows]
+        some = rows_of(batch, batch.table, rows, batch.sizes[rows])
+        _peel(some, law_of, randomness.for_rows(batch.rows, rows), peeled)
+        lists[rows] = peeled
+    return lists
+
+
+def _peel(
+    batch: Batch, law_of: Callable[[IndexArray], Law], randomness: Randomness, lists: IndexArray
+) -> None:
+    """Fill the lists. Round r draws from the law of the candidates that are left, with a stream of its own."""
     streams = randomness.for_rows(batch.rows, slice(None))
+    rounds = lists.shape[1]
 
     def work(first: int, last: int) -> None:
         for start, stop in _blocks(batch.table.bounds, first, last):
-            remaining = Remaining(batch.rows_between(start, stop), count)
+            block = batch.rows_between(start, stop)
+            largest_only = law_of(block.sizes).needs_only_largest_sensitivity
+            remaining = Remaining(block, rounds, largest_only=largest_only)
             here = streams.for_rows(batch.rows, slice(start, stop))
-            for number in range(count):
+            for number in range(rounds):
                 left = remaining.rows
                 if not left.size:
                     break
@@ -119,8 +192,7 @@ def peel(batch: Batch, count: int, law_of: Callable[[IndexArray], Law], randomne
                 lists[start + left, number] = remaining.take(left, law_of(part.sizes).select(part, stream))
 
     if batch.rows:
-        over_rows(batch.table.bounds, work, seconds=count * 4e-9)
-    return lists
+        over_rows(batch.table.bounds, work, seconds=rounds * 4e-9)
 
 
 def _blocks(bounds: IndexArray, first: int, last: int) -> Iterator[tuple[int, int]]:

@@ -15,7 +15,7 @@ from dpselect.candidates import Batch, Numbers
 from dpselect.guarantees import Guarantee, compose_counted
 from dpselect.kernels.arrays import IndexArray
 from dpselect.laws import Law
-from dpselect.lists.peeling import NOBODY, peel
+from dpselect.lists.peeling import NOBODY, select_lists
 from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism
 from dpselect.mechanisms.base import law_name
 from dpselect.parameters import store
@@ -170,7 +170,7 @@ class TopK:
         """Return the lists of a batch, (rows, count); −1 is padding. Scores are checked already, or by the law."""
         stream = Randomness.given(randomness).serving(f"TopK({law_name(self.mechanism)}, count={self.count})")
         stream.check_rows(batch.rows)
-        return peel(batch, self.count, self._sampled_law, stream)
+        return select_lists(batch, self.count, self._sampled_law, stream)
 
     def probability(
         self,
