@@ -59,6 +59,20 @@ def _are_equal(values: FloatArray) -> bool:
 
 
 @compiled_without_refcounts
+def times_of(values: FloatArray, number: float) -> int:
+    """Return how many values are equal to a number."""
+    times = 0
+    for i in range(values.size):
+        times += values[i] == number
+    return times
+
+
+@in_numpy(times_of)
+def _times_of(values: FloatArray, number: float) -> int:
+    return int((values == number).sum())
+
+
+@compiled_without_refcounts
 def largest_magnitude(values: FloatArray) -> float:
     """Return the largest magnitude (infinite or NaN if any value is)."""
     return row_extent(values)[1]

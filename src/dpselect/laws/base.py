@@ -13,13 +13,15 @@ import numpy as np
 from dpselect import kernels
 from dpselect.candidates import Batch, refuse_scores
 from dpselect.exact import ExactStream
-from dpselect.kernels.arrays import INVALID, FloatArray, IndexArray, Units
+from dpselect.kernels.arrays import INVALID, FloatArray, IndexArray, Units, WordArray
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
 
-__all__ = ["FILTER_WIDTH", "Law", "RowLaw", "draw_rows"]
+__all__ = ["FILTER_WIDTH", "FillLists", "Law", "RowLaw", "draw_rows"]
 
 FillPicks: TypeAlias = Callable[[Batch, int, int, Units, float, IndexArray], None]
+FillLists: TypeAlias = Callable[[Batch, int, int, Units, WordArray, float, IndexArray, IndexArray], None]
+"""Like FillPicks, with a key for each round."""
 PickExactly: TypeAlias = Callable[[Batch, int, ExactStream], int]
 
 TOLERANCE = 1e-12
@@ -51,10 +53,14 @@ class Law(ABC):
         """
         return None
 
-    @property
-    def needs_only_largest_sensitivity(self) -> bool:
-        """Whether the other sensitivities of a row do not matter."""
-        return False
+    def list_filler(self, batch: Batch) -> FillLists | None:  # noqa: ARG002 - for the laws that have one
+        """Return what draws lists of picks without replacement in a kernel; ``None`` if rounds must be drawn apart.
+
+        Each pick must be the one that :meth:`select` gives for the candidates that are left, with the last of them
+        in the place of each pick that has left. Mark a row as DRAWN, as INVALID, or as UNLIKE if the kernel cannot
+        draw all of its list.
+        """
+        return None
 
     @property
     def refusal(self) -> str | None:

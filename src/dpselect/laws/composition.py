@@ -21,8 +21,8 @@ from dpselect import kernels
 from dpselect.candidates import Batch
 from dpselect.exact import ExactStream
 from dpselect.exact.gaps import Gaps, global_gaps, individual_gaps, pairwise_gaps
-from dpselect.kernels.arrays import ALL_GAPS_NEEDED, LARGEST, FlagArray, FloatArray, IndexArray, Units
-from dpselect.laws.base import RowLaw
+from dpselect.kernels.arrays import ALL_GAPS_NEEDED, LARGEST, FlagArray, FloatArray, IndexArray, Units, WordArray
+from dpselect.laws.base import FillLists, RowLaw
 from dpselect.laws.noises import Sampler, sampler_of
 from dpselect.parameters import Noise
 
@@ -81,11 +81,6 @@ class Composition(RowLaw):
             return None
         return self.budget / 2 if self.kind == "pairwise" else self.budget
 
-    @property
-    def needs_only_largest_sensitivity(self) -> bool:
-        """Whether scores are divided by the largest sensitivity, and not tilted by the others."""
-        return self.kind == "global" and not np.count_nonzero(self.tilts)
-
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
         self.fill_gaps(batch, first, last, pmf)
@@ -122,6 +117,28 @@ class Composition(RowLaw):
             gaps = np.empty(int(places[-1]))
             trusted = self._float_gaps(batch, rows, places, gaps)
             sampler.select_from_gaps(loops.GapRows(rows, places, gaps, trusted), setup, picks)
+
+    def list_filler(self, batch: Batch) -> FillLists | None:
+        """Return the sampler's loop over rounds, for picks from scores and the largest sensitivity alone."""
+        plain = self.kind == "global" and self._is_plain(batch)
+        return self._fill_lists if plain and hasattr(self.sampler.kernel, "peel_rows") else None
+
+    def _fill_lists(
+        self,
+        batch: Batch,
+        first: int,
+        last: int,
+        units: Units,
+        keys: WordArray,
+        width: float,
+        lists: IndexArray,
+        states: IndexArray,
+    ) -> None:
+        loops, size = kernels.samplers.loops, kernels.blocks.widest_row(first, last, batch.table.bounds)
+        left = loops.Left(np.empty(size), np.empty(size), np.empty(size, dtype=np.int64), keys)
+        setup = loops.Setup(loops.Visits(*VISITS[self.kind]), units, width)
+        rows = loops.ScoreRows(first, last, batch.table, self.budget)
+        self.sampler.kernel.peel_rows(rows, setup, left, lists, states)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""

@@ -36,7 +36,7 @@ def probability_of_lists(top: TopK, lists: Any, batch: Batch) -> Any:
     product = np.ones(batch.rows)
     product[[np.unique(row).size < top.count for row in places]] = 0.0
     rows = np.flatnonzero(product)
-    remaining = Remaining(batch, top.count)
+    remaining = Remaining(batch)
     everyone = np.tile(np.arange(batch.width), (batch.rows, 1))
     for number in range(top.count if rows.size else 0):
         part = remaining.batch(rows)

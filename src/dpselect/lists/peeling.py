@@ -1,12 +1,13 @@
 """Peeling: pick, take the pick out, pick again from what is left."""
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 
-from dpselect.candidates import Batch, remade
-from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Table
-from dpselect.laws import Law
+from dpselect.candidates import Batch, refuse_scores, remade
+from dpselect.kernels.arrays import DRAWN, INVALID, Column, FloatArray, IndexArray, Table
+from dpselect.laws import Law, base
 from dpselect.lists.one_pass import draw_in_one_pass
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
@@ -20,20 +21,18 @@ BLOCK = 1 << 20
 """About how many candidates are peeled at once: few enough for the cache, many enough to be worth a call."""
 
 
+LawOf: TypeAlias = Callable[[IndexArray], Law]
+"""The law of a pick, by the number of candidates in each row."""
+
+
 class Remaining:
     """The candidates that are left in each row, in columns of their own.
 
     A pick is taken out by putting the last candidate of its row in its place. The law of the next pick does not
     depend on the order of candidates.
-
-    Args:
-        batch: All candidates.
-        rounds: How many picks will be taken out at most.
-        largest_only: Whether of the sensitivities of a row only the largest matters. Then rows that share their
-            sensitivities need no copy of them.
     """
 
-    def __init__(self, batch: Batch, rounds: int, *, largest_only: bool = False) -> None:
+    def __init__(self, batch: Batch) -> None:
         self._batch = batch
         self._starts = batch.table.bounds[:-1]
         self._whole = batch.sizes
@@ -43,8 +42,6 @@ class Remaining:
         self._table = batch.table
         self._places: list[IndexArray] = []
         """Where each round has put the last candidate of each row."""
-        pays = largest_only and batch.rows > rounds and _shares_sensitivities(batch)  # less memory than a copy
-        self._largest = _LargestShared(batch, rounds) if pays else None
 
     def __repr__(self) -> str:
         return f"Remaining({self._sizes.size} rows, round {len(self._places)})"  # scores are private
@@ -73,8 +70,6 @@ class Remaining:
         self._places.append(places)
         self._sizes = self._sizes.copy()
         self._sizes[rows] = last
-        if self._largest is not None:
-            self._table = self._table._replace(sensitivities=self._largest.without(rows, taken))
         return taken
 
     def _owned(self, column: Column) -> Column:
@@ -82,8 +77,6 @@ class Remaining:
         values, starts, bounds = column.values, column.starts, self._batch.table.bounds
         if values[0] == values[-1] and values.min() == values.max():
             return column  # it stays as it is, whoever leaves
-        if self._largest is not None and column is self._table.sensitivities:
-            return column  # it is replaced after each pick
         aligned = np.array_equal(starts - starts[0], bounds[:-1])
         numbers = values[starts[0] : starts[0] + bounds[-1]].copy() if aligned else self._batch.spread(column)
         self._own.append(numbers)
@@ -102,34 +95,6 @@ class Remaining:
         return found
 
 
-class _LargestShared:
-    """The largest sensitivity that is left in each row, for rows that share their sensitivities."""
-
-    def __init__(self, batch: Batch, rounds: int) -> None:
-        start, size = batch.table.sensitivities.starts[0], batch.width
-        shared = batch.table.sensitivities.values[start : start + size]
-        order = np.argsort(-shared, kind="stable")[: rounds + 1]
-        self._size = size
-        self._values = np.repeat(shared[order], size)
-        """The sensitivities that may be the largest one, in descending order, each repeated for a whole row."""
-        self._ranks = np.full(size, order.size)
-        self._ranks[order] = np.arange(order.size)
-        self._gone = np.zeros((batch.rows, order.size + 1), dtype=np.bool_)
-
-    def __repr__(self) -> str:
-        return f"_LargestShared({self._gone.shape[0]} rows)"
-
-    def without(self, rows: IndexArray, taken: IndexArray) -> Column:
-        """Take one candidate out of each of the given rows; return a column of equal numbers for every row."""
-        self._gone[rows, self._ranks[taken]] = True
-        return Column(self._values, np.argmin(self._gone[:, :-1], axis=1) * self._size)
-
-
-def _shares_sensitivities(batch: Batch) -> bool:
-    starts = batch.table.sensitivities.starts
-    return batch.shape is not None and bool((starts == starts[0]).all())
-
-
 def rows_of(batch: Batch, table: Table, rows: IndexArray, sizes: IndexArray) -> Batch:
     """Return some rows of a table, with their sizes, as a batch of the same form."""
     bounds = np.zeros(rows.size + 1, dtype=np.int64)
@@ -145,54 +110,75 @@ def rows_of(batch: Batch, table: Table, rows: IndexArray, sizes: IndexArray) -> 
     )
 
 
-def select_lists(
-    batch: Batch, count: int, law_of: Callable[[IndexArray], Law], randomness: Randomness
-) -> IndexArray:
+def select_lists(batch: Batch, count: int, law_of: LawOf, randomness: Randomness) -> IndexArray:
     """Return ``count`` picks for each row, in order; NOBODY where a row has no candidates left.
 
     A row is drawn in one pass where that has the same law, and peeled otherwise. Which of the two depends on the
-    law, the count and the row alone, and each has streams of its own.
+    law, the count and the row alone, and each has streams of its own. Rows are peeled by a kernel where the law has
+    one, or else round by round, which gives the same picks.
     """
     lists = np.full((batch.rows, count), NOBODY, dtype=np.int64)
     rows = np.arange(batch.rows)
-    budget = law_of(batch.sizes).weight_budget
-    if budget is not None:
-        rows = draw_in_one_pass(batch, budget, randomness.substream("one pass"), lists)
-    if rows.size == batch.rows:
-        _peel(batch, law_of, randomness, lists)
-    elif rows.size:
-        peeled = lists[rows]
-        some = rows_of(batch, batch.table, rows, batch.sizes[rows])
-        _peel(some, law_of, randomness.for_rows(batch.rows, rows), peeled)
-        lists[rows] = peeled
+    for draw in (_draw_in_one_pass, _peel_in_kernel, _peel_in_rounds):
+        if rows.size:
+            some = batch if rows.size == batch.rows else rows_of(batch, batch.table, rows, batch.sizes[rows])
+            drawn = lists[rows]
+            left = draw(some, law_of, randomness.for_rows(batch.rows, rows), drawn)
+            lists[rows] = drawn
+            rows = rows[left]
     return lists
 
 
-def _peel(
-    batch: Batch, law_of: Callable[[IndexArray], Law], randomness: Randomness, lists: IndexArray
-) -> None:
-    """Fill the lists. Round r draws from the law of the candidates that are left, with a stream of its own."""
-    streams = randomness.for_rows(batch.rows, slice(None))
+def _draw_in_one_pass(batch: Batch, law_of: LawOf, randomness: Randomness, lists: IndexArray) -> IndexArray:
+    """Fill the lists for which one pass is right; return the other rows."""
+    budget = law_of(batch.sizes).weight_budget
+    if budget is None:
+        return np.arange(batch.rows)
+    return draw_in_one_pass(batch, budget, randomness.substream("one pass"), lists)
+
+
+def _peel_in_kernel(batch: Batch, law_of: LawOf, randomness: Randomness, lists: IndexArray) -> IndexArray:
+    """Fill the lists that the law has a kernel for and that floats can decide; return the other rows."""
+    fill = law_of(batch.sizes).list_filler(batch)
+    if fill is None:
+        return np.arange(batch.rows)
+    states, units = np.empty(batch.rows, dtype=np.int64), randomness.units(batch.rows)
+    one = randomness.for_rows(batch.rows, slice(1))  # keys do not depend on rows
+    keys = np.stack([_stream(one, number).units(1).key for number in range(lists.shape[1])])
+    over_rows(
+        batch.table.bounds,
+        lambda first, last: fill(batch, first, last, units, keys, base.FILTER_WIDTH, lists, states),
+        seconds=lists.shape[1] * 2e-9,
+    )
+    if (states == INVALID).any():
+        refuse_scores()
+    return np.flatnonzero(states != DRAWN)
+
+
+def _peel_in_rounds(batch: Batch, law_of: LawOf, randomness: Randomness, lists: IndexArray) -> IndexArray:
+    """Fill all lists. Round r draws from the law of the candidates that are left, with a stream of its own."""
     rounds = lists.shape[1]
 
     def work(first: int, last: int) -> None:
         for start, stop in _blocks(batch.table.bounds, first, last):
-            block = batch.rows_between(start, stop)
-            largest_only = law_of(block.sizes).needs_only_largest_sensitivity
-            remaining = Remaining(block, rounds, largest_only=largest_only)
-            here = streams.for_rows(batch.rows, slice(start, stop))
+            remaining = Remaining(batch.rows_between(start, stop))
+            here = randomness.for_rows(batch.rows, slice(start, stop))
             for number in range(rounds):
                 left = remaining.rows
                 if not left.size:
                     break
                 part = remaining.batch(left)
-                stream = here.substream(f"pick {number + 1}")
+                stream = _stream(here, number)
                 if left.size < stop - start:
                     stream = stream.for_rows(stop - start, left)
                 lists[start + left, number] = remaining.take(left, law_of(part.sizes).select(part, stream))
 
-    if batch.rows:
-        over_rows(batch.table.bounds, work, seconds=rounds * 4e-9)
+    over_rows(batch.table.bounds, work, seconds=rounds * 4e-9)
+    return np.empty(0, dtype=np.int64)
+
+
+def _stream(randomness: Randomness, number: int) -> Randomness:
+    return randomness.substream(f"pick {number + 1}")
 
 
 def _blocks(bounds: IndexArray, first: int, last: int) -> Iterator[tuple[int, int]]:
