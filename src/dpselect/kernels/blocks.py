@@ -50,7 +50,7 @@ def are_equal(values: FloatArray) -> bool:
         return False
     for i in range(values.size):
         differences |= float_bits(values[i] - first) & MAGNITUDE  # so that the compiler vectorises it
-    return differences == 0
+    return bool(differences == 0)
 
 
 @in_numpy(are_equal)
