@@ -11,6 +11,7 @@ from scipy.stats import chisquare
 import dpselect as dps
 from dpselect.laws.base import Law
 from dpselect.laws.composition import Composition
+from dpselect.laws.heterogeneous import HeterogeneousLaw
 from dpselect.lists import one_pass, peeling
 
 FALSE_ALARM = 1e-6
@@ -164,14 +165,46 @@ def test_lists_are_the_same_in_plain_python(noise, equal, shape):
 # --- Which way a row goes ---------------------------------------------------------------------------------
 
 
-@peeled_by_a_kernel
-def test_a_kernel_peels_as_rounds_do(monkeypatch, noise):
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        dps.NoisyMax(20.0),
+        dps.NoisyMax(20.0, noise="gumbel"),
+        dps.NoisyMax(20.0, tilt=0.5),
+        dps.GEM(20.0),
+        dps.HeterogeneousNoisyMax(20.0),
+    ],
+    ids=lambda mechanism: mechanism.label,
+)
+def test_a_kernel_peels_as_rounds_do(monkeypatch, mechanism):
     scores, widths = rows((60, 130), 7)
     widths[::3, 20:] = 0.0  # after the sensitive ones, the rest is public
-    top, seed = dps.TopK(dps.NoisyMax(20.0, noise=noise), 30), dps.Randomness.seeded(7)
+    widths[::4] = 0.5
+    top, seed = dps.TopK(mechanism, 30), dps.Randomness.seeded(7)
     in_kernel = top.select(scores, widths, randomness=seed)
-    monkeypatch.setattr(Composition, "list_filler", Law.list_filler)
+    for law in (Composition, HeterogeneousLaw):
+        monkeypatch.setattr(law, "list_filler", Law.list_filler)
     assert np.array_equal(top.select(scores, widths, randomness=seed), in_kernel)
+
+
+EQUALS = [dps.NoisyMax(1.0, tilt=0.5), dps.GEM(1.0), dps.StandardizedNoisyMax(1.0), dps.HeterogeneousNoisyMax(1.0)]
+
+
+@pytest.mark.parametrize("mechanism", EQUALS, ids=lambda mechanism: mechanism.label)
+def test_rows_of_equal_sensitivities_are_peeled_by_a_kernel_and_others_in_rounds(monkeypatch, mechanism):
+    seen = []
+
+    def seeing(batch, *rest):
+        seen.append(batch.rows)
+        return in_rounds(batch, *rest)
+
+    in_rounds = peeling._peel_in_rounds
+    monkeypatch.setattr(peeling, "_peel_in_rounds", seeing)
+    scores, widths = rows((9, 30), 8)
+    widths[:4] = 0.5
+    public = {} if not mechanism.needs else needs(mechanism)
+    dps.TopK(mechanism, 3).select(scores, widths, **public)
+    assert seen == [9 if public else 5]
 
 
 def test_a_kernel_leaves_no_row_of_positive_sensitivity_to_rounds(monkeypatch):

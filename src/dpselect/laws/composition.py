@@ -76,9 +76,12 @@ class Composition(RowLaw):
 
     @property
     def weight_budget(self) -> float | None:
-        """With Gumbel noise, Pr[a] ∝ exp(budget · q_a/Δ). Pairs have the sensitivity 2Δ. Equal tilts cancel."""
-        if self.noise != "gumbel":
-            return None
+        """With Gumbel noise, Pr[a] ∝ exp(budget · q_a/Δ). Equal tilts cancel."""
+        return self._budget_of_equals if self.noise == "gumbel" else None
+
+    @property
+    def _budget_of_equals(self) -> float:
+        """The budget of q/Δ for candidates of equal Δ: a pair of them has the sensitivity 2Δ."""
         return self.budget / 2 if self.kind == "pairwise" else self.budget
 
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
@@ -119,26 +122,10 @@ class Composition(RowLaw):
             sampler.select_from_gaps(loops.GapRows(rows, places, gaps, trusted), setup, picks)
 
     def list_filler(self, batch: Batch) -> FillLists | None:
-        """Return the sampler's loop over rounds, for picks from scores and the largest sensitivity alone."""
-        plain = self.kind == "global" and self._is_plain(batch)
-        return self._fill_lists if plain and hasattr(self.sampler.kernel, "peel_rows") else None
-
-    def _fill_lists(
-        self,
-        batch: Batch,
-        first: int,
-        last: int,
-        units: Units,
-        keys: WordArray,
-        width: float,
-        lists: IndexArray,
-        states: IndexArray,
-    ) -> None:
-        loops, size = kernels.samplers.loops, kernels.blocks.widest_row(first, last, batch.table.bounds)
-        left = loops.Left(np.empty(size), np.empty(size), np.empty(size, dtype=np.int64), keys)
-        setup = loops.Setup(loops.Visits(*VISITS[self.kind]), units, width)
-        rows = loops.ScoreRows(first, last, batch.table, self.budget)
-        self.sampler.kernel.peel_rows(rows, setup, left, lists, states)
+        """Return the loop over rounds: for rows of equal sensitivities, or if only the largest one matters."""
+        equal_only = self.kind != "global" or not self._is_plain(batch)
+        budget = self._budget_of_equals
+        return None if batch.has_public else list_filler(self.sampler, budget, self.kind, equal_only=equal_only)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""
@@ -172,6 +159,29 @@ class Composition(RowLaw):
         trusted = np.empty(rows.size, dtype=np.bool_)
         getattr(kernels.normalisations, fill)(rows, places, batch.table, numbers, gaps, trusted)
         return trusted
+
+
+def list_filler(sampler: Sampler, budget: float, kind: Kind, *, equal_only: bool) -> FillLists | None:
+    """Return what peels rows with gaps (top − q_a) · budget/max Δ; ``None`` if the sampler has no kernel for it."""
+    if not hasattr(sampler.kernel, "peel_rows"):
+        return None
+
+    def fill(
+        batch: Batch,
+        first: int,
+        last: int,
+        units: Units,
+        keys: WordArray,
+        width: float,
+        lists: IndexArray,
+        states: IndexArray,
+    ) -> None:
+        loops, size = kernels.samplers.loops, kernels.blocks.widest_row(first, last, batch.table.bounds)
+        left = loops.Left(np.empty(size), np.empty(size), np.empty(size, dtype=np.int64), keys, equal_only)
+        setup = loops.Setup(loops.Visits(*VISITS[kind]), units, width)
+        sampler.kernel.peel_rows(loops.ScoreRows(first, last, batch.table, budget), setup, left, lists, states)
+
+    return fill
 
 
 def _blocks(batch: Batch, rows: IndexArray) -> Iterator[tuple[IndexArray, IndexArray]]:

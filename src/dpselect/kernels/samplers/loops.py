@@ -24,7 +24,7 @@ from dpselect.kernels.arrays import (
     Units,
     WordArray,
 )
-from dpselect.kernels.blocks import row_extent, row_of, times_of
+from dpselect.kernels.blocks import are_equal, row_extent, row_of, times_of
 from dpselect.kernels.chacha import StreamState, new_stream, seek, set_key
 from dpselect.kernels.compilation import compiled, inlined
 from dpselect.kernels.lazy_gaps import KNOWN, LazyGaps
@@ -144,6 +144,8 @@ class Left(NamedTuple):
     candidates: IndexArray
     """Their positions in the whole row."""
     keys: WordArray
+    equal_only: bool
+    """Whether to draw only rows whose sensitivities are equal."""
 
 
 @inlined
@@ -152,7 +154,8 @@ def peel_from_scores(
 ) -> None:
     """Pick as :func:`pick_from_scores` does, round after round. The last candidate takes the place of a pick.
 
-    A row is marked UNLIKE if a pick takes more than floats, or if all that is left has sensitivity zero.
+    A row is marked UNLIKE if a pick takes more than floats, if all that is left has sensitivity zero, or if its
+    sensitivities must be equal and are not.
     """
     first, last, table, budget = rows
     for row in range(first, last):
@@ -160,6 +163,9 @@ def peel_from_scores(
             row_of(table.scores, table.bounds, row),
             row_of(table.sensitivities, table.bounds, row),
         )
+        if left.equal_only and not are_equal(sensitivities):
+            states[row] = UNLIKE
+            continue
         top, magnitude = row_extent(scores)
         states[row] = DRAWN if magnitude <= LARGEST else INVALID
         if states[row] == INVALID:
