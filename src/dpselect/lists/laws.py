@@ -190,7 +190,8 @@ def inclusion(
         >>> exact = inclusion(top, [0.0, 1.0, 2.0], 1.0)
         >>> exact.probabilities[0].round(3)  # 1 − e³/(1 + e + e²) · (1/(1 + e²) + 1/(1 + e))
         np.float64(0.298)
-        >>> drawn = inclusion(top, [0.0, 1.0, 2.0], 1.0, draws=1000, randomness=dps.Randomness.seeded(1))
+        >>> seed = dps.Randomness.seeded(1)
+        >>> drawn = inclusion(top, [0.0, 1.0, 2.0], 1.0, draws=1000, confidence=0.9999, randomness=seed)
         >>> bool((drawn.low < exact.probabilities).all() and (exact.probabilities < drawn.high).all())
         True
     """

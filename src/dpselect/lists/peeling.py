@@ -17,7 +17,7 @@ __all__ = ["NOBODY", "Remaining", "select_lists"]
 NOBODY = -1
 """Stands for a pick where a row has no candidates left."""
 
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 """About how many candidates are peeled at once: few enough for the cache, many enough to be worth a call."""
 
 

@@ -45,8 +45,10 @@ class TopK:
         list and its order.
 
     Cost:
-        ``count`` times that of one pick, and a copy of some rows at a time. Rows that share their sensitivities no
-        longer do after the first pick, so each further one costs what a pick with own sensitivities does.
+        At most ``count`` times that of one pick, and a little for what leaves. With Gumbel noise, rows of equal
+        sensitivities take one pass. Rows that share unequal sensitivities no longer do after the first pick, so
+        each further pick costs what one with own sensitivities does. That matters for
+        :class:`HeterogeneousNoisyMax`, whose neutral offsets are then computed for each row and round.
 
     Args:
         mechanism: The mechanism of one pick; any private one.
