@@ -63,6 +63,16 @@ def opendp_noisy_max(sensitivity: float, epsilon: float) -> Callable[[Array], li
     return lambda scores: [measurement(row) for row in scores]
 
 
+def opendp_top_k(sensitivity: float, epsilon: float, count: int) -> Callable[[Array], list[list[int]]]:
+    """Return OpenDP's private top-k, ε for each pick, with one call for each row."""
+    import opendp.prelude as dp  # noqa: PLC0415 - an optional peer
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
+    measurement = dp.m.make_noisy_top_k(*space, dp.max_divergence(), k=count, scale=2 * sensitivity / epsilon)
+    return lambda scores: [measurement(row) for row in scores]
+
+
 def diffprivlib_permute_and_flip(sensitivity: float, epsilon: float) -> Callable[[Array], list[int]]:
     """Return diffprivlib's permute-and-flip, with one object and one call for each row."""
     from diffprivlib.mechanisms import PermuteAndFlip  # noqa: PLC0415 - an optional peer

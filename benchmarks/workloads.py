@@ -101,6 +101,38 @@ def _both(
     return race({name: Contestant(lambda c=call: c(scores, sensitivities)) for name, call in calls.items()}, rounds)
 
 
+def top_k(rounds: int) -> Iterator[Result]:
+    """Ten of each row against one pick, for equal, shared and own sensitivities, and beside OpenDP."""
+    generator = np.random.default_rng(9)
+    count, few = 10, 20
+    scores = generator.normal(size=(ROWS, CANDIDATES))
+    own = generator.uniform(0.1, 1.0, scores.shape)
+    mechanisms = {
+        "NoisyMax": dps.NoisyMax(epsilon=1.0),
+        "Gumbel noise": dps.NoisyMax(epsilon=1.0, noise="gumbel"),
+        "GEM": dps.GEM(epsilon=1.0),
+        "HeterogeneousNoisyMax": dps.HeterogeneousNoisyMax(epsilon=1.0),
+    }
+    for label, mechanism in mechanisms.items():
+        for form, sensitivities in {"equal": 1.0, "shared": own[0], "own": own}.items():
+            top = dps.TopK(mechanism, count)
+            contestants = {
+                "ten": Contestant(lambda t=top, s=sensitivities: t.select(scores, s)),
+                "one": Contestant(lambda m=mechanism, s=sensitivities: m.select(scores, s)),
+            }
+            compared = label == "NoisyMax" and form == "equal"
+            if compared:
+                opendp = rivals.opendp_top_k(1.0, 1.0, count)
+                contestants["opendp"] = Contestant(lambda f=opendp: f(scores[:few]), few / ROWS)
+            times = race(contestants, max(2, rounds // 3))
+            name = f"TopK, ten of {ROWS:,} × {CANDIDATES}, {label}, {form} sensitivities, ε = 1 a pick"
+            yield at_most(name, 12, times["ten"], times["one"], "one pick")
+            if compared:
+                ratio, micro = times["opendp"] / times["ten"], times["opendp"] / ROWS * 1e6
+                told = f"{ratio:,.0f} × as fast as opendp, which takes {micro:,.0f} µs a row"
+                yield Result(name, "none", told, reached=True)
+
+
 def fixed_work(rounds: int) -> Iterator[Result]:
     """Noisy max whose work does not depend on the scores."""
     scores = np.random.default_rng(7).normal(size=(ROWS, CANDIDATES))
@@ -264,6 +296,7 @@ def correlation(rounds: int) -> Iterator[Result]:
 WORKLOADS: tuple[Callable[[int], Iterator[Result]], ...] = (
     heterogeneous,
     noisy_max,
+    top_k,
     fixed_work,
     gem,
     one_large_selection,

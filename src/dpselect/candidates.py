@@ -117,6 +117,8 @@ class Batch:
         starts = self.table.bounds[:-1]
         if column.values.size == self.table.bounds[-1] and np.array_equal(column.starts, starts):
             return column.values
+        if self.shape is not None and self.rows and (column.starts == column.starts[0]).all():
+            return np.tile(column.values[column.starts[0] :][: self.width], self.rows)
         places: IndexArray = np.repeat(column.starts - starts, self.sizes) + np.arange(self.table.bounds[-1])
         return column.values.take(places)
 

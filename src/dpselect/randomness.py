@@ -170,7 +170,12 @@ class Randomness:
 
     def for_rows(self, rows: int, chosen: NDArray[Any] | slice) -> "Randomness":
         """Return randomness for some rows of a call; each has the stream that it has among all ``rows``."""
-        return Randomness(self.kind, self._key, self.units(rows).nonces[chosen].tobytes())
+        self.check_rows(rows)
+        if self._nonces is None:
+            nonces = _integer_nonces(np.arange(rows))
+        else:  # a view: a call in many blocks must not copy all addresses for each
+            nonces = np.frombuffer(self._nonces, dtype=np.uint32).reshape(-1, 3)
+        return Randomness(self.kind, self._key, nonces[chosen].tobytes())
 
     def check_rows(self, rows: int) -> None:
         """Raise unless the number of rows is the number of units."""

@@ -36,7 +36,7 @@ def probability_of_lists(top: TopK, lists: Any, batch: Batch) -> Any:
     product = np.ones(batch.rows)
     product[[np.unique(row).size < top.count for row in places]] = 0.0
     rows = np.flatnonzero(product)
-    remaining = Remaining(batch, top.count)
+    remaining = Remaining(batch)
     everyone = np.tile(np.arange(batch.width), (batch.rows, 1))
     for number in range(top.count if rows.size else 0):
         part = remaining.batch(rows)
@@ -192,7 +192,8 @@ def inclusion(
         >>> exact = inclusion(top, [0.0, 1.0, 2.0], 1.0)
         >>> exact.probabilities[0].round(3)  # 1 − e³/(1 + e + e²) · (1/(1 + e²) + 1/(1 + e))
         np.float64(0.298)
-        >>> drawn = inclusion(top, [0.0, 1.0, 2.0], 1.0, draws=1000, randomness=dps.Randomness.seeded(1))
+        >>> seed = dps.Randomness.seeded(1)
+        >>> drawn = inclusion(top, [0.0, 1.0, 2.0], 1.0, draws=1000, confidence=0.9999, randomness=seed)
         >>> bool((drawn.low < exact.probabilities).all() and (exact.probabilities < drawn.high).all())
         True
     """

@@ -1,22 +1,28 @@
 """Peeling: pick, take the pick out, pick again from what is left."""
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 
-from dpselect.candidates import Batch, remade
-from dpselect.kernels.arrays import Column, FloatArray, IndexArray
-from dpselect.laws import Law
+from dpselect.candidates import Batch, refuse_scores, remade
+from dpselect.kernels.arrays import DRAWN, INVALID, Column, FloatArray, IndexArray, Table
+from dpselect.laws import Law, base
+from dpselect.lists.one_pass import draw_in_one_pass
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
 
-__all__ = ["NOBODY", "Remaining", "peel"]
+__all__ = ["NOBODY", "Remaining", "select_lists"]
 
 NOBODY = -1
 """Stands for a pick where a row has no candidates left."""
 
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 """About how many candidates are peeled at once: few enough for the cache, many enough to be worth a call."""
+
+
+LawOf: TypeAlias = Callable[[IndexArray], Law]
+"""The law of a pick, by the number of candidates in each row."""
 
 
 class Remaining:
@@ -26,21 +32,19 @@ class Remaining:
     depend on the order of candidates.
     """
 
-    def __init__(self, batch: Batch, rounds: int) -> None:
+    def __init__(self, batch: Batch) -> None:
         self._batch = batch
         self._starts = batch.table.bounds[:-1]
-        self._sizes = batch.sizes.copy()
+        self._whole = batch.sizes
+        self._sizes = batch.sizes
         self._own: list[FloatArray] = []
         """The numbers that picks are taken out of. Until the first pick, rows may share their numbers."""
         self._table = batch.table
-        self._round = 0
-        self._places = np.full((rounds, batch.rows), NOBODY, dtype=np.int64)
+        self._places: list[IndexArray] = []
         """Where each round has put the last candidate of each row."""
-        self._movers = np.empty((rounds, batch.rows), dtype=np.int64)
-        """Which candidate that was, by its position in the whole row."""
 
     def __repr__(self) -> str:
-        return f"Remaining({self._sizes.size} rows, round {self._round})"  # scores are private
+        return f"Remaining({self._sizes.size} rows, round {len(self._places)})"  # scores are private
 
     @property
     def rows(self) -> IndexArray:
@@ -49,78 +53,132 @@ class Remaining:
 
     def batch(self, rows: IndexArray) -> Batch:
         """Return what is left in the given rows."""
-        if self._round == 0 and rows.size == self._sizes.size:
+        if not self._places and rows.size == self._sizes.size:
             return self._batch
-        sizes = self._sizes[rows]
-        bounds = np.zeros(rows.size + 1, dtype=np.int64)
-        np.cumsum(sizes, out=bounds[1:])
-        dense = self._batch.shape is not None
-        return Batch(
-            remade(self._table, lambda column: Column(column.values, column.starts[rows]), bounds),
-            (rows.size,) if dense else None,
-            arrow=False,
-            has_public=self._batch.has_public,
-            width=int(sizes[0]) if dense else 0,
-        )
+        return rows_of(self._batch, self._table, rows, self._sizes[rows])
 
     def take(self, rows: IndexArray, picks: IndexArray) -> IndexArray:
         """Take one candidate out of each of the given rows; return which one it was in the whole row."""
-        if self._round == 0:
+        if not self._places:
             self._table = remade(self._table, self._owned, self._table.bounds)
         starts, last = self._starts[rows], self._sizes[rows] - 1
         taken = self._positions(rows, picks)
-        self._movers[self._round, rows] = self._positions(rows, last)
-        self._places[self._round, rows] = picks
         for values in self._own:
             values[starts + picks] = values[starts + last]
+        places = np.full(self._sizes.size, NOBODY)
+        places[rows] = picks
+        self._places.append(places)
+        self._sizes = self._sizes.copy()
         self._sizes[rows] = last
-        self._round += 1
         return taken
 
     def _owned(self, column: Column) -> Column:
         """Return a column that picks can be taken out of, with the numbers of each row apart."""
-        if column.values.min() == column.values.max():
+        values, starts, bounds = column.values, column.starts, self._batch.table.bounds
+        if values[0] == values[-1] and values.min() == values.max():
             return column  # it stays as it is, whoever leaves
-        starts, bounds = column.starts, self._batch.table.bounds
         aligned = np.array_equal(starts - starts[0], bounds[:-1])
-        numbers = column.values[starts[0] : starts[0] + bounds[-1]] if aligned else self._batch.spread(column)
-        self._own.append(numbers.copy())
-        return Column(self._own[-1], self._starts)
+        numbers = values[starts[0] : starts[0] + bounds[-1]].copy() if aligned else self._batch.spread(column)
+        self._own.append(numbers)
+        return Column(numbers, self._starts)
 
     def _positions(self, rows: IndexArray, places: IndexArray) -> IndexArray:
-        """Return the positions in the whole row of the candidates that are now at the given places."""
-        found = places.copy()
-        for number in range(self._round):
-            moved = self._places[number, rows] == places
-            found[moved] = self._movers[number, rows[moved]]
+        """Return the positions in the whole row of the candidates that are now at the given places.
+
+        From the last round back to the first: who is at the place that a round has filled was last in its row.
+        """
+        found, every = places, rows.size == self._sizes.size
+        for number in reversed(range(len(self._places))):
+            filled = self._places[number]
+            last = self._whole - (number + 1)
+            found = np.where(found == (filled if every else filled[rows]), last if every else last[rows], found)
         return found
 
 
-def peel(batch: Batch, count: int, law_of: Callable[[IndexArray], Law], randomness: Randomness) -> IndexArray:
+def rows_of(batch: Batch, table: Table, rows: IndexArray, sizes: IndexArray) -> Batch:
+    """Return some rows of a table, with their sizes, as a batch of the same form."""
+    bounds = np.zeros(rows.size + 1, dtype=np.int64)
+    np.cumsum(sizes, out=bounds[1:])
+    every = rows.size == batch.rows
+    dense = batch.shape is not None
+    return Batch(
+        remade(table, lambda column: column if every else Column(column.values, column.starts[rows]), bounds),
+        (rows.size,) if dense else None,
+        arrow=False,
+        has_public=batch.has_public,
+        width=int(sizes[0]) if dense else 0,
+    )
+
+
+def select_lists(batch: Batch, count: int, law_of: LawOf, randomness: Randomness) -> IndexArray:
     """Return ``count`` picks for each row, in order; NOBODY where a row has no candidates left.
 
-    Round r draws from the law of the candidates that are left, with a stream of its own.
+    A row is drawn in one pass where that has the same law, and peeled otherwise. Which of the two depends on the
+    law, the count and the row alone, and each has streams of its own. Rows are peeled by a kernel where the law has
+    one, or else round by round, which gives the same picks.
     """
     lists = np.full((batch.rows, count), NOBODY, dtype=np.int64)
-    streams = randomness.for_rows(batch.rows, slice(None))
+    rows = np.arange(batch.rows)
+    for draw in (_draw_in_one_pass, _peel_in_kernel, _peel_in_rounds):
+        if rows.size:
+            some = batch if rows.size == batch.rows else rows_of(batch, batch.table, rows, batch.sizes[rows])
+            drawn = lists[rows]
+            left = draw(some, law_of, randomness.for_rows(batch.rows, rows), drawn)
+            lists[rows] = drawn
+            rows = rows[left]
+    return lists
+
+
+def _draw_in_one_pass(batch: Batch, law_of: LawOf, randomness: Randomness, lists: IndexArray) -> IndexArray:
+    """Fill the lists for which one pass is right; return the other rows."""
+    budget = law_of(batch.sizes).weight_budget
+    if budget is None:
+        return np.arange(batch.rows)
+    return draw_in_one_pass(batch, budget, randomness.substream("one pass"), lists)
+
+
+def _peel_in_kernel(batch: Batch, law_of: LawOf, randomness: Randomness, lists: IndexArray) -> IndexArray:
+    """Fill the lists that the law has a kernel for and that floats can decide; return the other rows."""
+    fill = law_of(batch.sizes).list_filler(batch)
+    if fill is None:
+        return np.arange(batch.rows)
+    states, units = np.empty(batch.rows, dtype=np.int64), randomness.units(batch.rows)
+    one = randomness.for_rows(batch.rows, slice(1))  # keys do not depend on rows
+    keys = np.stack([_stream(one, number).units(1).key for number in range(lists.shape[1])])
+    over_rows(
+        batch.table.bounds,
+        lambda first, last: fill(batch, first, last, units, keys, base.FILTER_WIDTH, lists, states),
+        seconds=lists.shape[1] * 2e-9,
+    )
+    if (states == INVALID).any():
+        refuse_scores()
+    return np.flatnonzero(states != DRAWN)
+
+
+def _peel_in_rounds(batch: Batch, law_of: LawOf, randomness: Randomness, lists: IndexArray) -> IndexArray:
+    """Fill all lists. Round r draws from the law of the candidates that are left, with a stream of its own."""
+    rounds = lists.shape[1]
 
     def work(first: int, last: int) -> None:
         for start, stop in _blocks(batch.table.bounds, first, last):
-            remaining = Remaining(batch.rows_between(start, stop), count)
-            here = streams.for_rows(batch.rows, slice(start, stop))
-            for number in range(count):
+            remaining = Remaining(batch.rows_between(start, stop))
+            here = randomness.for_rows(batch.rows, slice(start, stop))
+            for number in range(rounds):
                 left = remaining.rows
                 if not left.size:
                     break
                 part = remaining.batch(left)
-                stream = here.substream(f"pick {number + 1}")
+                stream = _stream(here, number)
                 if left.size < stop - start:
                     stream = stream.for_rows(stop - start, left)
                 lists[start + left, number] = remaining.take(left, law_of(part.sizes).select(part, stream))
 
-    if batch.rows:
-        over_rows(batch.table.bounds, work, seconds=count * 4e-9)
-    return lists
+    over_rows(batch.table.bounds, work, seconds=rounds * 4e-9)
+    return np.empty(0, dtype=np.int64)
+
+
+def _stream(randomness: Randomness, number: int) -> Randomness:
+    return randomness.substream(f"pick {number + 1}")
 
 
 def _blocks(bounds: IndexArray, first: int, last: int) -> Iterator[tuple[int, int]]:

@@ -15,7 +15,7 @@ from dpselect.candidates import Batch, Numbers
 from dpselect.guarantees import Guarantee, compose_counted
 from dpselect.kernels.arrays import IndexArray
 from dpselect.laws import Law
-from dpselect.lists.peeling import NOBODY, peel
+from dpselect.lists.peeling import NOBODY, select_lists
 from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism
 from dpselect.mechanisms.base import law_name
 from dpselect.parameters import store
@@ -48,8 +48,10 @@ class TopK:
         list and its order.
 
     Cost:
-        ``count`` times that of one pick, and a copy of some rows at a time. Rows that share their sensitivities no
-        longer do after the first pick, so each further one costs what a pick with own sensitivities does.
+        At most ``count`` times that of one pick, and a little for what leaves. With Gumbel noise, rows of equal
+        sensitivities take one pass. Rows that share unequal sensitivities no longer do after the first pick, so
+        each further pick costs what one with own sensitivities does. That matters for
+        :class:`HeterogeneousNoisyMax`, whose neutral offsets are then computed for each row and round.
 
     Args:
         mechanism: The mechanism of one pick; any private one.
@@ -183,7 +185,7 @@ class TopK:
         """Return the lists of a batch, (rows, count); −1 is padding. Scores are checked already, or by the law."""
         stream = Randomness.given(randomness).serving(f"TopK({law_name(self.mechanism)}, count={self.count})")
         stream.check_rows(batch.rows)
-        return peel(batch, self.count, self._sampled_law, stream)
+        return select_lists(batch, self.count, self._sampled_law, stream)
 
     def probability(
         self,
