@@ -139,13 +139,30 @@ def tuned():
         yield f"cap {cap}", chosen
 
 
+def lists():
+    keyed = dps.Randomness.keyed(KEY, range(60))
+    for mechanism in (
+        dps.HeterogeneousNoisyMax(epsilon=1.0),
+        dps.NoisyMax(epsilon=1.0),
+        dps.NoisyMax(epsilon=1.0, noise="gumbel"),
+        dps.GEM(epsilon=1.0),
+        dps.CombinedGEM(epsilon=1.0),
+    ):
+        for size in (7, 130):
+            scores, sensitivities = rows_of(size)
+            for form, widths in (("own", sensitivities), ("shared", sensitivities[1]), ("equal", 0.5)):
+                top = dps.TopK(mechanism, count=5)
+                picks = top.select(scores, widths, randomness=keyed).reshape(-1)
+                yield f"{law_name(mechanism)} {size} {form}", picks
+
+
 def recorded(mechanism):
     return {name: digest(picks) for name, picks in in_memory(mechanism)}
 
 
 def record():
     table = {law_name(mechanism): recorded(mechanism) for mechanism in MECHANISMS}
-    for part in (with_public_numbers, over_parts, tuned):
+    for part in (with_public_numbers, over_parts, tuned, lists):
         table[part.__name__] = {name: digest(picks) for name, picks in part()}
     return {"stream format": STREAM_FORMAT, "picks": table}
 
@@ -178,8 +195,8 @@ def test_a_key_gives_the_recorded_picks_in_plain_python(mechanism, table):
         assert " ".join(map(str, picks)) == readable
 
 
-@pytest.mark.parametrize("part", [with_public_numbers, over_parts, tuned], ids=lambda part: part.__name__)
-def test_a_key_gives_the_recorded_picks_with_public_numbers_over_parts_and_in_tuning(part, table):
+@pytest.mark.parametrize("part", [with_public_numbers, over_parts, tuned, lists], ids=lambda part: part.__name__)
+def test_a_key_gives_the_recorded_picks_with_public_numbers_over_parts_in_tuning_and_in_lists(part, table):
     assert {name: digest(picks) for name, picks in part()} == table["picks"][part.__name__]
 
 
