@@ -141,6 +141,9 @@ class Approximate:
     def select(self, *_):
         return 0
 
+    def pmf(self, scores, _):
+        return [1.0] + [0.0] * (len(scores) - 1)
+
 
 def test_what_the_measure_cannot_express_is_refused():
     with pytest.raises(ValueError, match="δ > 0"):
