@@ -51,6 +51,7 @@ def spark(java):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_HOME", str(java))
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        patch.setenv("DPSELECT_COMPILE", "always")  # in plain Python, neutral offsets of many small batches take long
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -168,7 +169,7 @@ def test_a_killed_worker_is_a_second_release_without_keys_and_none_with_them(spa
 def test_an_executor_killed_in_the_middle_of_a_job_changes_no_pick(tmp_path, java):
     (tmp_path / "rows.json").write_text(json.dumps(ROWS))
     command = [sys.executable, str(SUPPORT / "clusters.py"), str(tmp_path)]
-    environment = os.environ | {"JAVA_HOME": str(java)}
+    environment = os.environ | {"JAVA_HOME": str(java), "DPSELECT_COMPILE": "always"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)  # noqa: S603
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
