@@ -51,7 +51,7 @@ def spark(java):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_HOME", str(java))
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        patch.setenv("DPSELECT_COMPILE", "always")  # in plain Python, neutral offsets of many small batches take long
+        patch.setenv("DPSELECT_COMPILE", "always")  # for many small batches
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
