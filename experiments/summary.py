@@ -210,9 +210,9 @@ def _stopping(data: Tables, _: object) -> str:
     last = table.slice(int(np.argmax(table["candidates"].to_numpy())), 1).to_pylist()[0]
     return (
         "The paper says that a ratio of probabilities grows without bound in k. At ε = "
-        f"{LOSS:g} and k = {last['candidates']:,} it is {last['ratio']:.4f}, near its limit {last['limit']:.4f}; "
-        f"the printed formula gives {last['printed_ratio']:,.0f}. The mechanism is ε/2-DP, and e^(ε/2) is "
-        f"{np.exp(LOSS / 2):.4f}."
+        f"{LOSS:g} and k = {last['candidates']:,} it is {last['ratio']:.4f}, and it never exceeds "
+        f"{last['limit']:.5f}; the printed formula gives {last['printed_ratio']:,.0f}. It is ε/2-DP, and "
+        f"e^(ε/2) is {np.exp(LOSS / 2):.4f}."
     )
 
 
