@@ -7,6 +7,8 @@ from experiments.recommender.models import fit_ease
 from experiments.recommender.sansa import SANSA_MISSING, fit_sansa, sansa_is_installed
 from experiments.recommender.scoring import find_candidates, recall
 
+pytestmark = pytest.mark.xdist_group("sansa")  # it compiles its own code in every process
+
 
 @pytest.mark.skipif(sansa_is_installed(), reason="SANSA is installed")
 def test_without_sansa_one_sentence_says_how_to_install_it(split):
