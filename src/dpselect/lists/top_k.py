@@ -36,9 +36,8 @@ class TopK:
 
     Pick r is drawn by the mechanism from the candidates that are left. Its largest sensitivity, neutral offsets and
     tilt are those of the candidates that are left, so noise shrinks as sensitive candidates leave. That is public,
-    because the earlier picks are. The probability of a list is the product
-
-        Pr[a_1, …, a_c] = ∏_r pmf(candidates without a_1, …, a_{r−1})[a_r].
+    because the earlier picks are. The probability of a list is the product of the probabilities of its picks, each
+    from the candidates that were left.
 
     With Gumbel noise and equal sensitivities that is the law of adding noise once and reporting the largest.
 
