@@ -76,7 +76,7 @@ class Remaining:
         """Return a column that picks can be taken out of, with the numbers of each row apart."""
         values, starts, bounds = column.values, column.starts, self._batch.table.bounds
         if values[0] == values[-1] and values.min() == values.max():
-            return column  # it stays as it is, whoever leaves
+            return column  # all its numbers are equal, so a pick that leaves changes nothing
         aligned = np.array_equal(starts - starts[0], bounds[:-1])
         numbers = values[starts[0] : starts[0] + bounds[-1]].copy() if aligned else self._batch.spread(column)
         self._own.append(numbers)
