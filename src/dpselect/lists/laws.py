@@ -1,4 +1,4 @@
-"""The exact law of a private list: of a given list, of each rank, and of being in the list at all."""
+"""The exact law of a private list: of each rank, and of being in the list at all."""
 
 import math
 from dataclasses import dataclass, field
@@ -11,41 +11,13 @@ import numpy as np
 from dpselect import parameters as check
 from dpselect.candidates import Batch, Numbers, remade
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray
-from dpselect.lists.peeling import Remaining
 from dpselect.lists.top_k import TopK
 from dpselect.randomness import Randomness
 
-__all__ = ["Inclusion", "draw_lists", "inclusion", "probability_of_lists", "rank_probabilities"]
+__all__ = ["Inclusion", "draw_lists", "inclusion", "rank_probabilities"]
 
 MOST_NUMBERS = 1 << 22
 """The largest number of probabilities that the exact law of lists may need: some seconds of work."""
-
-
-def probability_of_lists(top: TopK, lists: Any, batch: Batch) -> Any:
-    """Return the exact probability of one list for each row; see :meth:`TopK.probability`."""
-    batch.check_scores()
-    if batch.shape is None:
-        raise ValueError("scores must be an array: the probability of lists is for rows of the same length")
-    given = np.asarray(lists)
-    wanted = (*batch.shape, top.count)
-    if given.dtype.kind not in "iu" or given.shape != wanted:
-        raise ValueError(f"lists must be whole numbers of shape {wanted}: a position for each pick")
-    places = given.reshape(batch.rows, top.count)
-    if places.size and not (places.min() >= 0 and places.max() < batch.width):
-        raise ValueError(f"lists must hold positions from 0 to {batch.width - 1}")
-    product = np.ones(batch.rows)
-    product[[np.unique(row).size < top.count for row in places]] = 0.0
-    rows = np.flatnonzero(product)
-    remaining = Remaining(batch)
-    everyone = np.tile(np.arange(batch.width), (batch.rows, 1))
-    for number in range(top.count if rows.size else 0):
-        part = remaining.batch(rows)
-        pmf = top.mechanism.law(part.sizes).pmf(part).reshape(rows.size, -1)
-        picks = np.argmax(everyone[rows, : batch.width - number] == places[rows, number, None], axis=1)
-        product[rows] *= pmf[np.arange(rows.size), picks]
-        everyone[rows, picks] = everyone[rows, batch.width - number - 1]
-        remaining.take(rows, picks)
-    return batch.restore_rows(product)
 
 
 def rank_probabilities(top: TopK, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> FloatArray:

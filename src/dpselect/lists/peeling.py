@@ -1,7 +1,7 @@
 """Peeling: pick, take the pick out, pick again from what is left."""
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from dpselect.lists.one_pass import draw_in_one_pass
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
 
-__all__ = ["NOBODY", "Remaining", "select_lists"]
+__all__ = ["NOBODY", "Remaining", "probability_of_lists", "select_lists"]
 
 NOBODY = -1
 """Stands for a pick where a row has no candidates left."""
@@ -127,6 +127,33 @@ def select_lists(batch: Batch, count: int, law_of: LawOf, randomness: Randomness
             lists[rows] = drawn
             rows = rows[left]
     return lists
+
+
+def probability_of_lists(batch: Batch, count: int, law_of: LawOf, lists: Any) -> Any:
+    """Return the exact probability of one list for each row; see ``TopK.probability``."""
+    batch.check_scores()
+    if batch.shape is None:
+        raise ValueError("scores must be an array: the probability of lists is for rows of the same length")
+    given = np.asarray(lists)
+    wanted = (*batch.shape, count)
+    if given.dtype.kind not in "iu" or given.shape != wanted:
+        raise ValueError(f"lists must be whole numbers of shape {wanted}: a position for each pick")
+    places = given.reshape(batch.rows, count)
+    if places.size and not (places.min() >= 0 and places.max() < batch.width):
+        raise ValueError(f"lists must hold positions from 0 to {batch.width - 1}")
+    product = np.ones(batch.rows)
+    product[[np.unique(row).size < count for row in places]] = 0.0
+    rows = np.flatnonzero(product)
+    remaining = Remaining(batch)
+    everyone = np.tile(np.arange(batch.width), (batch.rows, 1))
+    for number in range(count if rows.size else 0):
+        part = remaining.batch(rows)
+        pmf = law_of(part.sizes).pmf(part).reshape(rows.size, -1)
+        picks = np.argmax(everyone[rows, : batch.width - number] == places[rows, number, None], axis=1)
+        product[rows] *= pmf[np.arange(rows.size), picks]
+        everyone[rows, picks] = everyone[rows, batch.width - number - 1]
+        remaining.take(rows, picks)
+    return batch.restore_rows(product)
 
 
 def _draw_in_one_pass(batch: Batch, law_of: LawOf, randomness: Randomness, lists: IndexArray) -> IndexArray:

@@ -15,7 +15,7 @@ from dpselect.candidates import Batch, Numbers
 from dpselect.guarantees import Guarantee, compose_counted
 from dpselect.kernels.arrays import IndexArray
 from dpselect.laws import Law
-from dpselect.lists.peeling import NOBODY, select_lists
+from dpselect.lists.peeling import NOBODY, probability_of_lists, select_lists
 from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism
 from dpselect.mechanisms.base import law_name
 from dpselect.parameters import store
@@ -213,9 +213,8 @@ class TopK:
             >>> float(top.probability([2, 0], [0.0, 1.0, 2.0], 1.0))  # one of six
             0.16666666666666666
         """
-        from dpselect.lists.laws import probability_of_lists  # noqa: PLC0415 - the law of a list uses this class
-
-        return probability_of_lists(self, lists, self.read(scores, sensitivities, offsets, anchors))
+        batch = self.read(scores, sensitivities, offsets, anchors)
+        return probability_of_lists(batch, self.count, self.mechanism.law, lists)
 
     def read(
         self,
