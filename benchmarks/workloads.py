@@ -133,21 +133,6 @@ def top_k(rounds: int) -> Iterator[Result]:
                 yield Result(name, "none", told, reached=True)
 
 
-def fixed_work(rounds: int) -> Iterator[Result]:
-    """Noisy max whose work does not depend on the scores."""
-    scores = np.random.default_rng(7).normal(size=(ROWS, CANDIDATES))
-    mechanism, fixed = dps.NoisyMax(epsilon=1.0), dps.NoisyMax(epsilon=1.0, fixed_work=True)
-    times = race(
-        {
-            "fixed": Contestant(lambda: fixed.select(scores, 1.0)),
-            "ours": Contestant(lambda: mechanism.select(scores, 1.0)),
-        },
-        rounds,
-    )
-    name = f"NoisyMax at fixed work, {ROWS:,} × {CANDIDATES}, ε = 1"
-    yield Result(name, "none", f"{times['fixed'] / times['ours']:.1f} × NoisyMax", reached=True)
-
-
 def memory(rounds: int) -> Iterator[Result]:  # noqa: ARG001 - measured once
     """Memory in addition to the inputs for one row of many candidates, in a fresh process."""
     size = 10**7
@@ -297,7 +282,6 @@ WORKLOADS: tuple[Callable[[int], Iterator[Result]], ...] = (
     heterogeneous,
     noisy_max,
     top_k,
-    fixed_work,
     gem,
     one_large_selection,
     one_small_selection,

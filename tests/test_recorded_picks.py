@@ -29,7 +29,6 @@ MECHANISMS = [
     dps.HeterogeneousNoisyMax(epsilon=2.0, keep=(0.5, 1.0), neutral=False),
     *(dps.NoisyMax(epsilon=e, noise=noise) for noise in NOISES for e in (0.1, 1.0, 16.0)),
     *(dps.NoisyMax(epsilon=2.0, noise=noise, tilt=0.5) for noise in NOISES),
-    *(dps.NoisyMax(epsilon=2.0, noise=noise, fixed_work=True) for noise in ("exponential", "laplace")),
     dps.NoisyMax(epsilon=1.0, monotone=True),
     *(dps.GEM(epsilon=2.0, noise=noise) for noise in NOISES),
     *(dps.GEM(epsilon=e, tilt=tilt) for tilt in (-4.0, 0.0, 2.0) for e in (0.5, 8.0)),

@@ -23,7 +23,6 @@ LAWS = [
     dps.NoisyMax(epsilon=1.0),
     dps.NoisyMax(epsilon=1.0, noise="gumbel"),
     dps.NoisyMax(epsilon=1.0, noise="laplace"),
-    dps.NoisyMax(epsilon=1.0, fixed_work=True),
     dps.NoisyMax(epsilon=1.0, beta=0.1),
     dps.NoisyMax(epsilon=1.001),
     dps.GEM(epsilon=1.0),

@@ -66,20 +66,8 @@ def test_exact_picks_are_those_of_the_kernels_for_rows_of_different_length(force
     assert_same_picks(forced, mechanism, (scores, bounds), 1.5, **needed(mechanism))
 
 
-@pytest.mark.parametrize("noise", ["exponential", "laplace"])
-@pytest.mark.parametrize("tilt", [0.0, 0.5])
-@pytest.mark.parametrize(("rows", "size"), [(20, 1), (20, 5), (1, 300)])
-def test_exact_picks_at_fixed_work_are_those_of_the_kernels(forced, noise, tilt, rows, size):
-    mechanism = dps.NoisyMax(epsilon=2.0, noise=noise, tilt=tilt, fixed_work=True)
-    scores, sensitivities, public = candidates(mechanism, (rows, size), size)
-    for widths in (sensitivities, np.zeros(size)):
-        assert_same_picks(forced, mechanism, scores, widths)
-        assert_same_picks(forced, mechanism, scores, widths, **public)
-
-
 SAMPLERS = {
     "passers": (dps.GEM(epsilon=2.0), {}),
-    "fixed-work": (dps.NoisyMax(epsilon=2.0, fixed_work=True), {}),
     "gumbel": (dps.NoisyMax(epsilon=2.0, noise="gumbel"), {}),
     "laplace": (dps.StandardizedNoisyMax(epsilon=2.0, noise="laplace"), {}),
     "rs": (dps.RandomStopping(epsilon=2.0, gamma=0.3), {}),

@@ -318,7 +318,6 @@ def noisy_max(
     tilt=0.0,
     beta=0.05,
     offsets=0.0,
-    fixed_work=False,  # noqa: ARG001 - the law is the same
 ):
     t = tilt_slope(tilt, len(scores), beta, epsilon)
     budget = Fraction(epsilon) / (1 if monotone else 2)

@@ -33,7 +33,6 @@ VARIANTS = {
     "rs-exponential-negative": dps.RandomStopping(epsilon=1.0, eta=-0.5, noise="exponential"),
     "rs-exponential-steep": dps.RandomStopping(epsilon=1.0, gamma=0.2, eta=4.0, noise="exponential"),
     "rs-exponential-rarely": dps.RandomStopping(epsilon=1.0, gamma=0.001, noise="exponential"),
-    "rnm-fixed-work": dps.NoisyMax(epsilon=1.0, fixed_work=True),
     "rnm-anchored": dps.Anchored(mechanism=dps.NoisyMax(epsilon=1.0), weight=0.5),
     "gem-anchored": dps.Anchored(mechanism=dps.GEM(epsilon=1.0, tilt=0.0), weight=-1.0),
     "combined-gem-curious": dps.CombinedGEM(epsilon=4.0, correlation_share=0.9, beta=0.2),

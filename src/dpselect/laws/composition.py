@@ -66,13 +66,11 @@ class Composition(RowLaw):
     """One for each row: t of q − tΔ (global, pairwise), or the weight of −Δ/max Δ (individual)."""
     anchor_weights: FloatArray = field(default_factory=lambda: NO_WEIGHTS)
     """One for each row: the weight of c/max|c| (individual normalisation only)."""
-    fixed_work: bool = False
-    """Whether to do the same amount of work for all scores."""
 
     @property
     def sampler(self) -> Sampler:
         """The sampler for the noise."""
-        return sampler_of(self.noise, fixed_work=self.fixed_work)
+        return sampler_of(self.noise)
 
     @property
     def weight_budget(self) -> float | None:

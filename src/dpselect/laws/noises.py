@@ -15,17 +15,12 @@ __all__ = ["SAMPLERS", "Sampler", "code_of", "sampler_of"]
 
 SAMPLERS = MappingProxyType(
     {
-        ("exponential", False): "permute_and_flip",
-        ("exponential", True): "permute_and_flip_at_fixed_work",
-        ("gumbel", False): "exponential_mechanism",
-        ("laplace", False): "laplace_noisy_max",
-        ("laplace", True): "laplace_noisy_max",  # already does the same work for all scores
+        "exponential": "permute_and_flip",
+        "gumbel": "exponential_mechanism",
+        "laplace": "laplace_noisy_max",
     }
 )
-"""The sampler of noisy max, by noise and by whether it must do the same work for all scores."""
-
-LAWS = MappingProxyType({"permute_and_flip_at_fixed_work": "permute_and_flip"})
-"""Samplers that share the pmf of another sampler."""
+"""The sampler of noisy max, by noise."""
 
 
 class Sampler(NamedTuple):
@@ -46,15 +41,14 @@ class Sampler(NamedTuple):
     @property
     def pmf(self) -> Any:
         """The exact probabilities."""
-        return _module(f"dpselect.kernels.pmf.{LAWS.get(self.name, self.name)}")
+        return _module(f"dpselect.kernels.pmf.{self.name}")
 
 
-def sampler_of(noise: Noise, *, fixed_work: bool = False) -> Sampler:
+def sampler_of(noise: Noise) -> Sampler:
     """Return the sampler of noisy max for a noise."""
-    try:
-        return Sampler(SAMPLERS[noise, fixed_work])
-    except KeyError:
-        raise ValueError(f"noise must be one of the known ones, got {noise!r}, fixed_work={fixed_work}") from None
+    if noise not in SAMPLERS:
+        raise ValueError(f"noise must be one of {', '.join(map(repr, SAMPLERS))}; got {noise!r}")
+    return Sampler(SAMPLERS[noise])
 
 
 def code_of(noise: Noise) -> int:

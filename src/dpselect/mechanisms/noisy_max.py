@@ -7,7 +7,6 @@ import dpselect.parameters as check
 from dpselect.guarantees import SAME_DIRECTION, WITHIN_SENSITIVITIES, Guarantee
 from dpselect.kernels.arrays import IndexArray
 from dpselect.laws.composition import Composition, tilts
-from dpselect.laws.noises import SAMPLERS
 from dpselect.mechanisms.base import Mechanism, tilt_label
 from dpselect.parameters import Noise, store
 
@@ -47,10 +46,6 @@ class NoisyMax(Mechanism):
         monotone: Whether neighbours move all scores in the same direction, which halves the noise.
         tilt: The weight of the sensitivities; any real number.
         beta: The failure probability in the tilt's scale; no effect if ``tilt`` is 0.
-        fixed_work: Whether ``select`` does the same work for all scores, so that its running time reveals less
-            about them: every candidate draws its random numbers, and nothing ends early. The law is the same. It
-            is slower (docs/benchmarks.md) and does not hide everything (SECURITY.md). Not available for Gumbel
-            noise.
 
     Example:
         >>> import dpselect as dps
@@ -75,7 +70,6 @@ class NoisyMax(Mechanism):
     monotone: bool = False
     tilt: float = 0.0
     beta: float = 0.05
-    fixed_work: bool = False
 
     def __post_init__(self) -> None:
         store(
@@ -85,10 +79,7 @@ class NoisyMax(Mechanism):
             monotone=check.flag("monotone", self.monotone),
             tilt=check.real("tilt", self.tilt),
             beta=check.inside_unit_interval("beta", self.beta),
-            fixed_work=check.flag("fixed_work", self.fixed_work),
         )
-        if self.fixed_work and (self.noise, True) not in SAMPLERS:
-            raise ValueError(f"fixed_work must be False for noise={self.noise!r}; use 'exponential' or 'laplace'")
 
     @property
     def guarantee(self) -> Guarantee:
@@ -116,5 +107,4 @@ class NoisyMax(Mechanism):
             noise=self.noise,
             budget=self.epsilon if self.monotone else self.epsilon / 2,
             tilts=tilts(sizes, self.tilt * 2 / self.epsilon, self.beta),
-            fixed_work=self.fixed_work,
         )

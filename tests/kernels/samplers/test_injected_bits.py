@@ -16,7 +16,6 @@ from dpselect.kernels.samplers import (
     exponential_mechanism,
     laplace_noisy_max,
     permute_and_flip,
-    permute_and_flip_at_fixed_work,
     random_stopping,
     randomized_response,
 )
@@ -181,21 +180,6 @@ def test_a_byte_of_zero_is_followed_by_the_next_word_and_any_other_by_the_candid
     own = int(chacha.candidate_word(state, other))
     assert stream.candidate_uniform(zero).low == Fraction(123, 2**72)
     assert stream.candidate_uniform(other).low == Fraction((bytes_of[other] << 64) + own, 2**72)
-
-
-def test_fixed_work_is_undecided_by_a_coin_on_the_edge_and_by_equal_priorities():
-    def pick(coin, first, second):
-        state = state_of(ZERO_GAP_PASSES, first, coin, second)
-        return permute_and_flip_at_fixed_work.pick(gaps_of(0.0, X), 0, workspace_of(state))
-
-    assert pick(edge(chance(X)), 9, 5) == UNRESOLVED
-    assert pick(edge(chance(X), off=-CLEAR), 5, 9) == 1
-    assert pick(edge(chance(X), off=-CLEAR), 9, 5) == 0
-    assert pick(edge(chance(X), off=CLEAR), 5, 9) == 0
-    assert pick(edge(chance(X), off=-CLEAR), 9, 9) == UNRESOLVED
-    assert pick(edge(chance(X), off=CLEAR), 0, 9) == UNRESOLVED
-    stream = stream_of(ZERO_GAP_PASSES, 9, edge(chance(X), off=-CLEAR), 9)
-    assert sampler_of("exponential", fixed_work=True).twin.pick([Fraction(0), Fraction(X)], 0, stream) in {0, 1}
 
 
 def signed(number, sign=1):
