@@ -16,12 +16,12 @@ from types import MappingProxyType
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from dpselect.progress import Steps
 from experiments import ledger, report, tables
 from experiments.drawing import look
 from experiments.experiment import Effort, Experiment, Task
 from experiments.files import replacing
 from experiments.parts import Parts
+from experiments.steps import Steps
 
 __all__ = ["run"]
 

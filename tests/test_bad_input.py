@@ -412,7 +412,6 @@ PAIR = ([SECRET, 1.0], [SECRET, 1.5], 1.0)
 OF_A_MECHANISM = {
     "expected_error": lambda what: dps.expected_error(what, [SECRET, 1.0], 1.0),
     "error_quantile": lambda what: dps.error_quantile(what, [SECRET, 1.0], 1.0, 0.5),
-    "guaranteed_score": lambda what: dps.bounds.guaranteed_score(what, [SECRET, 1.0], 1.0),
     "privacy_loss": lambda what: dps.auditing.privacy_loss(what, *PAIR),
     "privacy_profile": lambda what: dps.auditing.privacy_profile(what, *PAIR, 1.0),
     "audit": lambda what: dps.auditing.audit(what, [1.0, 1.0]),
@@ -473,15 +472,6 @@ GUARANTEE = NOISY_MAX.guarantee
         ),
         (lambda: dps.accounting.to_event(GUARANTEE, ["pure"]), "kind"),
         (lambda: dps.accounting.to_pld(GUARANTEE, None), "kind"),
-        (lambda: dps.accounting.compare_noises(*PAIR[::2], total_epsilon=1.0, delta=0.0, picks=3), "picks"),
-        (
-            lambda: dps.accounting.compare_noises(*PAIR[::2], total_epsilon=1.0, delta=0.0, picks=[1], make=3),
-            "make",
-        ),
-        (
-            lambda: dps.accounting.compare_noises(np.zeros((0, 2)), 1.0, total_epsilon=1.0, delta=0.0, picks=[1]),
-            "scores",
-        ),
         (lambda: dps.auditing.privacy_profile(NOISY_MAX, *PAIR, ["1"]), "epsilons"),
         (lambda: dps.auditing.privacy_profile(NOISY_MAX, *PAIR, np.nan), "epsilons"),
         (lambda: dps.auditing.privacy_profile(NOISY_MAX, *PAIR, [[1.0]]), "epsilons"),

@@ -1,4 +1,4 @@
-"""Correlations of scores and sensitivities: against SciPy, against fractions, and in every layout."""
+"""The rank correlation of scores and sensitivities: against SciPy, against fractions, and in every layout."""
 
 import inspect
 import math
@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import reference
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -15,13 +15,7 @@ import dpselect as dps
 from dpselect.kernels import ranks
 from dpselect.kernels.ranks import centred_ranks, rank_correlation, rising
 
-FUNCTIONS = {name: getattr(dps.correlation, name) for name in dps.correlation.__all__}
-TWINS = {
-    "pearson": reference.correlation,
-    "spearman": reference.spearman,
-    "weighted": reference.weighted_correlation,
-}
-every_function = pytest.mark.parametrize("name", FUNCTIONS)
+spearman = dps.correlation.spearman
 
 whole = st.integers(-8, 8)
 few = st.lists(st.tuples(whole, st.integers(0, 6)), min_size=1, max_size=15)
@@ -46,122 +40,56 @@ def assert_same(found, exact, error=1e-14):
 # --- The numbers ------------------------------------------------------------------------------------------
 
 
-@every_function
 @given(pairs=few)
-def test_a_correlation_is_that_of_its_definition_ties_and_zeros_and_constants_included(name, pairs):
+def test_a_correlation_is_that_of_its_definition_ties_and_zeros_and_constants_included(pairs):
     scores, sensitivities = columns(pairs)
-    assert_same(FUNCTIONS[name](scores, sensitivities), TWINS[name](scores, sensitivities))
-
-
-@pytest.mark.parametrize("name", ["pearson", "spearman"])
-@given(pairs=wild)
-def test_numbers_of_any_size_keep_their_precision(name, pairs):
-    scores, sensitivities = columns(pairs)
-    assert_same(FUNCTIONS[name](scores, sensitivities), TWINS[name](scores, sensitivities))
+    assert_same(spearman(scores, sensitivities), reference.spearman(scores, sensitivities))
 
 
 @given(pairs=wild)
-def test_the_weighted_correlation_of_numbers_of_any_size_is_that_of_its_definition_away_from_borders(pairs):
+def test_numbers_of_any_size_keep_their_precision(pairs):
     scores, sensitivities = columns(pairs)
-    low, high = scores.min(), scores.max()
-    inside = scores[(scores > low) & (scores < high)]
-    places = 5 * ((inside - low) / (high - low))
-    assume((np.abs(places - places.round()) > 1e-9).all())
-    assert_same(
-        dps.correlation.weighted(scores, sensitivities), reference.weighted_correlation(scores, sensitivities)
-    )
+    assert_same(spearman(scores, sensitivities), reference.spearman(scores, sensitivities))
 
 
-@pytest.mark.parametrize(("name", "scipy"), [("spearman", stats.spearmanr), ("pearson", stats.pearsonr)])
 @pytest.mark.parametrize("decimals", [0, 1, 15])
-def test_scipy_agrees_row_by_row(name, scipy, decimals):
+def test_scipy_agrees_row_by_row(decimals):
     rng = np.random.default_rng(decimals)
     scores = rng.normal(size=(40, 300)).round(decimals)
     sensitivities = (0.2 * scores + rng.normal(size=scores.shape)).round(decimals)
     sensitivities -= sensitivities.min()
-    exact = [scipy(q, d).statistic for q, d in zip(scores, sensitivities, strict=True)]
-    assert FUNCTIONS[name](scores, sensitivities) == pytest.approx(exact, rel=1e-12, abs=1e-14)
+    exact = [stats.spearmanr(q, d).statistic for q, d in zip(scores, sensitivities, strict=True)]
+    assert spearman(scores, sensitivities) == pytest.approx(exact, rel=1e-12, abs=1e-14)
 
 
-@every_function
 @given(
     pairs=few,
     shift=st.sampled_from([0.0, 1.0, -(2.0**40), 2.0**52 - 64]),
     scale=st.sampled_from([2.0**-200, 0.125, 1.0, 2.0**200]),
     seed=st.integers(0, 10),
 )
-def test_permuting_rescaling_and_far_offsets_change_nothing(name, pairs, shift, scale, seed):
+def test_permuting_rescaling_and_far_offsets_change_nothing(pairs, shift, scale, seed):
     """Shifts and scales keep floats exact, so only summation may round differently."""
     scores, sensitivities = columns(pairs)
     order = np.random.default_rng(seed).permutation(scores.size)
-    before = FUNCTIONS[name](scores, sensitivities)
-    after = FUNCTIONS[name]((scores[order] + shift) * scale, sensitivities[order] / scale)
+    before = spearman(scores, sensitivities)
+    after = spearman((scores[order] + shift) * scale, sensitivities[order] / scale)
     assert after == pytest.approx(before, rel=1e-14, abs=1e-15, nan_ok=True)
-    if name != "weighted":  # weights are ratios of sensitivities, so a shift changes the result
-        shifted = FUNCTIONS[name](scores, sensitivities + abs(shift))
-        assert shifted == pytest.approx(before, rel=1e-14, abs=1e-15, nan_ok=True)
+    shifted = spearman(scores, sensitivities + abs(shift))
+    assert shifted == pytest.approx(before, rel=1e-14, abs=1e-15, nan_ok=True)
 
 
-def test_a_far_offset_does_not_cost_digits():
-    rng = np.random.default_rng(5)
-    scores = 1e15 + rng.integers(0, 9, 1000) / 8
-    sensitivities = scores - 1e15 + rng.integers(0, 9, 1000) / 8
-    assert dps.correlation.pearson(scores, sensitivities) == pytest.approx(
-        stats.pearsonr(scores - 1e15, sensitivities).statistic, rel=1e-13
-    )
-
-
-@every_function
-def test_perfect_agreement_is_one(name):
+def test_perfect_agreement_is_one():
     scores = np.random.default_rng(1).normal(size=1000)
     sensitivities = 2.0 * (scores - scores.min())
-    error = 0 if name == "spearman" else 1e-15
-    assert FUNCTIONS[name](scores, sensitivities) == pytest.approx(1.0, abs=error)
-    assert FUNCTIONS[name](-scores, sensitivities) == pytest.approx(-1.0, abs=error)
+    assert spearman(scores, sensitivities) == 1.0
+    assert spearman(-scores, sensitivities) == -1.0
 
 
-@every_function
-def test_the_correlation_is_undefined_where_scores_or_sensitivities_are_all_equal(name):
+def test_the_correlation_is_undefined_where_scores_or_sensitivities_are_all_equal():
     for scores, sensitivities in (([0.1], 1.0), ([0.1] * 7, range(7)), (range(7), 0.1), ([1e300 / 1e215] * 3, 0.0)):
-        found = FUNCTIONS[name](
-            list(scores), list(sensitivities) if isinstance(sensitivities, range) else sensitivities
-        )
+        found = spearman(list(scores), list(sensitivities) if isinstance(sensitivities, range) else sensitivities)
         assert np.isnan(found)
-    assert np.isnan(dps.correlation.weighted([0.0, 0.1, 1.0], [0.0, 2.0, 2.0]))  # the first has weight zero
-
-
-# --- Weights ----------------------------------------------------------------------------------------------
-
-
-def test_buckets_are_half_open_except_for_the_last():
-    """Scores 0 … 5 have borders 1, 2, 3 and 4: only 4 and 5 share a bucket, so only their weights are smaller."""
-    scores, sensitivities = np.arange(6.0), np.array([1.0, 4.0, 2.0, 8.0, 3.0, 6.0])
-    weights = np.array([1, 1, 1, 1, 0.5, 1])
-    covariance = np.cov(scores, sensitivities, aweights=weights)
-    exact = covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1])
-    assert dps.correlation.weighted(scores, sensitivities) == pytest.approx(exact, rel=1e-14)
-
-
-def test_buckets_of_one_candidate_make_it_pearson_and_one_bucket_weighs_by_sensitivity():
-    scores, sensitivities = np.arange(30.0), np.random.default_rng(2).uniform(0.1, 1, 30)
-    assert dps.correlation.weighted(scores, sensitivities, buckets=100) == pytest.approx(
-        dps.correlation.pearson(scores, sensitivities), rel=1e-13
-    )
-    covariance = np.cov(scores, sensitivities, aweights=sensitivities)
-    exact = covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1])
-    assert dps.correlation.weighted(scores, sensitivities, buckets=1) == pytest.approx(exact, rel=1e-13)
-
-
-def test_a_bucket_without_sensitivity_weighs_like_one_of_small_equal_ones():
-    scores, sensitivities = [0.0, 0.0, 1.0, 1.0], np.array([0.0, 0.0, 1.0, 2.0])
-    nearly = dps.correlation.weighted(scores, np.maximum(sensitivities, 1e-12))
-    assert dps.correlation.weighted(scores, sensitivities) == pytest.approx(nearly, rel=1e-9)
-
-
-@pytest.mark.parametrize("buckets", [0, -1, 2.0, True, "5", None, 2**31])
-def test_buckets_are_counted(buckets):
-    with pytest.raises(ValueError, match=r"^buckets must be"):
-        dps.correlation.weighted([0.0, 1.0], 1.0, buckets=buckets)
 
 
 # --- Layouts ----------------------------------------------------------------------------------------------
@@ -173,57 +101,50 @@ VALUES = rng.normal(size=BOUNDS[-1]).round(1)
 WIDTHS = np.maximum(0, rng.uniform(-0.2, 2, BOUNDS[-1]).round(1))
 
 
-@every_function
-def test_ragged_and_arrow_rows_are_a_loop_over_rows(name):
-    function = FUNCTIONS[name]
+def test_ragged_and_arrow_rows_are_a_loop_over_rows():
     rows = list(zip(np.split(VALUES, BOUNDS[1:-1]), np.split(WIDTHS, BOUNDS[1:-1]), strict=True))
-    loop = [function(q, d) for q, d in rows]
+    loop = [spearman(q, d) for q, d in rows]
     assert np.isnan(loop[1])
-    assert np.array_equal(function((VALUES, BOUNDS), WIDTHS), loop, equal_nan=True)
-    assert np.array_equal(function((VALUES, BOUNDS), (WIDTHS, BOUNDS)), loop, equal_nan=True)
+    assert np.array_equal(spearman((VALUES, BOUNDS), WIDTHS), loop, equal_nan=True)
+    assert np.array_equal(spearman((VALUES, BOUNDS), (WIDTHS, BOUNDS)), loop, equal_nan=True)
     for kind in (pa.list_(pa.float64()), pa.large_list(pa.float64())):
         scores, sensitivities = (
             pa.array([row[column].tolist() for row in [rows[0], *rows]], kind).slice(1) for column in (0, 1)
         )
-        assert np.array_equal(function(scores, sensitivities), loop, equal_nan=True)
+        assert np.array_equal(spearman(scores, sensitivities), loop, equal_nan=True)
 
 
-@every_function
-def test_leading_axes_broadcast(name):
-    function = FUNCTIONS[name]
+def test_leading_axes_broadcast():
     scores, sensitivities = rng.normal(size=(4, 1, 30)), rng.uniform(size=(3, 30))
-    found = function(scores, sensitivities)
+    found = spearman(scores, sensitivities)
     assert found.shape == (4, 3)
-    assert all(found[i, j] == function(scores[i, 0], sensitivities[j]) for i, j in np.ndindex(4, 3))
-    assert function(np.empty((0, 5)), np.arange(5.0)).shape == (0,)
-    assert np.ndim(function(scores[0, 0], sensitivities[0])) == 0
+    assert all(found[i, j] == spearman(scores[i, 0], sensitivities[j]) for i, j in np.ndindex(4, 3))
+    assert spearman(np.empty((0, 5)), np.arange(5.0)).shape == (0,)
+    assert np.ndim(spearman(scores[0, 0], sensitivities[0])) == 0
 
 
-@every_function
-def test_the_number_of_threads_changes_nothing(name, monkeypatch):
+def test_the_number_of_threads_changes_nothing(monkeypatch):
     scores, sensitivities = rng.normal(size=(300, 20)), rng.uniform(size=(300, 20))
     found = []
     for threads in ("1", "3"):
         monkeypatch.setenv("DPSELECT_THREADS", threads)
-        found.append(FUNCTIONS[name](scores, sensitivities))
-        found.append(FUNCTIONS[name](scores, sensitivities[0]))
+        found.append(spearman(scores, sensitivities))
+        found.append(spearman(scores, sensitivities[0]))
     assert np.array_equal(found[0], found[2])
     assert np.array_equal(found[1], found[3])
 
 
-@every_function
-def test_bad_scores_are_refused_without_being_shown(name):
+def test_bad_scores_are_refused_without_being_shown():
     for bad in (np.nan, np.inf, 2.0**301):
         with pytest.raises(ValueError, match=r"^scores must be finite") as caught:
-            FUNCTIONS[name]([73.25, bad], 1.0)
+            spearman([73.25, bad], 1.0)
         assert "73" not in str(caught.value)
     with pytest.raises(ValueError, match=r"^sensitivities must be ≥ 0"):
-        FUNCTIONS[name]([1.0, 2.0], [1.0, -1.0])
+        spearman([1.0, 2.0], [1.0, -1.0])
 
 
-@every_function
-def test_the_documentation_says_that_a_correlation_is_not_private(name):
-    text = inspect.getdoc(FUNCTIONS[name])
+def test_the_documentation_says_that_a_correlation_is_not_private():
+    text = inspect.getdoc(spearman)
     assert "**Not private**: a diagnostic" in text
 
 

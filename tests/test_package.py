@@ -22,7 +22,7 @@ PUBLIC = {
     ),
     *("RandomizedResponse", "Uniform", "Anchored", "unsafe", "MECHANISMS", "Mechanism", "Guarantee", "Randomness"),
     *("expected_error", "expected_regret", "error_quantile", "probability_of_best"),
-    *("TopK", "accounting", "auditing", "bounds", "correlation", "__version__"),
+    *("TopK", "accounting", "auditing", "correlation", "__version__"),
     *("advice", "pools", "ranges", "select_table", "tuning"),
 }
 

@@ -8,7 +8,7 @@ from matplotlib import rcParams
 from matplotlib.figure import Figure
 
 import dpselect as dps
-from experiments import drawing
+from experiments import drawing, utility_bounds
 from experiments.arrays import FloatArray
 from experiments.experiment import Effort, Experiment, Task
 from experiments.ledger import Claim, Finding, judge
@@ -46,7 +46,9 @@ def _failures(effort: Effort, scenario: Scenario) -> pa.Table:
 
 def _failure(scenario: Scenario, epsilon: float, tilt: float) -> FloatArray:
     law = dps.GEM(epsilon=epsilon, tilt=tilt, beta=BETA).pmf(scenario.scores, scenario.sensitivities)
-    floors = dps.bounds.gem_floors(scenario.scores, scenario.sensitivities, epsilon=epsilon, tilt=tilt, beta=BETA)
+    floors = utility_bounds.gem_floors(
+        scenario.scores, scenario.sensitivities, epsilon=epsilon, tilt=tilt, beta=BETA
+    )
     return np.asarray((law * (scenario.scores < floors)).sum(axis=-1))
 
 
@@ -56,7 +58,7 @@ def _promises(effort: Effort, scenario: Scenario) -> pa.Table:
     rows = []
     for epsilon in map(float, epsilon_grid(effort)):
         slack = 2 * np.log(scores.size / BETA) / epsilon
-        floors = dps.bounds.gem_floors(scores, sensitivities, epsilon=epsilon, beta=BETA)
+        floors = utility_bounds.gem_floors(scores, sensitivities, epsilon=epsilon, beta=BETA)
         bounds = {"gem": floors[0], "rnm": scores.max() - slack * sensitivities.max()}
         for name, bound in bounds.items():
             kept = scores.max() - dps.error_quantile(build(name, epsilon), scores, sensitivities, 1 - BETA)
@@ -77,7 +79,7 @@ def _conditions() -> pa.Table:
         sensitivities = 10.0 ** random.uniform(-3, 0, size=k)
         epsilon = float(10.0 ** random.uniform(-1, 2))
         given = {"epsilon": epsilon, "beta": BETA}
-        floors = dps.bounds.gem_floors(scores, sensitivities, **given)
+        floors = utility_bounds.gem_floors(scores, sensitivities, **given)
         best, slack = int(scores.argmax()), 2 * np.log(k / BETA) / epsilon
         alone = scores[best] - 2 * slack * sensitivities[best]
         failure = float((build("gem", epsilon).pmf(scores, sensitivities) * (scores < floors)).sum())
@@ -85,11 +87,11 @@ def _conditions() -> pa.Table:
             (
                 k,
                 epsilon,
-                bool(dps.bounds.published_gem_worse_than_noisy_max(scores, sensitivities)),
-                bool(dps.bounds.gem_worse_than_noisy_max(scores, sensitivities, **given)),
+                bool(utility_bounds.published_gem_worse_than_noisy_max(scores, sensitivities)),
+                bool(utility_bounds.gem_worse_than_noisy_max(scores, sensitivities, **given)),
                 bool(alone < scores[best] - slack * sensitivities.max()),
-                bool(dps.bounds.published_gem_worse_than_uniform(scores, sensitivities, **given)),
-                bool(dps.bounds.gem_worse_than_uniform(scores, sensitivities, **given)),
+                bool(utility_bounds.published_gem_worse_than_uniform(scores, sensitivities, **given)),
+                bool(utility_bounds.gem_worse_than_uniform(scores, sensitivities, **given)),
                 bool(alone < scores.min()),
                 failure,
             )
@@ -213,7 +215,7 @@ BOUNDS = Experiment(
     ),
     notes={
         "bounds": (
-            "RNM: q* − 2 max Δ log(k/β)/ε; GEM: max_j {q_j − 4Δ_j log(k/β)/ε}; any t: dpselect.bounds.gem_floors"
+            "RNM: q* − 2 max Δ log(k/β)/ε; GEM: max_j {q_j − 4Δ_j log(k/β)/ε}; any t: utility_bounds.gem_floors"
         ),
         "scenarios": "left and middle: the first trial; right: the largest of 20 trials of all eight scenarios",
         "random layouts": (

@@ -18,6 +18,7 @@ import pyarrow as pa
 import dpselect as dps
 from experiments import tables
 from experiments.arrays import FloatArray
+from experiments.synthetic.correlations import pearson, weighted
 
 __all__ = ["LAYOUTS", "Layout", "correlations", "file", "search"]
 
@@ -40,7 +41,7 @@ class Layout:
 
 def correlations(scores: FloatArray, sensitivities: FloatArray) -> dict[str, float]:
     """Return all three correlations."""
-    measures = (dps.correlation.pearson, dps.correlation.spearman, dps.correlation.weighted)
+    measures = (pearson, dps.correlation.spearman, weighted)
     return {measure.__name__: float(measure(scores, sensitivities)) for measure in measures}
 
 

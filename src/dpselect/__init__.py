@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dpselect._version import __version__
 
 if TYPE_CHECKING:
-    from dpselect import accounting, advice, auditing, bounds, correlation, pools, ranges, tuning, unsafe
+    from dpselect import accounting, advice, auditing, correlation, pools, ranges, tuning, unsafe
     from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
     from dpselect.frames import select_table
     from dpselect.guarantees import Guarantee
@@ -61,7 +61,6 @@ __all__ = [
     "accounting",
     "advice",
     "auditing",
-    "bounds",
     "correlation",
     "error_quantile",
     "expected_error",
@@ -74,7 +73,7 @@ __all__ = [
     "unsafe",
 ]
 
-_MODULES = {"accounting", "advice", "auditing", "bounds", "correlation", "pools", "ranges", "tuning", "unsafe"}
+_MODULES = {"accounting", "advice", "auditing", "correlation", "pools", "ranges", "tuning", "unsafe"}
 _HOMES = {
     "MECHANISMS": "registry",
     "Guarantee": "guarantees",

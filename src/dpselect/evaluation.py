@@ -93,10 +93,10 @@ def error_quantile(
 ) -> Any:
     """Return a quantile of the error of the pick, one for each row.
 
-    It is the smallest error that the pick exceeds with a probability of at most 1 − level. It is exact, where
-    :mod:`dpselect.bounds` has bounds. Probabilities are summed from the largest error down, so it is accurate for
-    levels very close to 1 too, and ``level=1`` gives the largest possible error. An excess of one part in 10¹² over
-    1 − level counts as rounding. **Not private**: it reads the scores and reveals them.
+    It is the smallest error that the pick exceeds with a probability of at most 1 − level. Probabilities are summed
+    from the largest error down, so it is accurate for levels very close to 1 too, and ``level=1`` gives the largest
+    possible error. An excess of one part in 10¹² over 1 − level counts as rounding. **Not private**: it reads the
+    scores and reveals them.
 
     Args:
         mechanism: Any mechanism.

@@ -6,10 +6,9 @@
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from types import TracebackType
-from typing import Any, NamedTuple, Self, TextIO, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
-__all__ = ["Meter", "Report", "Step", "Steps", "ignore", "tracked"]
+__all__ = ["Meter", "Report", "Step", "ignore", "tracked"]
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -41,15 +40,15 @@ def ignore(step: Step) -> None:
     """Report nothing."""
 
 
-def _bar(stream: TextIO, *, shown: bool | None = None, **settings: Any) -> Any:  # noqa: ANN401 - tqdm has no stubs of its own
+def _bar(*, shown: bool | None = None, **settings: Any) -> Any:  # noqa: ANN401 - tqdm has no stubs of its own
     """Return a bar, or ``None`` where none is shown: by default everywhere but on a terminal."""
-    if shown is False or (shown is None and not stream.isatty()):
+    if shown is False or (shown is None and not sys.stderr.isatty()):
         return None
     try:
         from tqdm import tqdm  # noqa: PLC0415 - only where a bar is shown
     except ModuleNotFoundError:
         return None
-    return tqdm(file=stream, dynamic_ncols=True, **settings)
+    return tqdm(file=sys.stderr, dynamic_ncols=True, **settings)
 
 
 def tracked(items: Iterable[Item], *, total: int, label: str, shown: bool | None) -> Iterator[Item]:
@@ -61,7 +60,7 @@ def tracked(items: Iterable[Item], *, total: int, label: str, shown: bool | None
         label: What is being done. Never anything private.
         shown: Whether to show it; ``None`` means on a terminal only.
     """
-    bar = _bar(sys.stderr, shown=shown, total=total, desc=label)
+    bar = _bar(shown=shown, total=total, desc=label)
     if bar is None:
         yield from items
         return
@@ -71,29 +70,23 @@ def tracked(items: Iterable[Item], *, total: int, label: str, shown: bool | None
             bar.update()
 
 
-class _Shown:
-    """A bar or lines, from the start of a ``with`` block to its end."""
+class Meter:
+    """Shows steps as a bar with rate and remaining time, or as a line every few seconds."""
 
     _bar: Any = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-
-class Meter(_Shown):
-    """Shows steps as a bar with rate and remaining time, or as a line every few seconds."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._start = self._last = time.monotonic()
         self._phase: str | None = None
         self._first = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
 
     def __call__(self, step: Step) -> None:
         """Show a step."""
@@ -116,7 +109,7 @@ class Meter(_Shown):
         self._phase, self._start, self._first = step.phase, now, step.done
         settings: dict[str, Any] = {"desc": step.phase} if step.phase else {}
         unit = f" {step.unit}"
-        self._bar = _bar(sys.stderr, unit=unit, unit_scale=True, leave=False, initial=step.done, **settings)
+        self._bar = _bar(unit=unit, unit_scale=True, leave=False, initial=step.done, **settings)
 
     def _line(self, step: Step, now: float) -> str:
         seconds = now - self._start
@@ -131,41 +124,3 @@ class Meter(_Shown):
             if step.total:
                 line += f", about {(step.total - step.done) * seconds / done:.0f} seconds left"
         return line
-
-
-class Steps(_Shown):
-    """Shows which step of how many is running.
-
-    Args:
-        total: The number of steps.
-        stream: Where to show it; by default standard error.
-    """
-
-    def __init__(self, total: int, stream: TextIO | None = None) -> None:
-        self._total, self._begun = total, 0
-        self._stream = sys.stderr if stream is None else stream
-        self._bar = _bar(self._stream, total=total, unit="step")
-
-    def begin(self, label: str) -> None:
-        """Say that the step before is done and that this one begins."""
-        done = self._begun
-        self._begun += 1
-        if self._bar is not None:
-            self._bar.set_postfix_str(label, refresh=False)
-            self._bar.update(min(done, 1))
-        # A bar that redraws itself would fill a log; ten lines say as much.
-        elif done == 0 or done * 10 // self._total > (done - 1) * 10 // self._total:
-            self._print(done, label)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None and self._bar is not None:
-            self._bar.set_postfix_str("done", refresh=False)
-            self._bar.update(min(self._begun, 1))
-        elif kind is None:
-            self._print(self._begun, "done")
-        super().__exit__(kind, error, trace)
-
-    def _print(self, done: int, label: str) -> None:
-        print(f"{done / self._total:4.0%}  {label}", file=self._stream, flush=True)

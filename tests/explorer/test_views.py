@@ -107,10 +107,10 @@ def test_a_moving_slider_asks_for_no_curves():
     assert set(shown["probabilities"]) == {"gem"}
 
 
-def test_correlations_are_the_library_s_and_may_be_undefined(shown):
-    assert shown["correlations"]["Spearman"] == pytest.approx(1.0)
-    level = view(read_setting({"scores": [1.0, 1.0], "sensitivities": [1.0, 2.0], "parts": ["correlations"]}))
-    assert level["correlations"]["Pearson"] is None
+def test_the_correlation_is_the_library_s_and_may_be_undefined(shown):
+    assert shown["correlation"] == pytest.approx(1.0)
+    level = view(read_setting({"scores": [1.0, 1.0], "sensitivities": [1.0, 2.0], "parts": ["correlation"]}))
+    assert level["correlation"] is None
 
 
 def test_an_infinite_loss_is_sent_as_null_because_json_has_no_infinity():

@@ -249,13 +249,8 @@ def _losses(setting: Setting, *_: FloatArray) -> dict[str, float | None]:
     }
 
 
-def _correlations(_: Setting, scores: FloatArray, sensitivities: FloatArray) -> dict[str, float | None]:
-    found = {
-        "Spearman": dps.correlation.spearman(scores, sensitivities),
-        "Pearson": dps.correlation.pearson(scores, sensitivities),
-        "weighted": dps.correlation.weighted(scores, sensitivities),
-    }
-    return {name: _finite(value) for name, value in found.items()}
+def _correlation(_: Setting, scores: FloatArray, sensitivities: FloatArray) -> float | None:
+    return _finite(dps.correlation.spearman(scores, sensitivities))
 
 
 def _advice(setting: Setting, scores: FloatArray, sensitivities: FloatArray) -> dict[str, Any]:
@@ -266,7 +261,7 @@ def _advice(setting: Setting, scores: FloatArray, sensitivities: FloatArray) -> 
 
 
 PARTS: Mapping[str, Callable[[Setting, FloatArray, FloatArray], Any]] = MappingProxyType(
-    {"curves": _curves, "tilts": _tilts, "losses": _losses, "correlations": _correlations, "advice": _advice}
+    {"curves": _curves, "tilts": _tilts, "losses": _losses, "correlation": _correlation, "advice": _advice}
 )
 
 

@@ -6,7 +6,7 @@ import { draw, label, show } from "/show.js";
 import { $, CHOICES, SLIDERS, chooseScenario, hasNeighbour, known, make, readAddress, setCandidates, state, writeAddress } from "/state.js";
 import { several } from "/words.js";
 
-const FOLDED = ["tilts", "correlations", "losses", "advice"]; // what the server leaves out unless it is unfolded
+const FOLDED = ["tilts", "correlation", "losses", "advice"]; // what the server leaves out unless it is unfolded
 
 // --- Requests -------------------------------------------------------------------------------------------
 

@@ -52,7 +52,7 @@ export function show(result = answer, asked = setting) {
     else $("tilts-chart").replaceChildren();
     $("tilts-legend").hidden = !any;
   }
-  if (isShown("correlations")) showScores();
+  if (isShown("correlation")) showScores();
   if (isShown("losses")) showLosses();
   if (isShown("advice")) showAdvice();
   $("snippet").textContent = answer.snippets[setting.mechanism];
@@ -151,8 +151,8 @@ function showLosses() {
 }
 
 function showScores() {
-  const words = Object.entries(answer.correlations).map(([name, value]) => `${name} ${value === null ? "undefined" : value.toFixed(2).replace("-", "−")}`);
-  $("correlations").textContent = `If they do, GEM does well. If good candidates have large sensitivities, modified GEM or random stopping does. Correlation of score and sensitivity, from −1 to 1: ${words.join(", ")}.`;
+  const value = answer.correlation === null ? "undefined" : answer.correlation.toFixed(2).replace("-", "−");
+  $("correlation").textContent = `If they do, GEM does well. If good candidates have large sensitivities, modified GEM or random stopping does. Spearman’s correlation of score and sensitivity, from −1 to 1: ${value}.`;
   drawScores($("scores-chart"), setting);
 }
 

@@ -3,13 +3,12 @@
 import math
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dpselect as dps
-from dpselect import bounds
+from experiments import utility_bounds as bounds
 
 NOISES = ("exponential", "gumbel", "laplace")
 every_noise = pytest.mark.parametrize("noise", NOISES)
@@ -17,7 +16,6 @@ every_noise = pytest.mark.parametrize("noise", NOISES)
 scores = st.integers(-20, 20).map(lambda n: n / 4)
 sensitivities = st.one_of(st.just(0.0), st.integers(1, 12).map(lambda n: n / 4))
 rows = st.lists(st.tuples(scores, sensitivities), min_size=1, max_size=12)
-steady_rows = st.lists(st.tuples(scores, st.integers(1, 12).map(lambda n: n / 4)), min_size=1, max_size=12)
 betas = st.sampled_from([1e-6, 0.01, 0.05, 0.3, 0.7])
 budgets = st.sampled_from([0.1, 1.0, 4.0, 30.0])
 slopes = st.sampled_from([-3.0, -1.0, 0.0, 0.4, 1.0, 2.0])
@@ -82,20 +80,9 @@ def test_the_reach_of_a_single_candidate_is_zero():
     assert [bounds.reach(1, noise=noise) for noise in NOISES] == [0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("keywords", "name"),
-    [
-        ({"candidates": 0}, "candidates"),
-        ({"candidates": 2.0}, "candidates"),
-        ({"candidates": 2**32 + 1}, "candidates"),
-        ({"candidates": 3, "beta": 0.0}, "beta"),
-        ({"candidates": 3, "beta": 1.0}, "beta"),
-        ({"candidates": 3, "noise": "normal"}, "noise"),
-    ],
-)
-def test_the_reach_refuses_meaningless_arguments(keywords, name):
-    with pytest.raises(ValueError, match=f"^{name} must be"):
-        bounds.reach(**keywords)
+def test_a_noise_of_which_no_bound_is_known_is_refused():
+    with pytest.raises(ValueError, match=r"noise must be .*normal"):
+        bounds.reach(3, noise="normal")
 
 
 # --- Guaranteed scores ------------------------------------------------------------------------------------
@@ -135,16 +122,6 @@ def test_modified_and_combined_gem_satisfy_their_bounds(row, epsilon, beta, own)
         assert chance_below(mechanism, q, deltas, floor) <= beta + 1e-12
 
 
-@every_noise
-@given(row=steady_rows, epsilon=budgets, tilt=slopes, weight=slopes, beta=betas, seed=st.integers(0, 3))
-def test_standardized_noisy_max_satisfies_its_bound(noise, row, epsilon, tilt, weight, beta, seed):
-    q, deltas = columns(row)
-    anchors = np.random.default_rng(seed).integers(-3, 4, q.size) / 2.0
-    mechanism = dps.StandardizedNoisyMax(epsilon=epsilon, noise=noise, tilt=tilt, anchor_weight=weight)
-    floor = bounds.guaranteed_score(mechanism, q, deltas, beta=beta, anchors=anchors)
-    assert chance_below(mechanism, q, deltas, floor, anchors=anchors) <= beta + 1e-12
-
-
 def test_the_bounds_are_attained_so_that_no_better_ones_of_this_kind_exist():
     """Equal sensitivities, one best candidate, the rest just below the bound: picked with probability almost β."""
     size, beta, epsilon = 50, 0.05, 0.7
@@ -165,24 +142,8 @@ def test_noisy_max_without_tilt_errs_by_a_public_number():
 
 def test_other_mechanisms_have_no_bound():
     for mechanism in (dps.Uniform(), dps.RandomStopping(epsilon=1.0), dps.RandomizedResponse(epsilon=1.0)):
-        with pytest.raises(ValueError, match=f"mechanism must be .*{type(mechanism).__name__}"):
+        with pytest.raises(ValueError, match=r"^mechanism must be "):
             bounds.guaranteed_score(mechanism, [1.0, 2.0], 1.0)
-
-
-def test_arguments_that_a_mechanism_does_not_take_or_cannot_bound_are_refused():
-    standardized = dps.StandardizedNoisyMax(epsilon=1.0, anchor_weight=1.0)
-    with pytest.raises(ValueError, match="anchors must not be given"):
-        bounds.guaranteed_score(dps.GEM(epsilon=1.0), [1.0, 2.0], 1.0, anchors=[0.0, 1.0])
-    with pytest.raises(ValueError, match="offsets must not be given"):
-        bounds.guaranteed_score(dps.CombinedGEM(epsilon=1.0), [1.0, 2.0], 1.0, offsets=[0.0, 1.0])
-    with pytest.raises(ValueError, match=r"^anchors must be given"):
-        bounds.guaranteed_score(standardized, [1.0, 2.0], 1.0)
-    with pytest.raises(ValueError, match=r"^sensitivities must be positive"):
-        bounds.guaranteed_score(standardized, [1.0, 2.0], [0.0, 1.0], anchors=[0.0, 1.0])
-    with pytest.raises(ValueError, match=r"^beta must"):
-        bounds.guaranteed_score(dps.GEM(epsilon=1.0), [1.0, 2.0], 1.0, beta=0.0)
-    with pytest.raises(ValueError, match=r"^scores must be finite"):
-        bounds.guaranteed_score(dps.GEM(epsilon=1.0), [1.0, np.nan], 1.0)
 
 
 # --- What is published ------------------------------------------------------------------------------------
@@ -272,7 +233,6 @@ CALLS = {
     "noisy max": lambda q, d: bounds.guaranteed_score(dps.NoisyMax(epsilon=1.0, tilt=0.5), q, d),
     "gem": lambda q, d: bounds.guaranteed_score(dps.GEM(epsilon=1.0), q, d),
     "combined": lambda q, d: bounds.guaranteed_score(dps.CombinedGEM(epsilon=1.0), q, d),
-    "standardized": lambda q, d: bounds.guaranteed_score(dps.StandardizedNoisyMax(epsilon=1.0), q, d),
     "against noisy max": lambda q, d: bounds.gem_worse_than_noisy_max(q, d, epsilon=3.0),
     "against uniform": lambda q, d: bounds.gem_worse_than_uniform(q, d, epsilon=9.0),
     "published against noisy max": bounds.published_gem_worse_than_noisy_max,
@@ -282,20 +242,10 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_batches_of_every_form_are_loops_over_rows(call):
+def test_batches_are_loops_over_rows(call):
     rng = np.random.default_rng(2)
     q, deltas = rng.normal(size=(4, 1, 6)), rng.uniform(0.01, 1.0, (3, 6))
     loop = np.array([[call(q[i, 0], deltas[j]) for j in range(3)] for i in range(4)])
     found = call(q, deltas)
     assert found.shape == loop.shape
     assert found == pytest.approx(loop, rel=1e-14)
-    lengths = [1, 5, 2, 6]
-    pieces = [(q[i, 0, :n], deltas[0, :n]) for i, n in enumerate(lengths)]
-    values, widths = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
-    ends = np.r_[0, np.cumsum(lengths)]
-    loop = np.hstack([call(*piece) for piece in pieces])
-    assert call((values, ends), widths) == pytest.approx(loop, rel=1e-14)
-    arrow = call(*(pa.array([row.tolist() for row in column]) for column in zip(*pieces, strict=True)))
-    flat = arrow.flatten().to_numpy() if isinstance(arrow, pa.Array) else arrow
-    assert flat == pytest.approx(loop, rel=1e-14)
-    assert call(np.empty((0, 3)), 1.0).size == 0

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from dpselect.progress import Steps
+from experiments.steps import Steps
 
 
 class Terminal(io.StringIO):
