@@ -142,13 +142,13 @@ class Batch:
         return shaped if self.labels is None else self.labels.name_candidates(shaped)
 
     def restore_picks(self, flat: IndexArray) -> Any:
-        """Return one pick for each row: a position, or a label if the scores have labels."""
+        """Return a pick or a list for each row, with leading axes: positions, or labels if the scores have them."""
         if self.shape is None:
             return flat
-        picks = flat.reshape(self.shape)
+        picks = flat.reshape((*self.shape, *flat.shape[1:]))
         if self.labels is not None:
-            return self.labels.name_picks(picks)
-        return picks if self.shape else int(picks)
+            return self.labels.name_picks(picks) if flat.ndim == 1 else self.labels.name_lists(picks)
+        return picks if picks.ndim else int(picks)
 
     def restore_rows(self, flat: NDArray[Any]) -> Any:
         """Return one number for each row, or a scalar for a single row without leading axes."""

@@ -6,7 +6,6 @@ from dpselect import parameters as check
 from dpselect.randomness import Randomness
 
 if TYPE_CHECKING:
-    from dpselect.lists import TopK
     from dpselect.mechanisms import Mechanism
 
 __all__ = ["select_table"]
@@ -14,7 +13,7 @@ __all__ = ["select_table"]
 
 def select_table(
     table: Any,
-    mechanism: "Mechanism | TopK",
+    mechanism: "Mechanism",
     *,
     unit: str = "user",
     candidate: str | None = "candidate",
@@ -43,7 +42,7 @@ def select_table(
         table: A pandas or polars DataFrame, a pyarrow table or record batch, a DuckDB relation, a Spark frame, a
             mapping of columns, anything with the Arrow C stream interface (then the picks are a pyarrow table), or
             the path of a CSV, Parquet or Arrow file.
-        mechanism: Any mechanism, or a :class:`~dpselect.TopK` for a list.
+        mechanism: Any mechanism; a :class:`~dpselect.TopK` for lists.
         unit: The column of users: integers, text or bytes. A unit is what one person's data belongs to.
         candidate: The column of candidates; ``None`` if the n-th score of a list is for row n of ``candidates``.
         score: The column of scores. Private.

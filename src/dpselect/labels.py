@@ -37,10 +37,10 @@ class Labels:
         found[:] = names
         return found.reshape(picks.shape)
 
-    def name_lists(self, lists: NDArray[Any], nobody: int) -> Any:
-        """Return the labels of lists of positions, ``None`` for nobody: one list, or an array of lists."""
+    def name_lists(self, lists: NDArray[Any]) -> Any:
+        """Return the labels of lists of positions, ``None`` for padding: one list, or an array of lists."""
         names = np.empty(lists.size, dtype=object)
-        names[:] = [None if pick == nobody else self.candidates[pick] for pick in lists.reshape(-1).tolist()]
+        names[:] = [None if pick < 0 else self.candidates[pick] for pick in lists.reshape(-1).tolist()]
         if lists.ndim == 1:
             return names.tolist()
         if self.form == "frame" and lists.shape[:-1] == self.axes[0].shape:

@@ -140,6 +140,13 @@ def require_attributes(name: str, value: object, *attributes: str) -> None:
         )
 
 
+def single_pick(name: str, value: object, *attributes: str) -> None:
+    """Refuse what lacks these attributes of a mechanism, and lists of picks."""
+    require_attributes(name, value, *attributes)
+    if getattr(value, "count", None) is not None:
+        raise ValueError(f"{name} must make single picks, got a {type(value).__name__}: pass its mechanism instead")
+
+
 def store(instance: Any, **checked: object) -> None:
     """Set fields of a frozen dataclass under construction to their checked values."""
     for name, value in checked.items():

@@ -7,14 +7,13 @@ import numpy as np
 
 from dpselect.candidates import WORTH_A_KERNEL, read_batch
 from dpselect.kernels.compilation import compiled_at_once
-from dpselect.lists import TopK
 from dpselect.mechanisms import Mechanism
 from dpselect.registry import MECHANISMS
 
 __all__ = ["compile"]
 
 
-def compile(*mechanisms: str | Mechanism | TopK) -> None:  # noqa: A001 - its name at the command line, too
+def compile(*mechanisms: str | Mechanism) -> None:  # noqa: A001 - its name at the command line, too
     """Compile the kernels of some mechanisms, or of all in ``dps.MECHANISMS``, and keep them on disk.
 
     You never need to call this: small calls need no compiled kernels, and large calls compile what they use. It
@@ -22,9 +21,8 @@ def compile(*mechanisms: str | Mechanism | TopK) -> None:  # noqa: A001 - its na
     ``DPSELECT_CACHE`` names, or else beside the package or in your own cache.
 
     Args:
-        mechanisms: Mechanisms, names of mechanisms in ``dps.MECHANISMS``, or lists (:class:`~dpselect.TopK`). A
-            mechanism's noise, and whether its work is fixed, decide which kernels it needs; other parameters make
-            no difference. Lists need some kernels of their own.
+        mechanisms: Mechanisms, or names of mechanisms in ``dps.MECHANISMS``. A mechanism's noise, and whether its
+            work is fixed, decide which kernels it needs; other parameters make no difference.
 
     Example:
         >>> import dpselect as dps
@@ -37,22 +35,20 @@ def compile(*mechanisms: str | Mechanism | TopK) -> None:  # noqa: A001 - its na
             _run(mechanism)
 
 
-def _mechanism(given: str | Mechanism | TopK) -> Mechanism | TopK:
-    if isinstance(given, Mechanism | TopK):
+def _mechanism(given: str | Mechanism) -> Mechanism:
+    if isinstance(given, Mechanism):
         return given
     if given not in MECHANISMS:
         raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}; got {given!r}")
     return MECHANISMS[given](epsilon=1.0)
 
 
-def _run(chosen: Mechanism | TopK) -> None:
+def _run(mechanism: Mechanism) -> None:
     """Call a mechanism in every way that has kernels of its own: by its public numbers, and without sensitivity."""
-    mechanism = chosen.mechanism if isinstance(chosen, TopK) else chosen
     numbers: list[dict[str, Any]] = [{}, dict.fromkeys(mechanism.takes, 0.5)]
-    rows = [[0.0, 1.0], [1.0, 0.0]]
+    rows = np.eye(2, max(2, mechanism.least_size))
     for width, public in itertools.product((0.0, 1.0), numbers):
         if set(mechanism.needs) <= public.keys():
             mechanism.select(rows, width, **public)
-            mechanism.pmf(rows, width, **public)
-            if isinstance(chosen, TopK):
-                TopK(mechanism, count=2).select(rows, width, **public)
+            if mechanism.count is None:
+                mechanism.pmf(rows, width, **public)

@@ -14,6 +14,7 @@ from dpselect import accounting
 from dpselect.budget import BudgetError, Ledger
 from dpselect.engines.arrow import Layout, PmfTransform
 from dpselect.lists import peeling
+from dpselect.mechanisms.base import law_name
 
 KEY = bytes(range(32))
 
@@ -210,13 +211,23 @@ def test_absurd_lengths_are_refused_before_any_work():
 def test_lists_are_refused_where_one_pick_is_meant():
     top = dps.TopK(dps.GEM(1.0), 2)
     for call in (
-        lambda: dps.expected_error(top, [0.0, 1.0], 1.0),
         lambda: accounting.to_measurement(top, [1.0, 1.0]),
         lambda: PmfTransform(top, layout=Layout()),
         lambda: dps.TopK(top, 2),
     ):
-        with pytest.raises(ValueError, match=r"mechanism must have (pmf|law)"):
+        with pytest.raises(ValueError, match="mechanism must make single picks, got a TopK: pass its mechanism"):
             call()
+    for call in (top.pmf, lambda *row: dps.expected_error(top, *row)):
+        with pytest.raises(ValueError, match=r"a list has no probability for each candidate: use TopK.probability"):
+            call([0.0, 1.0], 1.0)
+
+
+def test_a_list_is_a_mechanism_whose_streams_have_its_name():
+    top = dps.TopK(dps.GEM(1.0, tilt=-1.0), short_rows="pad")
+    assert isinstance(top, dps.Mechanism)
+    assert (top.count, top.least_size, top.takes, dps.GEM(1.0).count) == (10, 1, ("offsets",), None)
+    assert dps.TopK(dps.GEM(1.0), 3).least_size == 3
+    assert law_name(top) == "TopK(GEM(epsilon=1.0, tilt=-1.0), count=10)"
 
 
 def test_a_ledger_charges_the_whole_list(tmp_path):

@@ -64,7 +64,7 @@ def to_measurement(
     References:
         docs/theory/accounting.md (the privacy map).
     """
-    check.require_attributes("mechanism", mechanism, "pmf", "guarantee")
+    check.single_pick("mechanism", mechanism, "select", "guarantee")
     guarantee = mechanism.guarantee
     check_exportable(guarantee)
     check.one_of("kind", kind, ("pure", "zcdp"))

@@ -13,7 +13,6 @@ from dpselect.cli.options import (
     table_arguments,
 )
 from dpselect.cli.reporting import output_path, receipt_facts, receipt_lines, report
-from dpselect.lists import TopK
 from dpselect.mechanisms import Mechanism
 from dpselect.progress import Meter
 from dpselect.release import release_one, release_picks
@@ -24,7 +23,7 @@ __all__ = ["run"]
 def run(options: argparse.Namespace) -> None:
     """Release and report."""
     mechanism = make_mechanism(options)
-    released: Mechanism | TopK = mechanism
+    released = mechanism
     if options.count is None and options.short_rows is not None:
         raise UsageError("--short-rows goes with --count: it is about lists")
     if options.count is not None:
@@ -38,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
     report(options, facts | epsilon | output, lines)
 
 
-def _picks(options: argparse.Namespace, mechanism: Mechanism | TopK) -> tuple[dict[str, object], list[str]]:
+def _picks(options: argparse.Namespace, mechanism: Mechanism) -> tuple[dict[str, object], list[str]]:
     with (
         named_options(),
         open_payment(options) as payment,

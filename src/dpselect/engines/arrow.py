@@ -12,7 +12,6 @@ from dpselect import parameters as check
 from dpselect import rules
 from dpselect.engines.distinct import DistinctUnits
 from dpselect.kernels.arrays import WordArray
-from dpselect.lists import TopK
 from dpselect.mechanisms.base import Mechanism
 from dpselect.randomness import Randomness, RepeatedUnitsError
 from dpselect.tables.arrays import decoded, flags, split_lists, to_numpy
@@ -45,7 +44,7 @@ class PickTransform:
         That of the mechanism. List columns of float64 are not copied.
 
     Args:
-        mechanism: Any mechanism, or a :class:`~dpselect.TopK`.
+        mechanism: Any mechanism.
         key: 32 secret bytes. Keep them as long as you may have to compute the release again.
         layout: Where the columns are.
 
@@ -66,7 +65,7 @@ class PickTransform:
         docs/decisions/0003-streams-addressed-by-unit.md
     """
 
-    mechanism: Mechanism | TopK
+    mechanism: Mechanism
     key: bytes = field(repr=False)
     _: KW_ONLY
     layout: Layout
@@ -136,8 +135,7 @@ class PickTransform:
 
     def _transform(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, WordArray]:
         schema = self.schema(batch.schema)
-        least = self.mechanism.least_size if isinstance(self.mechanism, TopK) else 1
-        (picks, addresses), problems = _compute(self.layout, batch, self._pick, least)
+        (picks, addresses), problems = _compute(self.layout, batch, self._pick, self.mechanism.least_size)
         columns = [batch.column(self.layout.unit), picks.cast(schema.field(1).type)]
         return _emit(columns, schema, problems), addresses
 
@@ -159,7 +157,7 @@ class PickTransform:
 
     @property
     def _makes_lists(self) -> bool:
-        return isinstance(self.mechanism, TopK)
+        return self.mechanism.count is not None
 
     @property
     def _rule(self) -> str:
@@ -203,7 +201,7 @@ class PmfTransform:
     layout: Layout
 
     def __post_init__(self) -> None:
-        check.require_attributes("mechanism", self.mechanism, "pmf")
+        check.single_pick("mechanism", self.mechanism, "pmf")
         _refuse_name(self.layout, PROBLEM, added=self.layout.on_bad_unit == "skip")
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

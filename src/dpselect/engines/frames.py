@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from dpselect.engines.arrow import BadUnitsError, PickTransform
-from dpselect.lists import TopK
 from dpselect.mechanisms.base import Mechanism
 from dpselect.tables.layout import Layout
 from dpselect.tables.sources import open_units
@@ -14,7 +13,7 @@ from dpselect.tables.stored import Located, StoredTable
 __all__ = ["pick_units"]
 
 
-def pick_units(table: StoredTable, layout: Layout, mechanism: Mechanism | TopK, key: bytes) -> pa.Table:
+def pick_units(table: StoredTable, layout: Layout, mechanism: Mechanism, key: bytes) -> pa.Table:
     """Return the picks of all units of a table: those of a release with the same key."""
     source = open_units(table, layout)
     transform = PickTransform(mechanism, key, layout=layout)

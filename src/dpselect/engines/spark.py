@@ -18,7 +18,6 @@ import pyarrow as pa
 from dpselect import rules
 from dpselect.engines.arrow import PROBLEM, RANK, PickTransform
 from dpselect.engines.whole_table import Identifier, contend_over, summarize_over
-from dpselect.lists import TopK
 from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.partitioned import PartitionedSelection
 from dpselect.randomness import STREAM_FORMAT
@@ -34,7 +33,7 @@ __all__ = ["fingerprint", "select", "select_one"]
 
 def select(
     frame: "DataFrame",
-    mechanism: Mechanism | TopK,
+    mechanism: Mechanism,
     *,
     key: bytes,
     layout: Layout | None = None,
@@ -56,7 +55,7 @@ def select(
 
     Args:
         frame: The table.
-        mechanism: Any mechanism, or a :class:`~dpselect.TopK`.
+        mechanism: Any mechanism.
         key: 32 secret bytes, such as ``Ledger.charge(...).key``.
         layout: Names of columns, and where public numbers come from.
         units_are_distinct: Whether you know that each unit has one row of lists. Two rows would share noise.
@@ -85,7 +84,7 @@ def select(
             _refuse_repeated_units(units, columns.unit)
 
     names = units.columns
-    schema = _schema(units, columns, ranked=isinstance(mechanism, TopK))
+    schema = _schema(units, columns, ranked=mechanism.count is not None)
 
     def pick(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         os.environ.setdefault("DPSELECT_THREADS", "1")  # Spark gives a task one processor

@@ -31,7 +31,7 @@ FILTER_WIDTH = 2.0**-40
 
 
 class Law(ABC):
-    """The distribution of one pick for each row, given the public parameters of a mechanism."""
+    """The distribution of one pick or list for each row, given the public parameters of a mechanism."""
 
     checks_scores: ClassVar[bool] = False
     """Whether ``select`` itself rejects scores that are not finite, in the same pass over memory."""
@@ -42,7 +42,7 @@ class Law(ABC):
 
     @abstractmethod
     def select(self, batch: Batch, randomness: Randomness) -> IndexArray:
-        """Return one pick for each row."""
+        """Return one pick for each row, or a list of picks: an array (rows, count)."""
 
     @property
     def weight_budget(self) -> float | None:

@@ -189,13 +189,15 @@ def inclusion(
 def draw_lists(top: TopK, batch: Batch, draws: int, randomness: Randomness | None) -> IndexArray:
     """Return lists drawn for each row, (rows, draws, count)."""
     repeated = batch.repeated(draws)
-    return top.select_from(repeated, randomness).reshape(batch.rows, draws, top.count)
+    stream = Randomness.given(randomness).serving(top.law_name)
+    return top.law(repeated.sizes).select(repeated, stream).reshape(batch.rows, draws, top.count)
 
 
 def read_rows(top: TopK, scores: Numbers, sensitivities: Numbers, public: dict[str, Any]) -> Batch:
     if not isinstance(top, TopK):
         raise ValueError(f"top must be a TopK, got {type(top).__name__}: write TopK(mechanism, count=10)")
     batch = top.read(scores, sensitivities, **public)
+    top.law(batch.sizes)  # refuses rows that are too short
     batch.check_scores()
     if batch.shape is None:
         raise ValueError("scores must be an array: the law of a list is for rows of the same length")

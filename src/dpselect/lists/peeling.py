@@ -1,6 +1,7 @@
 """Peeling: pick, take the pick out, pick again from what is left."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from dpselect.lists.one_pass import draw_in_one_pass
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
 
-__all__ = ["NOBODY", "Remaining", "probability_of_lists", "select_lists"]
+__all__ = ["ListLaw", "Remaining"]
 
 NOBODY = -1
 """Stands for a pick where a row has no candidates left."""
@@ -108,6 +109,32 @@ def rows_of(batch: Batch, table: Table, rows: IndexArray, sizes: IndexArray) -> 
         has_public=batch.has_public,
         width=int(sizes[0]) if dense else 0,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ListLaw(Law):
+    """The law of lists: each pick is drawn from the candidates that are left."""
+
+    law_of: LawOf
+    """The law of one pick."""
+    count: int
+    refusal: str | None
+    """That of the law of one pick."""
+
+    def pmf(self, batch: Batch) -> FloatArray:  # noqa: ARG002 - for the laws that have one
+        """Refuse: a list is not one candidate."""
+        raise ValueError(
+            "a list has no probability for each candidate: use TopK.probability for that of a given list, and "
+            "dpselect.lists.inclusion for that of being in the list"
+        )
+
+    def select(self, batch: Batch, randomness: Randomness) -> IndexArray:
+        """Return ``count`` picks for each row, in order; NOBODY where a row has no candidates left."""
+        return select_lists(batch, self.count, self.law_of, randomness)
+
+    def probability(self, batch: Batch, lists: Any) -> Any:
+        """Return the exact probability of one list for each row; see ``TopK.probability``."""
+        return probability_of_lists(batch, self.count, self.law_of, lists)
 
 
 def select_lists(batch: Batch, count: int, law_of: LawOf, randomness: Randomness) -> IndexArray:

@@ -147,7 +147,7 @@ def list_errors(top: TopK, batch: Batch, power: float) -> FloatArray:
     places = batch.table.bounds[:-1, None] + np.arange(top.count)
     best = np.where(np.arange(top.count) < batch.sizes[:, None], ranked[places], 0.0).sum(axis=1)
     randomness = Randomness.addressed(_contents(batch), DRAWS)
-    lists = top.select_from(batch.repeated(DRAWS), randomness).reshape(batch.rows, DRAWS, top.count)
+    lists = draw_lists(top, batch, DRAWS, randomness)
     starts = batch.table.bounds[:-1, None, None]
     sums = np.where(lists >= 0, flat[starts + np.maximum(lists, 0)], 0.0).sum(axis=2)
     regret = np.maximum(best[:, None] - sums, 0.0) / top.count

@@ -11,15 +11,12 @@ import numpy as np
 
 from dpselect import parameters as check
 from dpselect.accounting.totals import largest_epsilon, total_guarantee
-from dpselect.candidates import Batch, Numbers
+from dpselect.candidates import Numbers
 from dpselect.guarantees import Guarantee, compose_counted
 from dpselect.kernels.arrays import IndexArray
-from dpselect.laws import Law
-from dpselect.lists.peeling import NOBODY, probability_of_lists, select_lists
+from dpselect.lists.peeling import ListLaw
 from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism
-from dpselect.mechanisms.base import law_name
 from dpselect.parameters import store
-from dpselect.randomness import Randomness
 
 __all__ = ["TopK"]
 
@@ -31,7 +28,7 @@ ShortRows: TypeAlias = Literal["refuse", "pad"]
 
 @final
 @dataclass(frozen=True)
-class TopK:
+class TopK(Mechanism):
     r"""Private top-k by peeling: pick one, take it out, pick again, ``count`` times.
 
     Pick r is drawn by the mechanism from the candidates that are left. Its largest sensitivity, neutral offsets and
@@ -81,7 +78,7 @@ class TopK:
     short_rows: ShortRows = "refuse"
 
     def __post_init__(self) -> None:
-        check.require_attributes("mechanism", self.mechanism, "law", "guarantee")
+        check.single_pick("mechanism", self.mechanism, "law", "guarantee")
         store(self, count=check.count("count", self.count))
         check.one_of("short_rows", self.short_rows, ("refuse", "pad"))
 
@@ -160,31 +157,24 @@ class TopK:
         """The public numbers that a call must pass."""
         return self.mechanism.needs
 
-    def select(
-        self,
-        scores: Numbers,
-        sensitivities: Numbers,
-        *,
-        offsets: Numbers | None = None,
-        anchors: Numbers | None = None,
-        randomness: Randomness | None = None,
-    ) -> Any:
-        """Return ``count`` different candidates for each row, the first pick first: an array (rows, count).
+    @cached_property
+    def law_name(self) -> str:
+        """The name of the law, on which streams depend. Rows of fewer candidates have the streams of the others."""
+        return f"TopK({self.mechanism.law_name}, count={self.count})"
 
-        One row without leading axes gives an array of ``count`` positions. If the scores have labels, a row gives a
-        list of labels. Each pick has a stream of its own. A list depends on the key, the mechanism, the count, the
-        unit and its row, and not on the other rows.
-        """
-        batch = self.read(scores, sensitivities, offsets, anchors)
-        if not self.mechanism.law(batch.sizes).checks_scores:
-            batch.check_scores()
-        return _restored(batch, self.select_from(batch, randomness))
-
-    def select_from(self, batch: Batch, randomness: Randomness | None) -> IndexArray:
-        """Return the lists of a batch, (rows, count); −1 is padding. Scores are checked already, or by the law."""
-        stream = Randomness.given(randomness).serving(f"TopK({law_name(self.mechanism)}, count={self.count})")
-        stream.check_rows(batch.rows)
-        return select_lists(batch, self.count, self._sampled_law, stream)
+    def law(self, sizes: IndexArray) -> ListLaw:
+        """Return the law of the lists, given the number of candidates in each row."""
+        short = sizes < self.least_size
+        if short.any():
+            row = int(np.argmax(short))
+            where = "" if sizes.min() == sizes.max() else f" in row {row}"
+            raise ValueError(
+                f"count must be at most the number of candidates, {sizes[row]}{where}, got {self.count}; "
+                'pass short_rows="pad" to get shorter lists'
+            )
+        if sizes.size * self.count > MOST_PICKS:
+            raise ValueError(f"count is too large for {sizes.size} rows: at most 2^32 picks can be made at once")
+        return ListLaw(self.mechanism.law, self.count, self.mechanism.law(sizes).refusal)
 
     def probability(
         self,
@@ -214,33 +204,7 @@ class TopK:
             0.16666666666666666
         """
         batch = self.read(scores, sensitivities, offsets, anchors)
-        return probability_of_lists(batch, self.count, self.mechanism.law, lists)
-
-    def read(
-        self,
-        scores: Numbers,
-        sensitivities: Numbers,
-        offsets: Numbers | None = None,
-        anchors: Numbers | None = None,
-    ) -> Batch:
-        """Validate the arguments of a call and lay them out; see :meth:`Mechanism.read`."""
-        batch = self.mechanism.read(scores, sensitivities, offsets, anchors)
-        if batch.rows and batch.sizes.min() < self.least_size:
-            row = int(np.argmax(batch.sizes < self.least_size))
-            where = "" if batch.shape is not None else f" in row {row}"
-            raise ValueError(
-                f"count must be at most the number of candidates, {batch.sizes[row]}{where}, got {self.count}; "
-                'pass short_rows="pad" to get shorter lists'
-            )
-        if batch.rows * self.count > MOST_PICKS:
-            raise ValueError(f"count is too large for {batch.rows} rows: at most 2^32 picks can be made at once")
-        return batch
-
-    def _sampled_law(self, sizes: IndexArray) -> Law:
-        law = self.mechanism.law(sizes)
-        if law.refusal is not None:
-            raise ValueError(law.refusal)
-        return law
+        return self.law(batch.sizes).probability(batch, lists)
 
 
 def _maker(mechanism: Mechanism | Callable[[float], Mechanism]) -> Callable[[float], Mechanism]:
@@ -259,17 +223,7 @@ def _maker(mechanism: Mechanism | Callable[[float], Mechanism]) -> Callable[[flo
             result = mechanism(epsilon)
         except TypeError:
             raise ValueError("mechanism must make a mechanism from ε alone, as the class GEM does") from None
-        check.require_attributes("mechanism(ε)", result, "law", "guarantee")
+        check.single_pick("mechanism(ε)", result, "law", "guarantee")
         return result
 
     return made
-
-
-def _restored(batch: Batch, lists: IndexArray) -> Any:
-    """Return lists in the form of the scores."""
-    if batch.shape is None:
-        return lists
-    shaped = lists.reshape(*batch.shape, lists.shape[1])
-    if batch.labels is None:
-        return shaped
-    return batch.labels.name_lists(shaped, NOBODY)

@@ -3,7 +3,7 @@
 import dataclasses
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.guarantees import Guarantee
@@ -25,22 +25,34 @@ class Mechanism(ABC):
     candidate. Sensitivities broadcast against scores.
 
     A mechanism is a frozen dataclass. You may pass ε first and without its name; all other fields are keyword-only.
-    It supplies a guarantee, a label and a law; ``pmf``
-    and ``select`` are the same for all mechanisms.
+    It supplies a guarantee, a label and a law; ``pmf`` and ``select`` are the same for all mechanisms. A list of
+    picks (:class:`~dpselect.TopK`) is a mechanism too.
     """
-
-    takes: ClassVar[tuple[str, ...]] = ()
-    """The public numbers that a call may pass: ``"offsets"``, ``"anchors"``."""
 
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """The privacy guarantee of one pick."""
+        """The privacy guarantee of one call for one row: of its pick, or of its whole list."""
 
     @property
     @abstractmethod
     def label(self) -> str:
         """A short name of the mechanism, without its budget."""
+
+    @property
+    def count(self) -> int | None:
+        """The length of the list that each row gets; ``None`` for a single pick."""
+        return None
+
+    @property
+    def least_size(self) -> int:
+        """The smallest number of candidates that a row may have."""
+        return 1
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The public numbers that a call may pass: ``"offsets"``, ``"anchors"``."""
+        return ()
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -86,10 +98,10 @@ class Mechanism(ABC):
         anchors: Numbers | None = None,
         randomness: Randomness | None = None,
     ) -> Any:
-        """Return the index of one candidate for each row, drawn privately.
+        """Return the index of one candidate for each row, drawn privately; or ``count`` of them, in order.
 
         One row without leading axes gives a plain ``int``. If the scores have labels (a mapping, a pandas Series),
-        the pick is a label.
+        the pick is a label. Lists have a last axis of picks, and a row of labels is a list of labels.
 
         Args:
             scores: The private scores, in any form that ``pmf`` accepts.
@@ -106,13 +118,21 @@ class Mechanism(ABC):
         if law.refusal is not None:
             raise ValueError(law.refusal)
         # A fresh key serves this call alone, so only a key that was passed is bound to the law.
-        stream = Randomness.fresh() if randomness is None else Randomness.given(randomness).serving(self._law_name)
+        stream = Randomness.fresh() if randomness is None else Randomness.given(randomness).serving(self.law_name)
         stream.check_rows(batch.rows)
         return batch.restore_picks(law.select(batch, stream))
 
     @cached_property
-    def _law_name(self) -> str:
-        return law_name(self)
+    def law_name(self) -> str:
+        """The name of the law: the mechanism, and every parameter that differs from its default.
+
+        Streams depend on this text. It stays the same when a new parameter is added whose default changes nothing.
+        """
+        parameters: Any = dataclasses.fields(self)  # type: ignore[arg-type]
+        settings = {field.name: getattr(self, field.name) for field in parameters}
+        defaults = {field.name: field.default for field in parameters}
+        changed = [f"{name}={_text(value)}" for name, value in settings.items() if value != defaults[name]]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     @final
     def read(
@@ -134,20 +154,14 @@ class Mechanism(ABC):
 
 
 def law_name(mechanism: Mechanism) -> str:
-    """Return the name of a law: the mechanism, and every parameter that differs from its default.
-
-    Streams depend on this text. It stays the same when a new parameter is added whose default changes nothing.
+    """Return the name of a mechanism's law.
 
     Example:
         >>> import dpselect as dps
         >>> law_name(dps.GEM(epsilon=1, tilt=-1))
         'GEM(epsilon=1.0, tilt=-1.0)'
     """
-    parameters: Any = dataclasses.fields(mechanism)  # type: ignore[arg-type]
-    settings = {field.name: getattr(mechanism, field.name) for field in parameters}
-    defaults = {field.name: field.default for field in parameters}
-    changed = [f"{name}={_text(value)}" for name, value in settings.items() if value != defaults[name]]
-    return f"{type(mechanism).__name__}({', '.join(changed)})"
+    return mechanism.law_name
 
 
 def tilt_label(tilt: float) -> str:
@@ -157,5 +171,5 @@ def tilt_label(tilt: float) -> str:
 
 def _text(value: object) -> str:
     if isinstance(value, Mechanism):
-        return law_name(value)
+        return value.law_name
     return repr(value + 0.0 if isinstance(value, float) else value)  # + 0.0: −0.0 and 0.0 are the same tilt

@@ -150,7 +150,7 @@ class Ranges:
             ValueError: If the mechanism is private only for scores that move in the same direction
                 (``monotone=True``): clipped scores may move in any direction.
         """
-        check.require_attributes("mechanism", mechanism, "guarantee", "select")
+        check.single_pick("mechanism", mechanism, "guarantee", "select")
         pick = mechanism.guarantee
         if not covers(pick.neighbours, WITHIN_SENSITIVITIES):
             raise ValueError(

@@ -5,7 +5,6 @@ from typing import Any
 
 from dpselect import parameters as check
 from dpselect.engines.frames import pick_units
-from dpselect.lists import TopK
 from dpselect.mechanisms.base import Mechanism
 from dpselect.release.inputs import Inputs
 from dpselect.release.payment import Charge, Payment, Receipt, Terms
@@ -22,14 +21,14 @@ class ReleasedTable:
 
     picks: Any
     """A frame of the kind of the table, with columns of units and candidates."""
-    mechanism: Mechanism | TopK
+    mechanism: Mechanism
     receipt: Receipt | None
     """What was paid, if a ledger was charged."""
 
 
 def release_table(
     table: Any,  # noqa: ANN401 - any frame
-    mechanism: Mechanism | TopK,
+    mechanism: Mechanism,
     payment: Payment,
     *,
     unit: str = "user",
@@ -53,7 +52,7 @@ def release_table(
 
     Args:
         table: Any table that :func:`dpselect.select_table` takes.
-        mechanism: Any mechanism, or a :class:`~dpselect.TopK`.
+        mechanism: Any mechanism.
         payment: :class:`Charge` to a ledger, or :class:`KeyFile`. For a Spark frame it must be a charge.
         unit: The column of users.
         candidate: The column of candidates; ``None`` if the n-th score of a list is for row n of ``candidates``.

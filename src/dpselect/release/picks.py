@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from dpselect.engines.arrow import PROBLEM, BadUnitsError, PickTransform, PmfTransform
 from dpselect.engines.distinct import DistinctUnits
-from dpselect.lists import TopK
 from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, Step, ignore
 from dpselect.randomness import STREAM_FORMAT
@@ -42,7 +41,7 @@ class Released:
     """Units that an earlier, interrupted run had finished."""
     seconds: float
     output: Path
-    mechanism: Mechanism | TopK
+    mechanism: Mechanism
     receipt: Receipt | None
     """What was paid, if a ledger was charged."""
 
@@ -54,7 +53,7 @@ class Released:
 
 def release_picks(
     table: AnyTable,
-    mechanism: Mechanism | TopK,
+    mechanism: Mechanism,
     output: str | Path,
     *,
     layout: Layout | None = None,
@@ -191,9 +190,7 @@ def write_pmf(
     return run.released(mechanism, None, started)
 
 
-def _describe(
-    command: str, mechanism: Mechanism | TopK, inputs: Inputs, batch_candidates: int
-) -> dict[str, object]:
+def _describe(command: str, mechanism: Mechanism, inputs: Inputs, batch_candidates: int) -> dict[str, object]:
     """Return what a job is about: everything that decides its results or where its batches end."""
     description = inputs.settings() | {"command": command, "mechanism": repr(mechanism), "files": inputs.state()}
     description |= {"batch_candidates": batch_candidates, "stream_format": STREAM_FORMAT}
@@ -266,7 +263,7 @@ class _Run:
 
         self._job.publish(pa.schema([schema.field(name) for name in names]), shape)
 
-    def released(self, mechanism: Mechanism | TopK, receipt: Receipt | None, started: float) -> Released:
+    def released(self, mechanism: Mechanism, receipt: Receipt | None, started: float) -> Released:
         """Return what happened."""
         return Released(
             units=self._units,

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpselect.engines import spark
-from dpselect.lists import TopK
 from dpselect.mechanisms.base import Mechanism
 from dpselect.release.payment import Charge, Receipt, Terms
 from dpselect.tables.layout import Layout
@@ -25,7 +24,7 @@ class ReleasedFrame:
 
 def release_frame(
     frame: "DataFrame",
-    mechanism: Mechanism | TopK,
+    mechanism: Mechanism,
     charge: Charge,
     *,
     layout: Layout | None = None,
@@ -46,7 +45,7 @@ def release_frame(
 
     Args:
         frame: The table: list columns, or a row for each candidate.
-        mechanism: Any mechanism, or a :class:`~dpselect.TopK`.
+        mechanism: Any mechanism.
         charge: The ledger, population and release.
         layout: Where the columns are.
         units_are_distinct: Whether you know that each unit has one row of lists.
