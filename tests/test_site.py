@@ -21,7 +21,6 @@ MODULES = (
     "accounting",
     "advice",
     "auditing",
-    "bounds",
     "budget",
     "correlation",
     "evaluation",

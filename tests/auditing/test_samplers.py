@@ -1,12 +1,14 @@
 """Audits of samplers by their draws, including other libraries."""
 
+import math
+import subprocess
+import sys
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from peers import DiffprivlibNoisyMax, OpenDPNoisyMax
-from scipy.special import betaincinv
-from scipy.stats import chi2
 
 import dpselect as dps
 from dpselect.auditing import audit, audit_sampler, privacy_loss, samplers
@@ -151,19 +153,34 @@ def test_a_violation_by_another_library_with_too_little_noise_is_found():
 # --- Distributions ------------------------------------------------------------------------------------
 
 
+def lowest_share(successes, draws, error):
+    """Return the share p with Pr[Binomial(draws, p) ≥ successes] = error, by bisection on exact sums."""
+    low, high = Fraction(0), Fraction(1) if successes else Fraction(0)
+    for _ in range(48):
+        p = (low + high) / 2
+        tail = sum(math.comb(draws, n) * p**n * (1 - p) ** (draws - n) for n in range(successes, draws + 1))
+        low, high = (low, p) if tail > error else (p, high)
+    return float(low)
+
+
 @pytest.mark.parametrize("error", [0.4, 0.005, 1e-9])
-@pytest.mark.parametrize(("successes", "draws"), [(0, 9), (1, 9), (5, 9), (9, 9), (3, 50_000), (49_999, 50_000)])
-def test_the_bounds_of_a_share_are_quantiles_of_the_beta_distribution(successes, draws, error):
-    lower, upper = samplers._lower_share(successes, draws, error), samplers._upper_share(successes, draws, error)
-    expected_lower = betaincinv(successes, draws - successes + 1, error) if successes else 0.0
-    expected_upper = betaincinv(successes + 1, draws - successes, 1 - error) if successes < draws else 1.0
-    assert lower == pytest.approx(expected_lower, rel=1e-8)
-    assert upper == pytest.approx(expected_upper, rel=1e-8)
+@pytest.mark.parametrize(("more", "less"), [(9, 0), (9, 1), (40, 5), (35, 34), (40, 40)])
+def test_the_bound_is_that_of_exact_binomial_tails(more, less, error):
+    lower, upper = lowest_share(more, 40, error), 1 - lowest_share(40 - less, 40, error)
+    expected = max(0.0, math.log(lower / upper)) if lower else 0.0
+    assert samplers._epsilon_shown(more, less, 40, error) == pytest.approx(expected, rel=1e-8)
 
 
-@pytest.mark.parametrize("freedom", [1, 2, 3, 10, 99, 2_000])
-@pytest.mark.parametrize("ratio", [0.0, 0.5, 1.0, 1.2, 3.0])
-def test_the_chi_squared_tail_is_scipy_s(freedom, ratio):
-    assert samplers._chi_squared_tail(ratio * freedom, freedom) == pytest.approx(
-        chi2.sf(ratio * freedom, freedom), rel=1e-9
+def test_the_p_value_of_two_cells_is_that_of_a_normal_variable():
+    """Of 100 draws, 60 and 50 fall into the first of two equal cells: χ² = 4 + 0, with two degrees of freedom."""
+    counts = [np.array([60, 40]), np.array([50, 50])]
+    assert samplers._goodness_of_fit(counts, [np.array([0.5, 0.5])] * 2) == pytest.approx(math.exp(-2), rel=1e-12)
+
+
+def test_without_scipy_the_message_says_what_to_install():
+    script = (
+        "import sys\nsys.modules['scipy'] = None\nimport dpselect as dps\n"
+        "dps.auditing.audit_sampler(dps.Uniform(), [0.0, 1.0], [1.0, 1.0], 1.0, draws=10)"
     )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)  # noqa: S603
+    assert "which is not installed: pip install" in done.stderr

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 import dpselect.parameters as check
 from dpselect.auditing.losses import FloatArray
 from dpselect.candidates import read_neighbours
+from dpselect.extras import from_extra
 from dpselect.progress import tracked
 
 __all__ = ["Sampler", "SamplerAudit", "audit_sampler"]
@@ -22,9 +23,6 @@ DRAWS_AT_ONCE = 1 << 22
 
 EXPECTED = 5.0
 """Each cell of the chi-squared test expects at least this number of draws; smaller cells are merged."""
-
-BISECTIONS = 64
-"""Halvings of an interval of shares; its width is then below the precision of float64."""
 
 
 class Sampler(Protocol):
@@ -92,7 +90,7 @@ def audit_sampler(
         progress: Whether to show a progress bar; ``None`` shows it on a terminal only.
 
     Cost:
-        2 · draws picks.
+        2 · draws picks. It needs the extra ``audit`` (SciPy).
 
     Example:
         >>> import dpselect as dps
@@ -124,9 +122,6 @@ def audit_sampler(
     )
     event, forward = _most_telling(exploring_here, exploring_there)
     more, less = (here_counts, there_counts) if forward else (there_counts, here_counts)
-    error = (1 - level) / 2
-    lower = _lower_share(int(more[event].sum()), rest, error)
-    upper = _upper_share(int(less[event].sum()), rest, error)
     p_value = None
     if claimed is not None:
         laws = [np.asarray(claimed(side, bounds), dtype=np.float64) for side in (here, there)]
@@ -134,7 +129,7 @@ def audit_sampler(
     return SamplerAudit(
         draws=draws,
         confidence=level,
-        epsilon=max(0.0, math.log(lower / upper)) if lower > 0 else 0.0,
+        epsilon=_epsilon_shown(int(more[event].sum()), int(less[event].sum()), rest, (1 - level) / 2),
         event=tuple(event.tolist()),
         p_value=p_value,
     )
@@ -178,49 +173,14 @@ def _most_telling(here: Counts, there: Counts) -> tuple[NDArray[np.intp], bool]:
     return best[1], best[2]
 
 
-def _lower_share(successes: int, draws: int, error: float) -> float:
-    """Return Clopper and Pearson's lower bound of a share: the p whose upper tail is error.
+def _epsilon_shown(more: int, less: int, draws: int, error: float) -> float:
+    """Return log(lower/upper) of Clopper and Pearson's bounds of two shares; 0 if that is negative."""
+    with from_extra("audit"):
+        from scipy.special import betaincinv  # noqa: PLC0415 - optional
 
-    The tail is Pr[Binomial(draws, p) ≥ successes]. Bisection starts at successes/draws, where it is at least 1/2;
-    below that its terms decrease.
-    """
-    if not successes:
-        return 0.0
-    rest = draws - successes
-    ways = math.lgamma(draws + 1) - math.lgamma(successes + 1) - math.lgamma(rest + 1)
-    more = np.arange(successes, draws)
-    ratios = (draws - more) / (more + 1)
-
-    def tail(share: float) -> float:
-        if share == 1:
-            return 1.0
-        first = math.exp(ways + successes * math.log(share) + rest * math.log1p(-share))
-        return first * float(1 + np.cumprod(ratios * (share / (1 - share))).sum())
-
-    low, high = 0.0, successes / draws
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if tail(middle) > error else (middle, high)
-    return low
-
-
-def _upper_share(successes: int, draws: int, error: float) -> float:
-    """Return Clopper and Pearson's upper bound of a share."""
-    return 1 - _lower_share(draws - successes, draws, error)
-
-
-def _chi_squared_tail(statistic: float, freedom: int) -> float:
-    """Return the probability that a chi-squared variable with these degrees of freedom exceeds a statistic.
-
-    Q(a, x) for a = freedom/2 and x = statistic/2, by Q(a + 1, x) = Q(a, x) + x^a e^(−x)/Γ(a + 1) from
-    Q(1/2, x) = erfc(√x) or Q(0, x) = 0 on.
-    """
-    x = statistic / 2
-    if x == 0:
-        return 1.0
-    start = freedom % 2 / 2
-    terms = (math.exp(a * math.log(x) - x - math.lgamma(a + 1)) for a in np.arange(start, freedom / 2).tolist())
-    return min(1.0, math.fsum(terms) + (math.erfc(math.sqrt(x)) if start else 0.0))
+    lower = float(betaincinv(more, draws - more + 1, error)) if more else 0.0
+    upper = float(betaincinv(less + 1, draws - less, 1 - error)) if less < draws else 1.0
+    return max(0.0, math.log(lower / upper)) if lower > 0 else 0.0
 
 
 def _goodness_of_fit(counts: list[Counts], laws: list[FloatArray]) -> float:
@@ -234,7 +194,10 @@ def _goodness_of_fit(counts: list[Counts], laws: list[FloatArray]) -> float:
         observed, expected = _merged(drawn, law * drawn.sum())
         statistic += float(((observed - expected) ** 2 / expected).sum())
         freedom += observed.size - 1
-    return _chi_squared_tail(statistic, freedom) if freedom else 1.0
+    with from_extra("audit"):
+        from scipy.special import chdtrc  # noqa: PLC0415 - optional
+
+    return float(chdtrc(freedom, statistic)) if freedom else 1.0
 
 
 def _merged(observed: Counts, expected: FloatArray) -> tuple[FloatArray, FloatArray]:
