@@ -179,7 +179,7 @@ def _epsilon_shown(more: int, less: int, draws: int, error: float) -> float:
         from scipy.special import betaincinv  # noqa: PLC0415 - optional
 
     lower = float(betaincinv(more, draws - more + 1, error)) if more else 0.0
-    upper = float(betaincinv(less + 1, draws - less, 1 - error)) if less < draws else 1.0
+    upper = 1 - float(betaincinv(draws - less, less + 1, error)) if less < draws else 1.0
     return max(0.0, math.log(lower / upper)) if lower > 0 else 0.0
 
 
