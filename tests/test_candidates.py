@@ -9,7 +9,6 @@ import pytest
 
 import dpselect as dps
 from dpselect import evaluation, tuning
-from dpselect.advice import PrivateSample
 from dpselect.candidates import read_batch
 from dpselect.exact.noisy_scores import NoisyScore
 from dpselect.exact.partial_uniform import PartialUniform
@@ -244,7 +243,6 @@ def holders():
     yield tuning.fleets.Fleet.read(scores, 1.0, None)
     yield tuning.choice.Tally(np.array([[123456789, 2]]), 2)
     yield evaluation._ErrorLaw.of(NOISY_MAX, scores, 1.0, {})
-    yield PrivateSample(scores)
     units = pa.record_batch({"user": [1, 2], "candidate": [[1, 2], [1, 2]], "score": scores.tolist()})
     yield read_units(units, Layout(sensitivity=1.0))
     selection = PartitionedSelection(GEM, KEY)

@@ -88,7 +88,9 @@ def default_pool(
     return tuple(members)
 
 
-def read_pool(pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers | None) -> tuple[Mechanism, ...]:
+def read_pool(
+    pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers | None = None
+) -> tuple[Mechanism, ...]:
     """Return the mechanisms of a pool, or the default ones, after checking them.
 
     Each must be ε-DP for *all* scores within the sensitivities, because the choice promises that for every member.

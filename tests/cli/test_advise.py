@@ -24,7 +24,7 @@ def test_the_options_of_a_mechanism_can_be_pasted(mechanism):
 
 EPSILONS, CORRELATIONS = (0.1, 1 / 3, 1.0, 5.0, 20.0), (None, -0.9, -0.3, 0.0, 0.3, 0.9)
 SITUATIONS = [(e, c) for i, e in enumerate(EPSILONS) for c in CORRELATIONS[i % 2 :: 2]]
-"""Every budget and every correlation, in every second pair; all sentences that the test reads occur."""
+"""Every budget and every correlation, in every second pair."""
 
 
 @pytest.mark.parametrize(("epsilon", "correlation"), SITUATIONS)
@@ -38,22 +38,15 @@ def test_advice_agrees_with_itself(epsilon, correlation, capsys):
     pasted = build_parser().parse_args(shown.splitlines()[-1].split()[1:])
     assert make_mechanism(pasted) == found.best
     errors = {row.mechanism: row.error for row in found.ranking}
-    losers = sum(row.of_random > 1.001 for row in found.ranking)
     for line in shown.splitlines():
-        if "In all, " in line:
-            assert f"{losers} of the {len(errors)} mechanisms" in line
         if line.startswith("(") and "mechanisms: the five best" in line:
             table = shown.split("\n\n")[1].splitlines()
             assert line == f"({len(table) - 2} of {len(errors)} mechanisms: the five best and those of the paper)"
-    favours_large = errors[dps.ModifiedGEM(epsilon)] < errors[dps.GEM(epsilon)]
-    exception = "Here the noise matters more" in found.reasons[0]
-    if "This suits mechanisms that favour large" in found.reasons[0]:
-        assert favours_large != exception
-    if "This suits mechanisms that favour small" in found.reasons[0]:
-        assert favours_large == exception
-    if "so public information decides" in found.reasons[1]:
-        assert getattr(found.best, "tilt", 0.0) != 0
-    assert "Noisy max is a compromise" not in shown
+    if correlation is not None:
+        assert errors[found.best] <= 1.01 * min(errors.values())
+    else:
+        best = next(row for row in found.ranking if row.mechanism == found.best)
+        assert not [row for row in found.ranking if row.error < 0.99 * best.error and row.worst < best.worst]
 
 
 def test_advice_in_json_has_the_options_of_every_mechanism(capsys):

@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> None:
         for row in found.ranking
     ]
     facts = {"best": repr(found.best), "options": as_options(found.best), "assumption": found.assumption}
-    report(options, facts | {"reasons": found.reasons, "warnings": found.warnings, "rows": rows}, [])
+    report(options, facts | {"notes": found.notes, "rows": rows}, [])
 
 
 def _sensitivities(options: argparse.Namespace) -> list[float]:

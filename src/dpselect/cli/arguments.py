@@ -179,9 +179,7 @@ def _add_budget(commands: Commands) -> None:
 
 
 def _add_advise(commands: Commands) -> None:
-    summary = (
-        "Rank mechanisms by expected error from public information, and say why. Reads no scores, costs nothing."
-    )
+    summary = "Rank mechanisms by expected error from public information. Reads no scores, costs nothing."
     parser = _command(commands, "advise", summary, epilog=ADVISE_EXAMPLES)
     parser.add_argument("--epsilon", type=float, required=True, help="the privacy budget of one pick")
     parser.add_argument("--sensitivities", metavar="LIST", help="one for each candidate, with commas: 1,0.5,2")

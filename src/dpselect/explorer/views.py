@@ -254,10 +254,10 @@ def _correlation(_: Setting, scores: FloatArray, sensitivities: FloatArray) -> f
 
 
 def _advice(setting: Setting, scores: FloatArray, sensitivities: FloatArray) -> dict[str, Any]:
-    """Return the best mechanisms for these scores, with the library's reasons and warnings."""
-    advice = dps.advice.advise(sensitivities, setting.epsilon, prior=dps.advice.Public(scores[None]))
+    """Return the best mechanisms for these scores, with the library's notes."""
+    advice = dps.advice.advise(sensitivities, setting.epsilon, public_scores=scores[None])
     ranking = [{"text": ranked.mechanism.label, "error": ranked.error} for ranked in advice.ranking[:3]]
-    return {"ranking": ranking, "words": advice.reasons, "warnings": advice.warnings}
+    return {"ranking": ranking, "notes": advice.notes}
 
 
 PARTS: Mapping[str, Callable[[Setting, FloatArray, FloatArray], Any]] = MappingProxyType(

@@ -157,12 +157,11 @@ function showScores() {
 }
 
 function showAdvice() {
-  const { ranking, words, warnings } = answer.advice;
+  const { ranking, notes } = answer.advice;
   $("advice").replaceChildren(
     make("p", { textContent: "By mean squared error, among more settings than the table has:" }),
     make("ol", {}, ...ranking.map(({ text, error: value }) => make("li", { textContent: `${text} (${number(value)})` }))),
-    ...words.map((text) => make("p", { textContent: readable(text) })),
-    ...warnings.map((text) => make("p", { textContent: readable(text), className: "warn" })),
+    ...notes.map((text) => make("p", { textContent: readable(text) })),
   );
 }
 

@@ -1,11 +1,12 @@
-"""Rankings that are exact, and private samples that are paid for."""
+"""Rankings that are exact, and notes that fit the numbers."""
 
 import numpy as np
 import pytest
 from small_pools import tilted
 
 import dpselect as dps
-from dpselect.advice import PrivateSample, Public, advise
+from dpselect.advice import advise
+from dpselect.pools import default_pool
 from experiments.scenarios import SCENARIOS
 
 rng = np.random.default_rng(8)
@@ -17,7 +18,7 @@ WIDTHS = np.linspace(0.1, 1.0, 15)
 def test_advice_from_a_public_sample_is_the_exact_ranking(number, epsilon):
     scenario = SCENARIOS[number]().first(12)
     pool = [*tilted(epsilon), dps.CombinedGEM(epsilon=epsilon), dps.RandomizedResponse(epsilon=epsilon)]
-    advice = advise(scenario.sensitivities, epsilon, prior=Public(scenario.scores), pool=pool)
+    advice = advise(scenario.sensitivities, epsilon, public_scores=scenario.scores, pool=pool)
     exact = {
         member: float(np.mean(dps.expected_error(member, scenario.scores, scenario.sensitivities)))
         for member in pool
@@ -28,7 +29,7 @@ def test_advice_from_a_public_sample_is_the_exact_ranking(number, epsilon):
     blind = np.mean(dps.expected_error(dps.Uniform(), scenario.scores, scenario.sensitivities))
     for row in advice.ranking:
         assert row.of_random == pytest.approx(row.error / blind, rel=1e-12)
-        assert row.if_reversed is None
+        assert row.worst is None
 
 
 FAMILIES = {1: "below zero", 2: "above zero", 3: "plain", 4: "below zero", 5: "above zero", 6: "GEM"}
@@ -69,50 +70,69 @@ def test_advice_covers_three_correlations_if_nothing_is_known():
     assert "unknown correlation" in advice.assumption
 
 
-# --- Private samples --------------------------------------------------------------------------------------
+# --- Notes ------------------------------------------------------------------------------------------------
 
-PRIVATE = np.clip(WIDTHS + 0.1 * rng.normal(size=(300, 15)), 0.0, 1.0)
-PAID = PrivateSample(PRIVATE, tuning_epsilon=2.0, cap=1.0)
+
+def test_a_simpler_mechanism_than_the_best_is_not_called_the_best():
+    advice = advise([1.0, 0.5, 0.1], epsilon=0.5, correlation=0.8)
+    assert advice.ranking[0].mechanism != advice.best
+    assert " is the simplest within 1% of the best." in advice.notes[0]
+    assert advice.notes[0].lower().startswith(advice.best.label.lower())
+
+
+def test_of_equal_sensitivities_noisy_max_is_advised_and_gem_is_noisy_max_at_half_the_budget():
+    advice = advise(np.ones(20), 1.0, correlation=0.5, pool=tilted(1.0))
+    assert advice.best == dps.NoisyMax(epsilon=1.0)
+    assert advice.notes[0] == "No mechanism beats plain noisy max by more than 1%."
+    half = np.mean([row.error for row in advise(np.ones(20), 0.5, pool=[dps.NoisyMax(epsilon=0.5)]).ranking])
+    full = {row.mechanism: row.error for row in advise(np.ones(20), 1.0, pool=tilted(1.0)).ranking}
+    assert full[dps.GEM(epsilon=1.0)] == pytest.approx(half, rel=1e-9)
+
+
+def test_a_budget_that_is_too_small_can_be_left_unspent():
+    advice = advise(np.ones(50), 1e-3, pool=default_pool(1e-3, gammas=()))
+    assert advice.best == dps.Uniform()
+    assert "a random pick is free" in advice.notes[0]
+
+
+def test_a_large_budget_is_left_to_randomised_response():
+    sample = rng.normal(size=(30, 15))
+    advice = advise(WIDTHS, 40.0, public_scores=sample, pool=default_pool(40.0, gammas=()))
+    assert advice.best == dps.RandomizedResponse(epsilon=40.0)
+
+
+def test_mechanisms_worse_than_random_are_named_with_the_exact_factor():
+    scenario = SCENARIOS[1]()
+    advice = advise(scenario.sensitivities, 1.0, public_scores=scenario.scores, pool=tilted(1.0))
+    # The paper's numbers: GEM 3.447, random 2.
+    assert "Worse than a random pick: GEM (1.72 times) its error." in advice.notes
+
+
+def test_a_wrong_sign_gives_a_note():
+    advice = advise(WIDTHS, 0.5, correlation=0.9, pool=tilted(0.5))
+    other = advise(WIDTHS, 0.5, correlation=-0.9, pool=tilted(0.5))
+    ratios = {row.mechanism: row.of_random for row in other.ranking}
+    for row in advice.ranking:
+        assert row.worst == pytest.approx(max(row.of_random, ratios[row.mechanism]), rel=1e-12)
+    assert any("opposite sign" in note for note in advice.notes)
+
+
+def test_printing_shows_the_choice_the_table_and_the_notes():
+    advice = advise(WIDTHS, 0.5, correlation=0.9, pool=[*tilted(0.5), dps.Uniform()])
+    for part in ("Use ", "Assumed: ", "of random", "worst case", "modified GEM", "100.00%", *advice.notes):
+        assert part in str(advice)
+
+
+@pytest.mark.parametrize("correlation", [-0.9, -0.4, 0.0, 0.6, 1.0])
+def test_drawn_scores_have_the_stated_correlation_and_spread(correlation):
+    widths = np.linspace(0.1, 1.0, 200)
+    scores = dps.advice.draw_scores(widths, correlation, 3.0)
+    assert np.mean(dps.correlation.spearman(scores, widths)) == pytest.approx(correlation, abs=0.02)
+    assert scores.std() == pytest.approx(3.0, rel=0.02)
+
+
+SAMPLE = np.clip(WIDTHS + 0.1 * rng.normal(size=(30, 15)), 0.0, 1.0)
 MONOTONE = dps.NoisyMax(epsilon=1.0, monotone=True)
-
-
-@pytest.mark.parametrize(
-    "sample", [PrivateSample(PRIVATE), PrivateSample(PRIVATE, tuning_epsilon=1.0), PrivateSample(PRIVATE, cap=1.0)]
-)
-def test_a_private_sample_is_refused_unless_the_look_is_paid_for(sample):
-    with pytest.raises(ValueError, match=r"a release\. Pay for it with PrivateSample\(.*tuning\.tune"):
-        advise(WIDTHS, 1.0, prior=sample)
-
-
-def test_a_paid_look_is_a_tuning_and_shows_no_errors():
-    sample = PrivateSample(PRIVATE, tuning_epsilon=2.0, cap=(1e-9, 1.0))
-    advice = advise(WIDTHS, 0.5, prior=sample, pool=tilted(0.5), randomness=dps.Randomness.seeded(1))
-    assert advice.best.tilt < 0  # of any other seed too, except one in a million
-    assert advice.ranking == ()
-    assert advice.guarantee.epsilon == 2.5
-    assert advice.best.label in str(advice)
-    assert "private and not shown" in str(advice)
-
-
-def test_a_paid_look_repeats_itself_with_the_same_key_and_is_the_tuning_of_that_key():
-    pool, chosen = tilted(0.5), set()
-    for number in range(12):
-        source = dps.Randomness.keyed(bytes([number] * 32), "tuning")
-        sample = PrivateSample(PRIVATE[:2], tuning_epsilon=0.01, cap=1.0)  # so small that any may be chosen
-        first, again = (advise(WIDTHS, 0.5, prior=sample, pool=pool, randomness=source) for _ in range(2))
-        assert first == again
-        assert any("another release" in warning for warning in first.warnings)
-        tuned = dps.tuning.tune(
-            PRIVATE[:2], WIDTHS, 0.5, 0.01, cap=1.0, pool=pool, randomness=source, progress=False
-        )
-        assert first.best == tuned.mechanism
-        chosen.add(first.best)
-    assert len(chosen) > 1
-
-
-def test_a_private_sample_does_not_show_its_scores():
-    assert repr(PrivateSample(PRIVATE, tuning_epsilon=2.0)) == "PrivateSample(tuning_epsilon=2.0, cap=None)"
-
 
 # --- Bad input --------------------------------------------------------------------------------------------
 
@@ -120,21 +140,17 @@ def test_a_private_sample_does_not_show_its_scores():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"prior": PRIVATE}, r"^prior must be Public\(scores\) or PrivateSample"),
-        ({"prior": Public(PRIVATE), "correlation": 0.1}, "^correlation and spread must be absent"),
-        ({"prior": Public(PRIVATE), "spread": 0.1}, "^correlation and spread must be absent"),
-        ({"prior": Public(PRIVATE[:, :4])}, "^sensitivities must have one number for each"),
-        ({"prior": Public(PRIVATE[np.newaxis])}, "^prior must hold an array"),
-        ({"prior": Public(PRIVATE[:0])}, "^prior must hold an array"),
+        ({"public_scores": SAMPLE, "correlation": 0.1}, "^correlation and spread must be absent"),
+        ({"public_scores": SAMPLE, "spread": 0.1}, "^correlation and spread must be absent"),
+        ({"public_scores": SAMPLE[:, :4]}, "^sensitivities must have one number for each"),
+        ({"public_scores": SAMPLE[np.newaxis]}, "^public_scores must be an array"),
+        ({"public_scores": SAMPLE[:0]}, "^public_scores must be an array"),
         ({"correlation": 1.5}, "^correlation must be between −1 and 1"),
         ({"correlation": float("nan")}, "^correlation must be finite"),
         ({"correlation": "positive"}, "^correlation must be a number"),
         ({"spread": 0.0}, "^spread must be positive"),
-        ({"anchors": WIDTHS}, "^anchors must come with prior"),
         ({"epsilon": 0.0}, "^epsilon must be positive"),
         ({"power": -1.0}, "^power must be positive"),
-        ({"randomness": dps.Randomness.seeded(1)}, "^randomness must come with prior=PrivateSample"),
-        ({"randomness": 7, "prior": PAID}, "^randomness must be a Randomness or None"),
         ({"pool": []}, "^pool must hold at least one"),
         ({"pool": ["gem"]}, "^pool must hold mechanisms, got str"),
         ({"pool": [dps.NoisyMax(epsilon=50.0)]}, "^pool must hold mechanisms that are ε-DP at epsilon = 1"),
@@ -143,10 +159,7 @@ def test_a_private_sample_does_not_show_its_scores():
             "^pool must hold mechanisms that are ε-DP",
         ),
         ({"pool": [MONOTONE]}, "^pool must hold mechanisms that are private for all scores within"),
-        ({"pool": [MONOTONE], "prior": PAID}, "^pool must hold mechanisms that are private for all scores within"),
-        ({"k": 14}, "^k must be the number of sensitivities, 15"),
-        ({"sensitivities": 1.0}, "^k must be given"),
-        ({"sensitivities": 1.0, "k": 0}, "^k must be ≥ 1"),
+        ({"sensitivities": 1.0}, "^sensitivities must be one number for each candidate"),
         ({"sensitivities": -WIDTHS}, "^sensitivities must be ≥ 0"),
         ({"sensitivities": WIDTHS[np.newaxis]}, "^sensitivities must be one number for each candidate"),
     ],

@@ -1,0 +1,286 @@
+"""Which mechanism to use, from public knowledge: a ranking by exact expected error.
+
+The choice depends on how scores and sensitivities correlate, and on the size of the budget. You may know both
+without looking at private data: from an expected correlation, last year's public catalogue or a simulation. If all
+you have is private, :func:`dpselect.tuning.tune` pays for looking at it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from dpselect import parameters as check
+from dpselect.candidates import Numbers, read_batch, read_sensitivities
+from dpselect.kernels.arrays import FloatArray
+from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism, NoisyMax, Uniform
+from dpselect.pools import read_pool
+from dpselect.registry import MECHANISMS
+from dpselect.tuning import fleet_errors
+
+__all__ = ["Advice", "Ranked", "advise"]
+
+DRAWS = 240
+"""How many score vectors to draw for a correlation. They are seeded: the same question has the same answer."""
+
+GUESSES = (-0.8, 0.0, 0.8)
+"""The correlations to average over if none is stated."""
+
+ALIKE = 0.01
+"""A relative difference between errors that does not justify a less simple mechanism."""
+
+NEGLIGIBLE = 1e-3
+"""A mechanism may exceed the error of a random pick by this share of it without a note."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranked:
+    """The expected error of one mechanism.
+
+    Attributes:
+        mechanism: The mechanism.
+        error: Its exact expected error, averaged over the examples.
+        of_random: Its error divided by that of a random pick. Above 1 it is worse than random.
+        worst: The largest such ratio over the correlations that are possible: the stated one and its opposite, or
+            −0.8, 0 and 0.8 if you stated none. ``None`` for a public sample.
+    """
+
+    mechanism: Mechanism
+    error: float
+    of_random: float
+    worst: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """Mechanisms by expected error; ``print`` it.
+
+    Attributes:
+        ranking: The mechanisms, best first.
+        best: The mechanism to use: the simplest within 1 % of the smallest error.
+        assumption: What the numbers assume.
+        notes: Why this mechanism, and what can go wrong: a sentence each.
+    """
+
+    ranking: tuple[Ranked, ...]
+    best: Mechanism
+    assumption: str
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shown = self._shown()
+        lines = [f"Use {self.best.label}: {self.best!r}", f"Assumed: {self.assumption}.", "", *_table(shown)]
+        if len(shown) < len(self.ranking):
+            lines.append(f"({len(shown)} of {len(self.ranking)} mechanisms: the five best and those of the paper)")
+        return "\n".join([*lines, "", *self.notes])
+
+    def _shown(self) -> list[Ranked]:
+        """Return the default first, then the five best mechanisms and all published ones."""
+        default = [one for one in self.ranking if _is_default(one.mechanism)]
+        others = [one for one in self.ranking if one not in default]
+        return default + [one for place, one in enumerate(others) if place < 5 or _is_published(one.mechanism)]
+
+
+def advise(
+    sensitivities: Numbers,
+    epsilon: float,
+    *,
+    correlation: float | None = None,
+    spread: float | None = None,
+    public_scores: Numbers | None = None,
+    pool: Sequence[Mechanism] | None = None,
+    power: float = 2,
+) -> Advice:
+    r"""Rank mechanisms by their exact expected error, from public knowledge.
+
+    Give what you know as one of
+
+    - ``correlation``, the rank correlation you expect between scores and sensitivities, from −1 to 1. "The
+      sensitive candidates have the high scores" is about 0.8. Scores are then drawn at random: normal, with
+      standard deviation ``spread`` and that correlation to the sensitivities (a Gaussian copula);
+    - ``public_scores``, a public or synthetic sample of score vectors;
+    - neither: the ranking is then by the mean error over correlations of −0.8, 0 and 0.8. The advice is
+      :class:`~dpselect.HeterogeneousNoisyMax`, unless another mechanism is better on average *and* in the worst of
+      the three cases.
+
+    Privacy:
+        Advice from public knowledge is free. **Never pass private scores**: choosing a mechanism by looking at them
+        is a release. :func:`dpselect.tuning.tune` makes that choice privately.
+
+    Cost:
+        One ``pmf`` for each mechanism and example: about a second for 100 candidates.
+
+    Args:
+        sensitivities: One for each candidate.
+        epsilon: The privacy budget of a pick.
+        correlation: The expected rank correlation of scores and sensitivities.
+        spread: The standard deviation of the scores, if you state no sample; the mean sensitivity if absent.
+        public_scores: Scores that anyone may see: a row for each example, a column for each candidate.
+        pool: The mechanisms to rank, each ε-DP at ``epsilon`` for all scores within the sensitivities;
+            :func:`~dpselect.pools.default_pool` if absent.
+        power: 2 for the squared error, 1 for the regret.
+
+    Example:
+        >>> import numpy as np, dpselect as dps
+        >>> advice = dps.advice.advise(np.linspace(0.1, 1.0, 30), 0.5, correlation=0.9)
+        >>> advice.best.tilt < 0
+        True
+        >>> advice.ranking[0].of_random < 0.5
+        True
+
+    References:
+        D. Antonova et al., Private selection with heterogeneous sensitivities, 2025, for correlation as a guide.
+    """
+    budget, exponent = check.positive("epsilon", epsilon), check.positive("power", power)
+    widths = read_sensitivities(sensitivities)
+    if widths.ndim == 0:
+        raise ValueError("sensitivities must be one number for each candidate")
+    members = read_pool(pool, budget)
+    if public_scores is not None:
+        if correlation is not None or spread is not None:
+            raise ValueError("correlation and spread must be absent if public_scores are given: leave them out")
+        cases = [_read_sample(public_scores, widths)]
+        assumption = "future scores are like the public sample"
+    else:
+        deviation = float(widths.mean()) or 1.0 if spread is None else check.positive("spread", spread)
+        guesses = GUESSES if correlation is None else (check.between("correlation", correlation, -1, 1),)
+        others = () if correlation is None or widths.min() == widths.max() else (-correlation,)
+        cases = [draw_scores(widths, guess, deviation, DRAWS // len(guesses)) for guess in (*guesses, *others)]
+        known = "an unknown correlation (−0.8, 0 or 0.8)"
+        if correlation is not None:
+            known = f"a correlation of {guesses[0]:+.2f}".replace("-", "−")
+        assumption = f"normal scores of standard deviation {deviation:.3g}, with {known} to the sensitivities"
+    knows_nothing = public_scores is None and correlation is None
+    ranking = _rank(members, widths, cases, exponent, counted=len(cases) if knows_nothing else 1)
+    best = _advised(ranking, knows_nothing=knows_nothing)
+    notes = _notes(ranking, best, budget, stated=correlation is not None)
+    return Advice(ranking=ranking, best=best.mechanism, assumption=assumption, notes=notes)
+
+
+def draw_scores(widths: FloatArray, correlation: float, deviation: float, draws: int = DRAWS) -> FloatArray:
+    """Draw normal scores with a given rank correlation to the sensitivities.
+
+    The ranks of the sensitivities become normal numbers g. Then $r g + √(1 − r²) ξ$ with $r = 2 sin(πρ/6)$ has
+    Spearman's correlation ρ with them (K. Pearson, 1907), up to ties.
+    """
+    normal = NormalDist()
+    guide = np.empty(widths.size)
+    guide[np.argsort(widths, kind="stable")] = [
+        normal.inv_cdf((rank + 0.5) / widths.size) for rank in range(widths.size)
+    ]
+    _, group = np.unique(widths, return_inverse=True)
+    guide = (np.bincount(group, guide) / np.bincount(group))[group]  # equal sensitivities, equal guides
+    noise = np.random.default_rng(20_250_105).normal(size=(draws, widths.size))
+    strength = 2 * math.sin(math.pi * correlation / 6)
+    return np.asarray(deviation * (strength * guide + math.sqrt(1 - strength**2) * noise))
+
+
+def _read_sample(scores: Numbers, widths: FloatArray) -> FloatArray:
+    batch = read_batch(scores, widths)
+    if batch.shape is None or len(batch.shape) > 1 or batch.rows == 0:
+        raise ValueError("public_scores must be an array: a row for each example, a column for each candidate")
+    return np.asarray(scores, dtype=np.float64).reshape(-1, widths.size)
+
+
+def _rank(
+    members: Sequence[Mechanism], widths: FloatArray, cases: Sequence[FloatArray], power: float, *, counted: int
+) -> tuple[Ranked, ...]:
+    """Return the mechanisms with their errors, best first. The error is the mean over the first few cases."""
+    rivals = [*members, Uniform()]
+    errors = np.stack([fleet_errors(rivals, case, widths, power=power).mean(axis=-1) for case in cases])
+    errors = np.vstack([errors[:counted].mean(axis=0), errors])
+    random = errors[:, [-1]]
+    ratios = np.divide(errors, random, out=np.ones_like(errors), where=random > 0)
+    worst = ratios.max(axis=0) if len(cases) > 1 else [None] * len(rivals)
+    ranking = [
+        Ranked(mechanism=member, error=float(error), of_random=float(ratio), worst=None if w is None else float(w))
+        for member, error, ratio, w in zip(members, errors[0], ratios[0], worst, strict=False)
+    ]
+    return tuple(sorted(ranking, key=lambda ranked: ranked.error))
+
+
+def _advised(ranking: Sequence[Ranked], *, knows_nothing: bool) -> Ranked:
+    """Return the simplest mechanism near the best. If nothing is known: the default, unless another dominates."""
+    near = [ranked for ranked in ranking if ranked.error <= ranking[0].error * (1 + ALIKE)]
+    default = next((ranked for ranked in ranking if _is_default(ranked.mechanism)), None)
+    unspent = any(isinstance(ranked.mechanism, Uniform) for ranked in near)
+    if knows_nothing and default is not None and not unspent:
+        ahead = [r for r in ranking if r.error < default.error and (r.worst or 0.0) < (default.worst or 0.0)]
+        return ahead[0] if ahead else default
+    return min(near, key=lambda ranked: _complexity(ranked.mechanism))
+
+
+def _notes(ranking: Sequence[Ranked], best: Ranked, epsilon: float, *, stated: bool) -> tuple[str, ...]:
+    """Return why the mechanism is advised, and which risks there are."""
+    notes = [_reason(ranking, best, epsilon)]
+    losers = [
+        f"{ranked.mechanism.label} ({_times(ranked.of_random)})"
+        for ranked in ranking
+        if _is_published(ranked.mechanism) and ranked.of_random > 1 + NEGLIGIBLE
+    ]
+    if losers:
+        notes.append(f"Worse than a random pick: {', '.join(losers)} its error.")
+    if stated and (best.worst or 0.0) > 1 + NEGLIGIBLE:
+        safe = min(ranking, key=lambda ranked: ranked.worst or 0.0)
+        notes.append(
+            f"If the correlation has the opposite sign, its error is {_times(best.worst or 0.0)} that of a random "
+            f"pick. Safest for both signs: {safe.mechanism.label}."
+        )
+    return tuple(notes)
+
+
+def _reason(ranking: Sequence[Ranked], best: Ranked, epsilon: float) -> str:
+    plain = next((ranked for ranked in ranking if ranked.mechanism == NoisyMax(epsilon=epsilon)), None)
+    name = best.mechanism.label
+    if isinstance(best.mechanism, Uniform):
+        return f"No mechanism beats a random pick by more than {ALIKE:.0%}, and a random pick is free."
+    if best is plain:
+        return f"No mechanism beats plain noisy max by more than {ALIKE:.0%}."
+    if best.error == ranking[0].error:
+        reason = "the best"
+    elif best.error <= ranking[0].error * (1 + ALIKE):
+        reason = f"the simplest within {ALIKE:.0%} of the best"
+    else:
+        reason = "the default: no other is better both on average and in the worst case"
+    sentence = f"{name[:1].upper()}{name[1:]} is {reason}."
+    if plain is not None and best.error > 0:
+        sentence += f" The error of plain noisy max is {_times(plain.error / best.error)} its error."
+    return sentence
+
+
+def _table(ranking: Sequence[Ranked]) -> list[str]:
+    """Return the lines of a table."""
+    size = max(len(ranked.mechanism.label) for ranked in ranking)
+    has_worst = any(ranked.worst is not None for ranked in ranking)
+    lines = [f"{'mechanism':{size}}  {'error':>9}  of random{'  worst case' if has_worst else ''}"]
+    for ranked in ranking:
+        worst = "" if ranked.worst is None else f"  {ranked.worst:10.2%}"
+        lines.append(f"{ranked.mechanism.label:{size}}  {ranked.error:9.3g}  {ranked.of_random:9.2%}{worst}")
+    return lines
+
+
+def _is_published(mechanism: Mechanism) -> bool:
+    """Return whether the paper has a mechanism, with its default parameters."""
+    epsilon = mechanism.guarantee.epsilon or 1.0
+    return any(record.in_paper and record(epsilon=epsilon) == mechanism for record in MECHANISMS.values())
+
+
+def _is_default(mechanism: Mechanism) -> bool:
+    """Return whether a mechanism is heterogeneous noisy max with its default parameters."""
+    return mechanism == HeterogeneousNoisyMax(epsilon=mechanism.guarantee.epsilon or 1.0)
+
+
+def _complexity(mechanism: Mechanism) -> float:
+    """Return how far a mechanism is from the simplest ones: a random pick, and both noisy max."""
+    if isinstance(mechanism, Uniform):
+        return -1.0
+    kept = getattr(mechanism, "keep", (0.0, 1.0)) != (0.0, 1.0)
+    simple = isinstance(mechanism, NoisyMax | HeterogeneousNoisyMax)
+    return abs(float(getattr(mechanism, "tilt", 0.0))) + (10.0 if kept else 0.0) + (0.0 if simple else 100.0)
+
+
+def _times(ratio: float) -> str:
+    """Write a ratio of errors."""
+    return "over a million times" if ratio > 1e6 else f"{ratio:.3g} times"
