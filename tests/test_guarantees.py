@@ -267,3 +267,13 @@ def test_no_guarantee_is_none_at_any_distance():
 def test_impossible_guarantees_are_refused(numbers):
     with pytest.raises(ValueError, match=list(numbers)[-1]):
         dps.Guarantee(**{"epsilon": 1.0, "theorem": "given", "reference": "none"} | numbers)
+
+
+def test_a_flat_part_leaves_nothing_like_laplace_noise_at_another_distance():
+    both = replace(PURE, epsilon=1.0, flat_epsilon=0.5, laplace_epsilon=1.0, rho=None)
+    for distance in (0.5, 2, 3.5):
+        found = both.at_distance(distance)
+        assert found.epsilon == 0.5 + 0.5 * distance
+        assert found.laplace_epsilon == 0
+    smooth = replace(both, flat_epsilon=0.0, rho=None)
+    assert smooth.at_distance(2).laplace_epsilon == 2

@@ -9,6 +9,7 @@ import pytest
 from compositions import (
     DELTA,
     REPEATED,
+    exact_delta_of_randomized_response,
     exact_epsilon_of_randomized_response,
     exact_epsilon_of_two_exponential_candidates,
     exact_epsilon_of_two_gumbel_candidates,
@@ -34,6 +35,22 @@ def test_totals_of_pure_guarantees_are_tight(times, epsilon):
     assert exact * (1 - 1e-9) <= total.epsilon <= exact * (1.001 if total.delta == 0 else 1 + 1e-6)
     assert total.rho == pytest.approx(times * epsilon * math.tanh(epsilon / 2))
     assert total.delta in (0, DELTA)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9, 1e-11])
+@pytest.mark.parametrize(
+    ("times", "epsilon"),
+    [(20, 0.5), (100, 0.1), (400, 0.05), (400, 0.1), (400, 1.0), (1000, 0.1), (5000, 0.05), (20_000, 0.01)],
+)
+def test_a_total_never_understates_exact_binomial_sums(times, epsilon, delta):
+    total = accounting.total_guarantee([pure(epsilon)] * times, delta=delta)
+    assert exact_delta_of_randomized_response(epsilon, times, total.epsilon) <= total.delta
+
+
+def test_a_total_of_very_many_picks_never_understates_exact_binomial_sums():
+    for epsilon in (0.0105, 0.012):
+        total = accounting.total_guarantee([pure(epsilon)] * 185_501, delta=1e-11)
+        assert exact_delta_of_randomized_response(epsilon, 185_501, total.epsilon) <= total.delta
 
 
 @pytest.mark.parametrize(("times", "epsilon"), REPEATED)

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from mpmath import mp
 from scipy.special import gammaln
 
 import dpselect as dps
@@ -52,6 +53,26 @@ def smallest_epsilon(first, second, delta):
 def exact_epsilon_of_randomized_response(epsilon, times, delta=DELTA):
     truth = 1 / (1 + math.exp(-epsilon))
     return smallest_epsilon(*repeated_bit((truth, 1 - truth), times), delta)
+
+
+def exact_delta_of_randomized_response(epsilon, times, total):
+    """Return δ of many bits at a total ε, as a sum of binomial terms with 40 digits."""
+    with mp.workdps(40):
+        loss, total = mp.mpf(epsilon), mp.mpf(total)
+        truth = 1 / (1 + mp.exp(-loss))
+        heads = (
+            int(mp.floor((total / loss + times) / 2)) + 1
+        )  # the fewest whose loss (2 · heads − times) ε exceeds ε
+        if heads > times:
+            return mp.mpf(0)
+        term = mp.binomial(times, heads) * truth**heads * (1 - truth) ** (times - heads)
+        found, excess = mp.mpf(0), mp.exp(total - (2 * heads - times) * loss)
+        while heads <= times and term > found * mp.mpf(10) ** -30:
+            found += term * (1 - excess)
+            term *= mp.mpf(times - heads) / (heads + 1) * mp.exp(loss)
+            excess *= mp.exp(-2 * loss)
+            heads += 1
+        return found
 
 
 def exact_epsilon_of_two_exponential_candidates(epsilon, times, lead, delta=DELTA):

@@ -18,6 +18,10 @@ __all__ = ["epsilon_per_pick", "largest_epsilon", "total_guarantee"]
 SMALLEST_DELTA = 1e-11
 """Loss distributions are not used for a smaller δ, which is close to the rounding of their Fourier transforms."""
 
+ROUNDING_OF_A_PART = 2.0**-46
+"""Taken off δ for each part. The n-th power of a Fourier transform multiplies its relative error, a few 2^−53, by n.
+The largest error found against exact sums is 0.6 · 2^−53 for each part."""
+
 MOST_PARTS = 1 << 20
 """More parts are not composed as loss distributions, whose size grows with them; Rényi DP is nearly tight there."""
 
@@ -182,12 +186,18 @@ def _epsilon_by_concentration(rho: float, delta: float) -> float:
 
 
 def _epsilon_by_distributions(counts: Counter[Guarantee], delta: float) -> float:
+    """Return the ε of loss distributions at δ less what rounding may hide; infinity if nothing is left of δ."""
+    left = delta - (1 + counts.total()) * ROUNDING_OF_A_PART
+    if left <= 0:
+        return math.inf
     interval = _interval(counts)
-    total = None
-    for guarantee, count in counts.items():
-        repeated = to_pld(guarantee, _best_kind(guarantee), interval=interval).self_compose(count)
-        total = repeated if total is None else total.compose(repeated)
-    return math.inf if total is None else float(total.get_epsilon_for_delta(delta))
+    first, *others = (
+        to_pld(guarantee, _best_kind(guarantee), interval=interval).self_compose(count)
+        for guarantee, count in counts.items()
+    )
+    for other in others:
+        first = first.compose(other)
+    return float(first.get_epsilon_for_delta(left))
 
 
 def _best_kind(guarantee: Guarantee) -> LossKind:
