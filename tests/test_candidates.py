@@ -12,6 +12,7 @@ from dpselect import evaluation, tuning
 from dpselect.candidates import read_batch
 from dpselect.exact.noisy_scores import NoisyScore
 from dpselect.exact.partial_uniform import PartialUniform
+from dpselect.explorer.views import read_setting
 from dpselect.mechanisms.partitioned import PartitionedSelection
 from dpselect.tables.layout import Layout
 from dpselect.tables.units import read_units
@@ -243,6 +244,7 @@ def holders():
     yield tuning.fleets.Fleet.read(scores, 1.0, None)
     yield tuning.choice.Tally(np.array([[123456789, 2]]), 2)
     yield evaluation._ErrorLaw.of(NOISY_MAX, scores, 1.0, {})
+    yield read_setting({"scores": scores[0].tolist(), "sensitivities": [1.0, 1.0], "names": ["a", "b"]})
     units = pa.record_batch({"user": [1, 2], "candidate": [[1, 2], [1, 2]], "score": scores.tolist()})
     yield read_units(units, Layout(sensitivity=1.0))
     selection = PartitionedSelection(GEM, KEY)

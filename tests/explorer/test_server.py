@@ -110,7 +110,10 @@ def test_malformed_settings_are_bad_requests(ask, capfd, body, word):
         ({"sensitivities": [1.0, -1.0]}, "sensitivities must be ≥ 0"),
         ({"neighbour": [9.0, 1.0]}, "within the sensitivities"),
         ({"scores": [1e300, 1.0]}, "at most 2^300 in magnitude"),
-        ({"epsilon": 0}, "epsilon must be between"),
+        ({"epsilon": 1234.5678}, "epsilon must be between 0.001 and 1000"),
+        ({"beta": 1.2345678}, "beta must be between 1e-12 and 1"),
+        ({"gamma": -1.2345678}, "gamma must be between"),
+        ({"tilt": 1234.5678}, "tilt must be between"),
     ],
 )
 def test_settings_that_break_a_rule_are_answered_by_the_rule(ask, capfd, change, word):
@@ -118,6 +121,7 @@ def test_settings_that_break_a_rule_are_answered_by_the_rule(ask, capfd, change,
     assert status == 200  # a person may type these; browsers keep a log of everything else
     assert word in json.loads(answer)["error"]
     assert PRIVATE not in answer.decode()
+    assert "5678" not in answer.decode()
     assert capfd.readouterr() == ("", "")
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpselect as dps
-from dpselect.ranges import Ranges, from_bounds, from_public_sample
+from dpselect.ranges import Ranges, from_bounds, from_private_scores, from_public_sample
 
 SECRET = 73.21943
 numbers = st.floats(-(2.0**299), 2.0**299)
@@ -64,8 +64,9 @@ def test_every_form_of_scores_keeps_its_form():
     assert for_all.clip((np.empty(0), [0])).scores[0].size == 0
 
 
-def test_the_ranges_of_ragged_rows_are_taken_by_candidate():
-    ranges = from_bounds([0.0, 0.0, 0.0], [1.0, 2.0, 3.0]).take([2, 0, 2])
+def test_ragged_rows_have_a_range_for_each_flat_score():
+    highs = np.array([1.0, 2.0, 3.0])[[2, 0, 2]]
+    ranges = from_bounds(np.zeros(3), highs)
     values, offsets = ranges.clip((np.array([9.0, 9.0, 1.5]), [0, 2, 3])).scores
     assert values.tolist() == [3.0, 1.0, 1.5]
     assert dps.GEM(epsilon=1.0).select((values, offsets), ranges.sensitivities).shape == (2,)
@@ -132,8 +133,21 @@ def test_labels_in_another_order_are_refused():
         ranges.clip(pd.Series({"rum": 5.0, "tea": 5.0}))
     with pytest.raises(ValueError, match=r"^highs must have the labels of lows"):
         from_bounds(lows, highs[["rum", "tea"]])
-    with pytest.raises(ValueError, match="in the same order"):
-        ranges.take([1, 0]).clip(pd.Series({"tea": 5.0, "rum": 5.0}))
+
+
+@pytest.mark.parametrize(
+    "make", [from_public_sample, lambda frame: from_private_scores(frame, [0.0, 2.0], epsilon=1.0)]
+)
+def test_ranges_clip_the_frame_they_were_made_from_and_picks_have_its_labels(make):
+    frame = pd.DataFrame({"tea": [0.1, 0.2, 5.0], "rum": [0.3, 0.4, -5.0]}, index=["ann", "bob", "cem"])
+    ranges = make(frame)
+    clipped = ranges.clip(frame)
+    expected = np.clip(frame.to_numpy(), ranges.lows, ranges.highs)
+    pd.testing.assert_frame_equal(clipped.scores, pd.DataFrame(expected, frame.index, frame.columns))
+    assert list(clipped.sensitivities.values()) == ranges.sensitivities.tolist()
+    picks = dps.GEM(epsilon=1.0).select(clipped.scores, clipped.sensitivities)
+    assert picks.index.tolist() == frame.index.tolist()
+    assert set(picks) <= {"tea", "rum"}
 
 
 TWO = from_bounds([0.0, 0.0], [1.0, 2.0])
@@ -158,9 +172,6 @@ TWO = from_bounds([0.0, 0.0], [1.0, 2.0])
         (lambda: TWO.clip(([SECRET], [0, 1])), "scores must have the 2 candidates of the ranges, got 1"),
         (lambda: TWO.clip([SECRET, np.nan]), "scores must be finite"),
         (lambda: TWO.clip(SECRET), "scores must have a last axis of candidates"),
-        (lambda: TWO.take([0, 2]), "candidates must be indices from 0 to 1"),
-        (lambda: TWO.take([0.5]), "candidates must be a flat list of indices"),
-        (lambda: from_bounds(0.0, 1.0).take([0]), "candidates must not be given"),
         (lambda: TWO.guarantee_with(dps.GEM), "mechanism must be a mechanism, got a class"),
     ],
 )

@@ -19,8 +19,8 @@ SMALLEST_DELTA = 1e-11
 """Loss distributions are not used for a smaller δ, which is close to the rounding of their Fourier transforms."""
 
 ROUNDING_OF_A_PART = 2.0**-46
-"""Taken off δ for each part. The n-th power of a Fourier transform multiplies its relative error, a few 2^−53, by n.
-The largest error found against exact sums is 0.6 · 2^−53 for each part."""
+"""Taken off δ for each part. The n-th power of a Fourier transform multiplies its relative error, a few 2^−53, by
+n. The largest error found against exact sums is 0.6 · 2^−53 for each part."""
 
 MOST_PARTS = 1 << 20
 """More parts are not composed as loss distributions, whose size grows with them; Rényi DP is nearly tight there."""

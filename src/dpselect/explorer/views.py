@@ -6,7 +6,7 @@
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 import dpselect as dps
-from dpselect import parameters as check
 from dpselect.auditing.losses import certain_losses
 from dpselect.candidates import read_neighbours
 from dpselect.kernels.arrays import FloatArray
@@ -42,15 +41,24 @@ SMALL = 6000
 
 TILTS = tuple(step / 4 for step in range(-32, 33))
 
+SLIDERS = {
+    "epsilon": (1.0, 1e-3, 1e3),
+    "beta": (0.05, 1e-12, 1 - 1e-12),
+    "gamma": (0.05, 1e-12, 1.0),
+    "tilt": (-1.0, -64.0, 64.0),
+    "drop": (0.75, -0.95, 0.95),
+}
+"""Of each slider, its value if the request has none, the lowest and the highest."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """The candidates and sliders of a view. Hashable, so that answers can be cached while one slider moves."""
 
     names: tuple[str, ...]
-    scores: tuple[float, ...]
+    scores: tuple[float, ...] = field(repr=False)
     sensitivities: tuple[float, ...]
-    neighbour: tuple[float, ...]
+    neighbour: tuple[float, ...] = field(repr=False)
     epsilon: float
     beta: float
     gamma: float
@@ -98,11 +106,7 @@ def read_setting(request: Any) -> Setting:
         scores=tuple(scores),
         sensitivities=tuple(sensitivities),
         neighbour=tuple(neighbour),
-        epsilon=check.between("epsilon", _number(request, "epsilon", 1.0), 1e-3, 1e3),
-        beta=check.inside_unit_interval("beta", _number(request, "beta", 0.05)),
-        gamma=check.probability("gamma", _number(request, "gamma", 0.05)),
-        tilt=check.between("tilt", _number(request, "tilt", -1.0), -64, 64),
-        drop=check.between("drop", _number(request, "drop", 0.75), -0.95, 0.95),
+        **{name: _slider(request, name) for name in SLIDERS},
         chosen=_listing(request, "chosen", ("heterogeneous-rnm", "gem"), RECORDS),
         parts=_listing(request, "parts", ("curves",), PARTS),
     )
@@ -126,11 +130,15 @@ def _numbers(request: dict[str, Any], name: str) -> list[float]:
     return [_finite_float(name, value) for value in values]
 
 
-def _number(request: dict[str, Any], name: str, default: float) -> float:
+def _slider(request: dict[str, Any], name: str) -> float:
+    default, lowest, highest = SLIDERS[name]
     value = request.get(name, default)
     if type(value) not in {int, float}:
         raise MalformedError(f"{name} must be a number")
-    return _finite_float(name, value)
+    number = _finite_float(name, value)
+    if not lowest <= number <= highest:
+        raise ValueError(f"{name} must be between {lowest:g} and {highest:g}")
+    return number
 
 
 def _finite_float(name: str, value: float) -> float:

@@ -9,7 +9,7 @@ import dpselect.parameters as check
 from dpselect import rules
 from dpselect.candidates import Numbers, read_batch, read_numbers
 from dpselect.guarantees import ANY_SCORES, WITHIN_SENSITIVITIES, Guarantee, check_guarantees, covers
-from dpselect.kernels.arrays import LARGEST, FloatArray, IndexArray
+from dpselect.kernels.arrays import LARGEST, FloatArray
 from dpselect.mechanisms import Mechanism
 from dpselect.parameters import store
 
@@ -89,24 +89,6 @@ class Ranges:
         widths = np.where(errors > 0, np.nextafter(widths, np.inf), widths)
         return _frozen(np.where(widths > 0, np.maximum(widths, 1 / LARGEST), 0.0))
 
-    def take(self, candidates: IndexArray) -> "Ranges":
-        """Return the ranges of some candidates, given by their indices, which may repeat.
-
-        For ragged rows pass the flat indices of all rows: the result then clips ``(values, offsets)``.
-
-        Args:
-            candidates: The indices.
-        """
-        if not self.lows.ndim:
-            raise ValueError("candidates must not be given: these ranges are one range for all candidates")
-        places = np.asarray(candidates)
-        if places.dtype.kind not in "iu" or places.ndim != 1 or not places.size:
-            raise ValueError("candidates must be a flat list of indices")
-        if places.min() < 0 or places.max() >= self.lows.size:
-            raise ValueError(f"candidates must be indices from 0 to {self.lows.size - 1}")
-        labels = None if self.labels is None else tuple(self.labels[place] for place in places)
-        return replace(self, lows=self.lows[places], highs=self.highs[places], labels=labels)
-
     def clip(self, scores: Numbers) -> "Clipped":
         """Return the scores clipped to their ranges, with the sensitivities that this makes true.
 
@@ -120,7 +102,9 @@ class Ranges:
             raise ValueError(
                 "scores must have the candidates of the ranges in the same order; reindex scores first"
             )
-        batch = read_batch(scores, 0.0)
+        # Labels say that the columns of a frame are candidates.
+        named = labels is not None and self.labels is not None
+        batch = read_batch(scores, dict.fromkeys(self.labels or (), 0.0) if named else 0.0)
         values = batch.spread(batch.table.scores)
         width = values.size if batch.shape is None else batch.width
         if self.lows.ndim and self.lows.size != width:
@@ -184,9 +168,12 @@ class Clipped:
         return f"Clipped(private scores, {self.ranges!r})"
 
     @property
-    def sensitivities(self) -> FloatArray:
-        """The sensitivities of the clipped scores; public."""
-        return self.ranges.sensitivities
+    def sensitivities(self) -> Any:
+        """The sensitivities of the clipped scores; public. They have labels if the scores and the ranges do."""
+        widths = self.ranges.sensitivities
+        if self.ranges.labels is None or labels_of(self.scores) is None:
+            return widths
+        return dict(zip(self.ranges.labels, widths.tolist(), strict=True))
 
 
 def from_bounds(lows: Numbers, highs: Numbers) -> Ranges:
