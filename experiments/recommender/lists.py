@@ -92,7 +92,7 @@ class Measured:
 
 
 def measure(lists: IndexArray, scores: FloatArray) -> Measured:
-    """Measure a list of positions for each user as :func:`dpselect.lists.list_quality` does.
+    """Measure a list of positions for each user.
 
     Candidates that tie with the last of the true list count as found. The gain in NDCG is the score above the
     user's lowest.

@@ -1,69 +1,12 @@
-"""How good a list is: by hand on small rows, and drawn values within their standard errors."""
-
-import itertools
+"""The error of lists: about the mean of many, and a function of their row alone."""
 
 import numpy as np
 import pytest
 
 import dpselect as dps
-from dpselect.lists import list_quality
 from dpselect.lists.quality import list_errors
 
-SCORES = np.array([0.5, 3.0, 1.0, 2.0, -1.0])
 SENSITIVITIES = np.array([1.0, 0.5, 2.0, 0.25, 1.0])
-
-
-def by_hand(top, gains):
-    """Return the expected recall, sum of scores and NDCG, from all lists."""
-    lists = np.array(list(itertools.permutations(range(5), top.count)))
-    weights = top.probability(lists, np.tile(SCORES, (len(lists), 1)), SENSITIVITIES)
-    best = set(np.argsort(-SCORES)[: top.count].tolist())
-    discount = 1 / np.log2(np.arange(2, top.count + 2))
-    ideal = np.sort(gains)[::-1][: top.count] @ discount
-    recall = [len(best & set(order)) / top.count for order in lists.tolist()]
-    return weights @ recall, weights @ SCORES[lists].sum(axis=1), weights @ (gains[lists] @ discount / ideal)
-
-
-@pytest.mark.parametrize("gains", [None, np.array([0.0, 1.0, 0.0, 1.0, 1.0])])
-def test_exact_quality_is_the_mean_over_all_lists(gains):
-    top = dps.TopK(dps.HeterogeneousNoisyMax(2.0), count=3)
-    found = list_quality(top, SCORES, SENSITIVITIES, gains=gains)
-    expected = by_hand(top, SCORES - SCORES.min() if gains is None else gains)
-    assert (found.recall, found.score_sum, found.ndcg) == pytest.approx(expected)
-    assert found.standard_errors == (0, 0, 0)
-
-
-def test_drawn_quality_is_within_its_standard_errors():
-    top = dps.TopK(dps.GEM(2.0), count=3)
-    exact = list_quality(top, SCORES, SENSITIVITIES)
-    drawn = list_quality(top, SCORES, SENSITIVITIES, draws=5000, randomness=dps.Randomness.seeded(2))
-    for name, error in zip(("recall", "score_sum", "ndcg"), drawn.standard_errors, strict=True):
-        assert abs(getattr(drawn, name) - getattr(exact, name)) < 6 * error  # false alarm: 1e-8 each
-        assert 0 < error < 0.1
-
-
-def test_a_list_without_noise_is_perfect_and_ties_count():
-    top = dps.TopK(dps.NoisyMax(1e6), count=2)
-    quality = list_quality(top, [[1.0, 1.0, 1.0, 0.0], [3.0, 2.0, 1.0, 0.0]], 1.0)
-    assert quality.recall == pytest.approx([1.0, 1.0])
-    assert quality.ndcg == pytest.approx([1.0, 1.0])
-    assert list_quality(dps.TopK(dps.Uniform(), count=2), np.zeros(4), 1.0).ndcg == pytest.approx(1.0)
-
-
-def test_bad_gains_and_missing_draws_are_named():
-    top = dps.TopK(dps.GEM(1.0), count=10)
-    with pytest.raises(ValueError, match="pass fewer rows at a time, or draws="):
-        list_quality(top, np.zeros(100), 1.0)
-    with pytest.raises(ValueError, match="gains must be finite and ≥ 0"):
-        list_quality(dps.TopK(dps.GEM(1.0), count=2), SCORES, 1.0, gains=-SCORES)
-    with pytest.raises(ValueError, match="gains must have one number for each of the 5 candidates"):
-        list_quality(dps.TopK(dps.GEM(1.0), count=2), SCORES, 1.0, gains=[1.0, 2.0])
-
-
-def test_one_draw_says_nothing_about_its_error_and_no_number_is_shown():
-    quality = list_quality(dps.TopK(dps.GEM(1.0), count=2), SCORES, 1.0, draws=1)
-    assert np.isnan(quality.standard_errors).all()
-    assert repr(quality) == "ListQuality(draws=1)"
 
 
 @pytest.mark.parametrize("power", [1, 2])

@@ -13,7 +13,6 @@ import dpselect as dps
 from dpselect import accounting
 from dpselect.budget import BudgetError, Ledger
 from dpselect.engines.arrow import Layout, PmfTransform
-from dpselect.lists import peeling
 from dpselect.mechanisms.base import law_name
 
 KEY = bytes(range(32))
@@ -46,12 +45,12 @@ def test_a_list_has_different_candidates_and_does_not_depend_on_the_other_rows(m
 @pytest.mark.parametrize(
     "mechanism", [dps.GEM(1.0), dps.HeterogeneousNoisyMax(1.0), dps.NoisyMax(1.0, noise="gumbel")]
 )
-def test_lists_do_not_depend_on_blocks_or_on_the_form_of_the_rows(mechanism, monkeypatch):
+def test_lists_do_not_depend_on_threads_or_on_the_form_of_the_rows(mechanism, monkeypatch):
     scores, sensitivities, _ = candidates(mechanism, (40, 9), seed=3)
     top = dps.TopK(mechanism, count=5)
     seed = dps.Randomness.seeded(4)
     whole = top.select(scores, sensitivities[0], randomness=seed)
-    monkeypatch.setattr(peeling, "BLOCK", 20)
+    monkeypatch.setenv("DPSELECT_THREADS", "3")
     assert (top.select(scores, sensitivities[0], randomness=seed) == whole).all()
     own = np.broadcast_to(sensitivities[0], scores.shape)
     assert (top.select(scores, own, randomness=seed) == whole).all()

@@ -37,10 +37,6 @@ INVALID = -4
 """Returned in place of a pick: a score is not finite, or too large. The caller rejects the batch."""
 
 
-DRAWN, UNLIKE = 0, 1
-"""Returned for a row of lists: the list is drawn, or one pass is not right for the row and the caller peels it."""
-
-
 class Column(NamedTuple):
     """One number for each candidate of each row."""
 

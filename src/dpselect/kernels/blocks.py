@@ -43,36 +43,6 @@ def _row_extent(values: FloatArray) -> tuple[float, float]:
 
 
 @compiled_without_refcounts
-def are_equal(values: FloatArray) -> bool:
-    """Return whether all values, which must be finite, are equal. Values that differ at the ends take no pass."""
-    first, differences = values[0], np.int64(0)
-    if values[values.size - 1] != first:
-        return False
-    for i in range(values.size):
-        differences |= float_bits(values[i] - first) & MAGNITUDE  # so that the compiler vectorises it
-    return bool(differences == 0)
-
-
-@in_numpy(are_equal)
-def _are_equal(values: FloatArray) -> bool:
-    return bool((values == values[0]).all())
-
-
-@compiled_without_refcounts
-def times_of(values: FloatArray, number: float) -> int:
-    """Return how many values are equal to a number."""
-    times = 0
-    for i in range(values.size):
-        times += values[i] == number
-    return times
-
-
-@in_numpy(times_of)
-def _times_of(values: FloatArray, number: float) -> int:
-    return int((values == number).sum())
-
-
-@compiled_without_refcounts
 def largest_magnitude(values: FloatArray) -> float:
     """Return the largest magnitude (infinite or NaN if any value is)."""
     return row_extent(values)[1]

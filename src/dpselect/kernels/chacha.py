@@ -115,15 +115,9 @@ def new_stream(key: WordArray) -> StreamState:
     """Return the state for the streams of a key of 8 words, before the first ``seek``."""
     stream = np.zeros(STATE_LENGTH, np.uint64)
     stream[0], stream[1] = CONSTANTS  # not a slice: for its error message alone the compiler would take seconds
-    set_key(stream, key)
-    return stream
-
-
-@compiled_without_refcounts
-def set_key(stream: StreamState, key: WordArray) -> None:
-    """Change to another key, before the next ``seek``."""
     for i in range(4):
         stream[2 + i] = np.uint64(key[2 * i]) | (np.uint64(key[2 * i + 1]) << np.uint64(32))
+    return stream
 
 
 @compiled_without_refcounts

@@ -13,15 +13,13 @@ import numpy as np
 from dpselect import kernels
 from dpselect.candidates import Batch, refuse_scores
 from dpselect.exact import ExactStream
-from dpselect.kernels.arrays import INVALID, FloatArray, IndexArray, Units, WordArray
+from dpselect.kernels.arrays import INVALID, FloatArray, IndexArray, Units
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
 
-__all__ = ["FILTER_WIDTH", "FillLists", "Law", "RowLaw", "draw_rows"]
+__all__ = ["FILTER_WIDTH", "Law", "RowLaw", "draw_rows"]
 
 FillPicks: TypeAlias = Callable[[Batch, int, int, Units, float, IndexArray], None]
-FillLists: TypeAlias = Callable[[Batch, int, int, Units, WordArray, float, IndexArray, IndexArray], None]
-"""Like FillPicks, with a key for each round."""
 PickExactly: TypeAlias = Callable[[Batch, int, ExactStream], int]
 
 TOLERANCE = 1e-12
@@ -43,24 +41,6 @@ class Law(ABC):
     @abstractmethod
     def select(self, batch: Batch, randomness: Randomness) -> IndexArray:
         """Return one pick for each row, or a list of picks: an array (rows, count)."""
-
-    @property
-    def weight_budget(self) -> float | None:
-        """The b of a law that is Pr[a] ∝ exp(b q_a/Δ) wherever all candidates have the same Δ and public numbers.
-
-        Such a pick and those after it, from the candidates that are left, can be drawn in one pass. ``None`` if
-        the law is another one.
-        """
-        return None
-
-    def list_filler(self, batch: Batch) -> FillLists | None:  # noqa: ARG002 - for the laws that have one
-        """Return what draws lists of picks without replacement in a kernel; ``None`` if rounds must be drawn apart.
-
-        Each pick must be the one that :meth:`select` gives for the candidates that are left, with the last of them
-        in the place of each pick that has left. Mark a row as DRAWN, as INVALID, or as UNLIKE if the kernel cannot
-        draw all of its list.
-        """
-        return None
 
     @property
     def refusal(self) -> str | None:

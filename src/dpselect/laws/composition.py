@@ -21,8 +21,8 @@ from dpselect import kernels
 from dpselect.candidates import Batch
 from dpselect.exact import ExactStream
 from dpselect.exact.gaps import Gaps, global_gaps, individual_gaps, pairwise_gaps
-from dpselect.kernels.arrays import ALL_GAPS_NEEDED, LARGEST, FlagArray, FloatArray, IndexArray, Units, WordArray
-from dpselect.laws.base import FillLists, RowLaw
+from dpselect.kernels.arrays import ALL_GAPS_NEEDED, LARGEST, FlagArray, FloatArray, IndexArray, Units
+from dpselect.laws.base import RowLaw
 from dpselect.laws.noises import Sampler, sampler_of
 from dpselect.parameters import Noise
 
@@ -72,16 +72,6 @@ class Composition(RowLaw):
         """The sampler for the noise."""
         return sampler_of(self.noise)
 
-    @property
-    def weight_budget(self) -> float | None:
-        """With Gumbel noise, Pr[a] ∝ exp(budget · q_a/Δ). Equal tilts cancel."""
-        return self._budget_of_equals if self.noise == "gumbel" else None
-
-    @property
-    def _budget_of_equals(self) -> float:
-        """The budget of q/Δ for candidates of equal Δ: a pair of them has the sensitivity 2Δ."""
-        return self.budget / 2 if self.kind == "pairwise" else self.budget
-
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
         self.fill_gaps(batch, first, last, pmf)
@@ -119,12 +109,6 @@ class Composition(RowLaw):
             trusted = self._float_gaps(batch, rows, places, gaps)
             sampler.select_from_gaps(loops.GapRows(rows, places, gaps, trusted), setup, picks)
 
-    def list_filler(self, batch: Batch) -> FillLists | None:
-        """Return the loop over rounds: for rows of equal sensitivities, or if only the largest one matters."""
-        equal_only = self.kind != "global" or not self._is_plain(batch)
-        budget = self._budget_of_equals
-        return None if batch.has_public else list_filler(self.sampler, budget, self.kind, equal_only=equal_only)
-
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""
         base, divisor = VISITS[self.kind]
@@ -157,29 +141,6 @@ class Composition(RowLaw):
         trusted = np.empty(rows.size, dtype=np.bool_)
         getattr(kernels.normalisations, fill)(rows, places, batch.table, numbers, gaps, trusted)
         return trusted
-
-
-def list_filler(sampler: Sampler, budget: float, kind: Kind, *, equal_only: bool) -> FillLists | None:
-    """Return what peels rows with gaps (top − q_a) · budget/max Δ; ``None`` if the sampler has no kernel for it."""
-    if not hasattr(sampler.kernel, "peel_rows"):
-        return None
-
-    def fill(
-        batch: Batch,
-        first: int,
-        last: int,
-        units: Units,
-        keys: WordArray,
-        width: float,
-        lists: IndexArray,
-        states: IndexArray,
-    ) -> None:
-        loops, size = kernels.samplers.loops, kernels.blocks.widest_row(first, last, batch.table.bounds)
-        left = loops.Left(np.empty(size), np.empty(size), np.empty(size, dtype=np.int64), keys, equal_only)
-        setup = loops.Setup(loops.Visits(*VISITS[kind]), units, width)
-        sampler.kernel.peel_rows(loops.ScoreRows(first, last, batch.table, budget), setup, left, lists, states)
-
-    return fill
 
 
 def _blocks(batch: Batch, rows: IndexArray) -> Iterator[tuple[IndexArray, IndexArray]]:

@@ -12,9 +12,9 @@ from dpselect.candidates import Batch, frozen
 from dpselect.exact import ExactStream
 from dpselect.exact.samplers import heterogeneous_noisy_max, permute_and_flip
 from dpselect.kernels.arrays import ALL_GAPS_NEEDED, Column, FlagArray, FloatArray, IndexArray, Units
-from dpselect.laws.base import FillLists, Law, RowLaw
-from dpselect.laws.composition import BLOCK, VISITS, list_filler
-from dpselect.laws.noises import code_of, sampler_of
+from dpselect.laws.base import Law, RowLaw
+from dpselect.laws.composition import BLOCK, VISITS
+from dpselect.laws.noises import code_of
 from dpselect.parameters import Noise
 from dpselect.randomness import Randomness
 
@@ -39,17 +39,6 @@ class HeterogeneousLaw(RowLaw):
     tilts: FloatArray
     """One for each row: t of −tΔ."""
     neutral: bool
-
-    @property
-    def weight_budget(self) -> float | None:
-        """With Gumbel noise, Pr[a] ∝ exp(ε q_a/(2Δ)): equal candidates have equal scales and neutral offsets."""
-        return self.epsilon / 2 if self.noise == "gumbel" else None
-
-    def list_filler(self, batch: Batch) -> FillLists | None:
-        """Return the loop over rounds of noisy max, for rows of equal sensitivities: there the law is the same."""
-        if batch.has_public:
-            return None
-        return list_filler(sampler_of(self.noise), self.epsilon / 2, "global", equal_only=True)
 
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows, from heights in fractions where floats cannot be trusted."""

@@ -1,20 +1,16 @@
 """The exact law of a private list: of each rank, and of being in the list at all."""
 
 import math
-from dataclasses import dataclass, field
 from itertools import combinations
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from dpselect import parameters as check
 from dpselect.candidates import Batch, Numbers, remade
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray
 from dpselect.lists.top_k import TopK
-from dpselect.randomness import Randomness
 
-__all__ = ["Inclusion", "draw_lists", "inclusion", "rank_probabilities"]
+__all__ = ["inclusion", "rank_probabilities"]
 
 MOST_NUMBERS = 1 << 22
 """The largest number of probabilities that the exact law of lists may need: some seconds of work."""
@@ -34,7 +30,7 @@ def rank_probabilities(top: TopK, scores: Numbers, sensitivities: Numbers, **pub
         **public: ``offsets=`` or ``anchors=``, for mechanisms that take them.
 
     Raises:
-        ValueError: If there are too many sets. :func:`inclusion` and :func:`list_quality` can draw lists instead.
+        ValueError: If there are too many sets. Draw many lists with :meth:`TopK.select` instead.
 
     Example:
         >>> import dpselect as dps
@@ -43,12 +39,12 @@ def rank_probabilities(top: TopK, scores: Numbers, sensitivities: Numbers, **pub
         array([[0.1839, 0.8161],
                [0.8161, 0.1839]])
     """
-    batch = read_rows(top, scores, sensitivities, public)
-    check_exact(top, batch)
-    return exact_ranks(top, batch).reshape(*(batch.shape or ()), top.count, batch.width)
+    batch = _read_rows(top, scores, sensitivities, public)
+    _check_size(top, batch)
+    return _exact_ranks(top, batch).reshape(*(batch.shape or ()), top.count, batch.width)
 
 
-def check_exact(top: TopK, batch: Batch) -> None:
+def _check_size(top: TopK, batch: Batch) -> None:
     """Raise if the exact law of the lists would take too long."""
     numbers = 0
     for number in range(min(top.count, batch.width)):
@@ -56,11 +52,11 @@ def check_exact(top: TopK, batch: Batch) -> None:
         if numbers > MOST_NUMBERS:
             raise ValueError(
                 f"count is too large: the exact law of {batch.rows} lists of {top.count} out of {batch.width} "
-                "candidates takes too long; pass fewer rows at a time, or draws=10_000 to inclusion or list_quality"
+                "candidates takes too long; pass fewer rows at a time, or draw many lists with select and count"
             )
 
 
-def exact_ranks(top: TopK, batch: Batch) -> FloatArray:
+def _exact_ranks(top: TopK, batch: Batch) -> FloatArray:
     """Return the probability of each candidate at each rank of each row, (rows, count, candidates)."""
     size = batch.width
     ranks = np.zeros((batch.rows, top.count, size))
@@ -117,83 +113,33 @@ def _ranks(sets: IndexArray, size: int) -> IndexArray:
     return ranks
 
 
-@dataclass(frozen=True, kw_only=True)
-class Inclusion:
-    """How likely each candidate is in the list. As private as the scores.
+def inclusion(top: TopK, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> FloatArray:
+    """Return the exact probability of each candidate to be in the list, in the shape of the scores.
 
-    Attributes:
-        probabilities: An array with one for each candidate; their sum is the length of the list.
-        low: A lower confidence bound for each; the probability itself if it is exact.
-        high: An upper confidence bound for each.
-        draws: The number of lists drawn; 0 if the probabilities are exact.
-    """
-
-    probabilities: Any = field(repr=False)
-    low: Any = field(repr=False)
-    high: Any = field(repr=False)
-    draws: int
-
-
-def inclusion(
-    top: TopK,
-    scores: Numbers,
-    sensitivities: Numbers,
-    *,
-    draws: int = 0,
-    confidence: float = 0.95,
-    randomness: Randomness | None = None,
-    **public: Numbers,
-) -> Inclusion:
-    """Return how likely each candidate is in the list: exact, or estimated from lists that are drawn.
-
-    **Not private**: it reads the scores and reveals them.
+    The probabilities of a row add up to the length of its list. **Not private**: it reads the scores and reveals
+    them.
 
     Args:
         top: The list.
         scores: The scores, rows of the same length.
         sensitivities: The sensitivities.
-        draws: How many lists to draw for each row; 0 computes the exact law, which small rows and counts allow.
-        confidence: The coverage of the interval of each single candidate (Wilson's score interval).
-        randomness: For repeatable draws.
         **public: ``offsets=`` or ``anchors=``, for mechanisms that take them.
+
+    Raises:
+        ValueError: If there are too many sets; see :func:`rank_probabilities`.
 
     Example:
         >>> import dpselect as dps
         >>> from dpselect.lists import inclusion
         >>> top = dps.TopK(dps.NoisyMax(2.0, noise="gumbel"), count=2)  # weights 1, e and e²
-        >>> exact = inclusion(top, [0.0, 1.0, 2.0], 1.0)
-        >>> exact.probabilities[0].round(3)  # 1 − e³/(1 + e + e²) · (1/(1 + e²) + 1/(1 + e))
+        >>> inclusion(top, [0.0, 1.0, 2.0], 1.0)[0].round(3)  # 1 − e³/(1 + e + e²) · (1/(1 + e²) + 1/(1 + e))
         np.float64(0.298)
-        >>> seed = dps.Randomness.seeded(1)
-        >>> drawn = inclusion(top, [0.0, 1.0, 2.0], 1.0, draws=1000, confidence=0.9999, randomness=seed)
-        >>> bool((drawn.low < exact.probabilities).all() and (exact.probabilities < drawn.high).all())
-        True
     """
-    number = check.count("draws", draws, least=0)
-    level = check.inside_unit_interval("confidence", confidence)
-    if number == 0:
-        exact = rank_probabilities(top, scores, sensitivities, **public).sum(axis=-2)
-        return Inclusion(probabilities=exact, low=exact, high=exact, draws=0)
-    batch = read_rows(top, scores, sensitivities, public)
-    lists = draw_lists(top, batch, number, randomness)
-    share = np.empty((batch.rows, batch.width))
-    for row in range(batch.rows):
-        share[row] = np.bincount(lists[row][lists[row] >= 0], minlength=batch.width) / number
-    z = NormalDist().inv_cdf((1 + level) / 2) ** 2 / number
-    centre = (share + z / 2) / (1 + z)
-    margin = np.sqrt(z * share * (1 - share) + z**2 / 4) / (1 + z)
-    shaped = [x.reshape(*(batch.shape or ()), batch.width) for x in (share, centre - margin, centre + margin)]
-    return Inclusion(probabilities=shaped[0], low=shaped[1], high=shaped[2], draws=number)
+    shares: FloatArray = rank_probabilities(top, scores, sensitivities, **public).sum(axis=-2)
+    return shares
 
 
-def draw_lists(top: TopK, batch: Batch, draws: int, randomness: Randomness | None) -> IndexArray:
-    """Return lists drawn for each row, (rows, draws, count)."""
-    repeated = batch.repeated(draws)
-    stream = Randomness.given(randomness).serving(top.law_name)
-    return top.law(repeated.sizes).select(repeated, stream).reshape(batch.rows, draws, top.count)
-
-
-def read_rows(top: TopK, scores: Numbers, sensitivities: Numbers, public: dict[str, Any]) -> Batch:
+def _read_rows(top: TopK, scores: Numbers, sensitivities: Numbers, public: dict[str, Any]) -> Batch:
     if not isinstance(top, TopK):
         raise ValueError(f"top must be a TopK, got {type(top).__name__}: write TopK(mechanism, count=10)")
     batch = top.read(scores, sensitivities, **public)

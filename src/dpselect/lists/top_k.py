@@ -29,14 +29,12 @@ ShortRows: TypeAlias = Literal["refuse", "pad"]
 @final
 @dataclass(frozen=True)
 class TopK(Mechanism):
-    r"""Private top-k by peeling: pick one, take it out, pick again, ``count`` times.
+    r"""Private top-k: the mechanism picks one, removes it, and picks again from the rest, ``count`` times.
 
-    Pick r is drawn by the mechanism from the candidates that are left. Its largest sensitivity, neutral offsets and
-    tilt are those of the candidates that are left, so noise shrinks as sensitive candidates leave. That is public,
-    because the earlier picks are. The probability of a list is the product of the probabilities of its picks, each
-    from the candidates that were left.
-
-    With Gumbel noise and equal sensitivities that is the law of adding noise once and reporting the largest.
+    The largest sensitivity, neutral offsets and tilt of a pick are those of the candidates that are left, so noise
+    shrinks as sensitive candidates leave. That is public, because the earlier picks are. The probability of a list
+    is the product of the probabilities of its picks. With Gumbel noise and equal sensitivities that is the law of
+    adding noise once and reporting the largest.
 
     Privacy:
         The adaptive composition of ``count`` picks: ``count`` · ε, or ``count`` · ρ-zCDP. :meth:`total` gives the
@@ -44,10 +42,10 @@ class TopK(Mechanism):
         list and its order.
 
     Cost:
-        At most ``count`` times that of one pick, and a little for what leaves. With Gumbel noise, rows of equal
-        sensitivities take one pass. Rows that share unequal sensitivities no longer do after the first pick, so
-        each further pick costs what one with own sensitivities does. That matters for
-        :class:`HeterogeneousNoisyMax`, whose neutral offsets are then computed for each row and round.
+        ``count`` times that of one pick, and a copy of the scores that picks are taken out of. Rows that share
+        unequal sensitivities no longer do after the first pick, so each further pick costs what one with own
+        sensitivities does. That matters for :class:`HeterogeneousNoisyMax`, whose neutral offsets are then computed
+        for each row and round.
 
     Args:
         mechanism: The mechanism of one pick; any private one.
@@ -204,6 +202,7 @@ class TopK(Mechanism):
             0.16666666666666666
         """
         batch = self.read(scores, sensitivities, offsets, anchors)
+        batch.check_scores()
         return self.law(batch.sizes).probability(batch, lists)
 
 

@@ -1,11 +1,12 @@
 """Private lists: their measures, the rows of the table, and the section that shows them."""
 
+import itertools
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import dpselect as dps
-from dpselect.lists import list_quality
 from experiments.drawing import look
 from experiments.experiment import FAST
 from experiments.recommender import list_section, lists, live, results, sections
@@ -41,9 +42,12 @@ def test_drawn_lists_are_on_average_as_good_as_the_exact_law_says():
     top = dps.TopK(dps.GEM(epsilon=4.0), count=3)
     many = np.tile(scores, (4000, 1))
     found = lists.measure(top.select(many, widths, randomness=dps.Randomness.seeded(2)), many)
-    exact = list_quality(top, scores, widths)
-    for drawn, value in ((found.recall, exact.recall), (found.score, exact.score_sum), (found.ndcg, exact.ndcg)):
-        assert drawn.mean() == pytest.approx(float(value), abs=5 * drawn.std() / 4000**0.5)
+    every = np.array(list(itertools.permutations(range(5), 3)))
+    chances = top.probability(every, np.tile(scores, (60, 1)), widths)
+    exact = lists.measure(every, np.tile(scores, (60, 1)))
+    for name in lists.MEASURES:
+        drawn, value = getattr(found, name), chances @ getattr(exact, name)
+        assert drawn.mean() == pytest.approx(value, abs=5 * drawn.std() / 4000**0.5)
 
 
 def test_the_score_of_a_row_is_the_sum_over_users_divided_by_the_best_sum():

@@ -4,7 +4,6 @@ Each loop is a template whose argument is the sampler. Each sampler's module com
 sampler, so a call compiles only the sampler that it uses.
 """
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
@@ -12,20 +11,17 @@ import numpy as np
 
 from dpselect.kernels.arrays import (
     ALL_GAPS_NEEDED,
-    DRAWN,
     INVALID,
     LARGEST,
-    UNLIKE,
     UNRESOLVED,
     FlagArray,
     FloatArray,
     IndexArray,
     Table,
     Units,
-    WordArray,
 )
-from dpselect.kernels.blocks import are_equal, row_extent, row_of, times_of
-from dpselect.kernels.chacha import StreamState, new_stream, seek, set_key
+from dpselect.kernels.blocks import row_extent, row_of
+from dpselect.kernels.chacha import StreamState, new_stream, seek
 from dpselect.kernels.compilation import compiled, inlined
 from dpselect.kernels.lazy_gaps import KNOWN, LazyGaps
 
@@ -134,67 +130,3 @@ def pick_from_gaps(pick: Pick, rows: GapRows, setup: Setup, space: Workspace, pi
         seek(space.stream, setup.units.nonces, numbers[i])
         known = LazyGaps(values, 0.0, 1.0, KNOWN, values, 0.0, 0.0, 0.0)
         picks[numbers[i]] = pick(known, visits_of(setup.visits, values.size), space)
-
-
-class Left(NamedTuple):
-    """Room for the candidates of one row that are left, and a key for each round."""
-
-    scores: FloatArray
-    sensitivities: FloatArray
-    candidates: IndexArray
-    """Their positions in the whole row."""
-    keys: WordArray
-    equal_only: bool
-    """Whether to draw only rows whose sensitivities are equal."""
-
-
-@inlined
-def peel_from_scores(
-    pick: Pick, rows: ScoreRows, setup: Setup, space: Workspace, left: Left, lists: IndexArray, states: IndexArray
-) -> None:
-    """Pick as :func:`pick_from_scores` does, round after round. The last candidate takes the place of a pick.
-
-    A row is marked UNLIKE if a pick takes more than floats, if all that is left has sensitivity zero, or if its
-    sensitivities must be equal and are not.
-    """
-    first, last, table, budget = rows
-    for row in range(first, last):
-        scores, sensitivities = (
-            row_of(table.scores, table.bounds, row),
-            row_of(table.sensitivities, table.bounds, row),
-        )
-        if left.equal_only and not are_equal(sensitivities):
-            states[row] = UNLIKE
-            continue
-        top, magnitude = row_extent(scores)
-        states[row] = DRAWN if magnitude <= LARGEST else INVALID
-        if states[row] == INVALID:
-            continue
-        for a in range(scores.size):
-            left.scores[a], left.sensitivities[a], left.candidates[a] = scores[a], sensitivities[a], a
-        widest = row_extent(sensitivities)[0]
-        widest_left = times_of(sensitivities, widest)
-        for number in range(min(scores.size, lists.shape[1])):
-            size = scores.size - number
-            if number > 0 and top == math.inf:  # the leader has left
-                top = row_extent(left.scores[:size])[0]
-            if widest_left == 0:
-                widest = row_extent(left.sensitivities[:size])[0]
-                widest_left = times_of(left.sensitivities[:size], widest)
-            a = UNRESOLVED
-            if widest > 0.0:
-                set_key(space.stream, left.keys[number])
-                seek(space.stream, setup.units.nonces, row)
-                values = left.scores[:size]
-                gaps = LazyGaps(values, top, budget / widest, KNOWN, values, 0.0, 0.0, 0.0)
-                a = pick(gaps, visits_of(setup.visits, size), space)
-            if a < 0:
-                states[row] = UNLIKE
-                break
-            lists[row, number] = left.candidates[a]
-            if left.scores[a] == top:
-                top = math.inf
-            widest_left -= left.sensitivities[a] == widest
-            left.scores[a] = left.scores[size - 1]
-            left.sensitivities[a] = left.sensitivities[size - 1]
-            left.candidates[a] = left.candidates[size - 1]

@@ -41,12 +41,10 @@ from dpselect.kernels.instructions import BLOCK, lowest_bit, reaching, zero_byte
 from dpselect.kernels.lazy_gaps import LAZY, LazyGaps, block_of, exact_gap, fill_heights, gap_bound
 from dpselect.kernels.samplers.loops import (
     GapRows,
-    Left,
     ScoreRows,
     Setup,
     Workspace,
     new_workspace,
-    peel_from_scores,
     pick_from_gaps,
     pick_from_scores,
     visits_of,
@@ -186,20 +184,6 @@ def pick_scores(rows: ScoreRows, setup: Setup, space: Workspace, picks: IndexArr
 def pick_gaps(rows: GapRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
     """Run the loop over gaps with this sampler."""
     pick_from_gaps(pick, rows, setup, space, picks)
-
-
-@compiled_without_refcounts
-def peel_scores(
-    rows: ScoreRows, setup: Setup, space: Workspace, left: Left, lists: IndexArray, states: IndexArray
-) -> None:
-    """Run the loop over scores and rounds with this sampler."""
-    peel_from_scores(pick, rows, setup, space, left, lists, states)
-
-
-@compiled
-def peel_rows(rows: ScoreRows, setup: Setup, left: Left, lists: IndexArray, states: IndexArray) -> None:
-    """Draw a list for each row of a block, from gaps over the largest sensitivity that is left."""
-    peel_scores(rows, setup, new_workspace(setup, left.scores.size), left, lists, states)
 
 
 @compiled

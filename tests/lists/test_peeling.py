@@ -1,4 +1,4 @@
-"""Lists in one pass, and lists that a kernel peels: the law of peeling, exactly, whatever the form of a call."""
+"""Lists are drawn from the law of their rounds, exactly, whatever the form of a call."""
 
 from itertools import permutations
 
@@ -9,10 +9,6 @@ from routes import in_plain_python
 from scipy.stats import chisquare
 
 import dpselect as dps
-from dpselect.laws.base import Law
-from dpselect.laws.composition import Composition
-from dpselect.laws.heterogeneous import HeterogeneousLaw
-from dpselect.lists import one_pass, peeling
 
 FALSE_ALARM = 1e-6
 """The false-alarm rate of each chi-square test. Seeds are fixed, so a test that passes once always passes."""
@@ -30,7 +26,7 @@ GUMBEL = {
 """Mechanisms, and the b of their weights exp(b q/Δ) for equal Δ. GEM compares pairs, of sensitivity 2Δ."""
 
 every_gumbel = pytest.mark.parametrize(("mechanism", "b"), GUMBEL.values(), ids=GUMBEL)
-peeled_by_a_kernel = pytest.mark.parametrize("noise", ["exponential", "gumbel"])
+every_noise = pytest.mark.parametrize("noise", ["exponential", "gumbel"])
 
 
 def needs(mechanism):
@@ -59,23 +55,12 @@ def assert_drawn_from(lists, weights):
     assert chisquare(counts[likely], expected[likely], sum_check=False).pvalue > FALSE_ALARM
 
 
-@pytest.fixture
-def no_peeling(monkeypatch):
-    """Fail where a row is peeled."""
-
-    def refuse(*_):
-        raise AssertionError("a row is peeled")
-
-    monkeypatch.setattr(peeling, "_peel_in_kernel", refuse)
-    monkeypatch.setattr(peeling, "_peel_in_rounds", refuse)
-
-
 # --- The law ----------------------------------------------------------------------------------------------
 
 
 @every_gumbel
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_the_law_of_peeling_is_sampling_without_replacement(mechanism, b, count):
+def test_with_gumbel_noise_the_law_is_sampling_without_replacement(mechanism, b, count):
     lists = np.array(list(permutations(range(4), count)))
     found = dps.TopK(mechanism, count).probability(
         lists, np.tile(SCORES, (len(lists), 1)), WIDTH, **needs(mechanism)
@@ -85,8 +70,7 @@ def test_the_law_of_peeling_is_sampling_without_replacement(mechanism, b, count)
 
 
 @every_gumbel
-@pytest.mark.usefixtures("no_peeling")
-def test_lists_in_one_pass_have_that_law(mechanism, b):
+def test_lists_have_that_law(mechanism, b):
     top = dps.TopK(mechanism, 3)
     scores = np.broadcast_to(SCORES, (20_000, 4))
     lists = top.select(scores, WIDTH, randomness=dps.Randomness.seeded(1), **needs(mechanism))
@@ -117,8 +101,8 @@ def test_scores_that_differ_in_their_last_bits_have_that_law():
     assert_drawn_from(lists, np.exp([0.0, 0.5, -1.0]))
 
 
-@peeled_by_a_kernel
-def test_lists_that_a_kernel_peels_have_the_law_of_peeling(noise):
+@every_noise
+def test_lists_of_own_sensitivities_have_the_probabilities_of_their_rounds(noise):
     widths = np.array([0.25, 2.0, 1.0, 0.5])
     top = dps.TopK(dps.NoisyMax(2.0, noise=noise), 2)
     lists = top.select(np.broadcast_to(SCORES, (20_000, 4)), widths, randomness=dps.Randomness.seeded(5))
@@ -138,20 +122,16 @@ def rows(shape, seed=0):
     return rng.integers(-64, 64, shape) / 32, rng.integers(1, 5, shape) / 4
 
 
-@every_gumbel
+@every_noise
+@pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_exact_lists_are_those_of_one_pass(forced, mechanism, b, shape):  # noqa: ARG001
-    assert assert_same_picks(forced, dps.TopK(mechanism, 5), rows(shape)[0], WIDTH, **needs(mechanism)) > 0
-
-
-@peeled_by_a_kernel
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_exact_lists_are_those_of_a_kernel_that_peels(forced, noise, shape):
+def test_exact_lists_are_those_of_kernels(forced, noise, equal, shape):
     scores, widths = rows(shape)
-    assert assert_same_picks(forced, dps.TopK(dps.NoisyMax(3.0, noise=noise), 5), scores, widths) > 0
+    top = dps.TopK(dps.NoisyMax(3.0, noise=noise), 5)
+    assert assert_same_picks(forced, top, scores, WIDTH if equal else widths) > 0
 
 
-@peeled_by_a_kernel
+@every_noise
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_lists_are_the_same_in_plain_python(noise, equal, shape):
@@ -162,55 +142,7 @@ def test_lists_are_the_same_in_plain_python(noise, equal, shape):
     assert np.array_equal(top.select(scores, WIDTH if equal else widths, randomness=seed), plain)
 
 
-# --- Which way a row goes ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        dps.NoisyMax(20.0),
-        dps.NoisyMax(20.0, noise="gumbel"),
-        dps.NoisyMax(20.0, tilt=0.5),
-        dps.GEM(20.0),
-        dps.HeterogeneousNoisyMax(20.0),
-    ],
-    ids=lambda mechanism: mechanism.label,
-)
-def test_a_kernel_peels_as_rounds_do(monkeypatch, mechanism):
-    scores, widths = rows((60, 130), 7)
-    widths[::3, 20:] = 0.0  # after the sensitive ones, the rest is public
-    widths[::4] = 0.5
-    top, seed = dps.TopK(mechanism, 30), dps.Randomness.seeded(7)
-    in_kernel = top.select(scores, widths, randomness=seed)
-    for law in (Composition, HeterogeneousLaw):
-        monkeypatch.setattr(law, "list_filler", Law.list_filler)
-    assert np.array_equal(top.select(scores, widths, randomness=seed), in_kernel)
-
-
-EQUALS = [dps.NoisyMax(1.0, tilt=0.5), dps.GEM(1.0), dps.StandardizedNoisyMax(1.0), dps.HeterogeneousNoisyMax(1.0)]
-
-
-@pytest.mark.parametrize("mechanism", EQUALS, ids=lambda mechanism: mechanism.label)
-def test_rows_of_equal_sensitivities_are_peeled_by_a_kernel_and_others_in_rounds(monkeypatch, mechanism):
-    seen = []
-
-    def seeing(batch, *rest):
-        seen.append(batch.rows)
-        return in_rounds(batch, *rest)
-
-    in_rounds = peeling._peel_in_rounds
-    monkeypatch.setattr(peeling, "_peel_in_rounds", seeing)
-    scores, widths = rows((9, 30), 8)
-    widths[:4] = 0.5
-    public = {} if not mechanism.needs else needs(mechanism)
-    dps.TopK(mechanism, 3).select(scores, widths, **public)
-    assert seen == [9 if public else 5]
-
-
-def test_a_kernel_leaves_no_row_of_positive_sensitivity_to_rounds(monkeypatch):
-    monkeypatch.setattr(peeling, "_peel_in_rounds", None)
-    scores, widths = rows((50, 30), 8)
-    assert dps.TopK(dps.NoisyMax(1.0), 30).select(scores, widths).shape == (50, 30)
+# --- The form of a call -----------------------------------------------------------------------------------
 
 
 def test_the_form_of_equal_sensitivities_does_not_change_a_list():
@@ -231,7 +163,7 @@ def test_the_form_of_equal_sensitivities_does_not_change_a_list():
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])
-def test_rows_that_go_different_ways_do_not_change_each_other(monkeypatch, threads):
+def test_rows_of_different_kinds_do_not_change_each_other(monkeypatch, threads):
     monkeypatch.setenv("DPSELECT_THREADS", threads)
     top, key = dps.TopK(dps.NoisyMax(2.0, noise="gumbel"), 4), bytes(range(32))
     scores, widths = rows((40, 9), 10)
@@ -243,39 +175,13 @@ def test_rows_that_go_different_ways_do_not_change_each_other(monkeypatch, threa
         assert np.array_equal(alone, together[row])
 
 
-@every_gumbel
-def test_one_pass_is_for_rows_that_differ_in_scores_only(mechanism, b):
-    scores, widths = rows((6, 5), 11)
-    widths[:4] = 0.5
-    widths[3] = 0.0
-    public = np.zeros((6, 5))
-    public[1:3] = 2.0
-    public[2, 4] = 1.0
-    batch = mechanism.read(scores, widths, **dict.fromkeys(mechanism.takes, public))
-    lists = np.full((6, 2), -1)
-    others = one_pass.draw_in_one_pass(batch, b, dps.Randomness.seeded(1), lists)
-    assert others.tolist() == [2, 3, 4, 5]
-    assert (lists[:2] >= 0).all()
-    assert (lists[2:] == -1).all()
-
-
 def test_public_scores_are_listed_from_the_best_on():
     lists = dps.TopK(dps.NoisyMax(1.0, noise="gumbel"), 4).select(np.tile(SCORES, (5, 1)), 0.0)
     assert (lists == [2, 0, 3, 1]).all()
 
 
-def test_one_pass_has_streams_of_its_own(monkeypatch):
-    top, seed = dps.TopK(dps.NoisyMax(0.1, noise="gumbel"), 1), dps.Randomness.seeded(12)
-    scores = np.zeros((2000, 8))
-    passed = top.select(scores, 1.0, randomness=seed)
-    monkeypatch.setattr(Composition, "weight_budget", None)
-    peeled = top.select(scores, 1.0, randomness=seed)
-    same = (passed == peeled).mean()
-    assert abs(same - 1 / 8) < 5 * np.sqrt(7 / 64 / 2000)  # false-alarm rate 6e-7
-
-
-@pytest.mark.parametrize("widths", [1.0, [1.0, 2.0, 3.0]], ids=["one pass", "peeled"])
-@peeled_by_a_kernel
+@pytest.mark.parametrize("widths", [1.0, [1.0, 2.0, 3.0]], ids=["equal", "own"])
+@every_noise
 def test_short_rows_are_padded_and_bad_scores_refused(noise, widths):
     mechanism = dps.NoisyMax(1.0, noise=noise)
     lists = dps.TopK(mechanism, 5, short_rows="pad").select([[0.0, 1.0, 2.0]], widths)
