@@ -1,7 +1,6 @@
 """The exact law of a private list: of each rank, and of being in the list at all."""
 
 import math
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -58,23 +57,20 @@ def _check_size(top: TopK, batch: Batch) -> None:
 
 def _exact_ranks(top: TopK, batch: Batch) -> FloatArray:
     """Return the probability of each candidate at each rank of each row, (rows, count, candidates)."""
-    size = batch.width
-    ranks = np.zeros((batch.rows, top.count, size))
-    reached = np.ones((batch.rows, 1))  # the probability of each set of earlier picks
-    for number in range(min(top.count, size)):
-        taken = _sets(size, number)
-        left = _complements(taken, size)
-        pmf = _pmf_of_sets(top, batch, left)
-        weights = reached[:, :, None] * pmf
-        following = np.zeros((batch.rows, math.comb(size, number + 1)))
-        bigger = np.sort(
-            np.concatenate([np.repeat(taken[:, None], size - number, axis=1), left[:, :, None]], axis=2)
-        )
-        places = _ranks(bigger, size)
-        for row in range(batch.rows):
-            ranks[row, number] = np.bincount(left.reshape(-1), weights[row].reshape(-1), size)
-            following[row] = np.bincount(places.reshape(-1), weights[row].reshape(-1), following.shape[1])
-        reached = following
+    rows, size = batch.rows, batch.width
+    ranks = np.zeros((rows, top.count, size))
+    taken, reached = np.zeros((1, size), dtype=bool), np.ones((rows, 1))  # sets of earlier picks; their chances
+    for number in range(min(top.count, size) if rows else 0):
+        left = np.nonzero(~taken)[1].reshape(len(taken), size - number)
+        chances = (reached[:, :, None] * _pmf_of_sets(top, batch, left)).reshape(rows, -1)
+        picks = left.reshape(-1)
+        ranks[:, number] = [np.bincount(picks, row, size) for row in chances]
+        if number + 1 < top.count:
+            bigger = np.repeat(np.packbits(taken, axis=1), size - number, axis=0)
+            bigger[np.arange(picks.size), picks // 8] |= (128 >> picks % 8).astype(np.uint8)
+            sets, places = np.unique(bigger, axis=0, return_inverse=True)
+            taken = np.unpackbits(sets, axis=1, count=size).astype(bool)
+            reached = np.array([np.bincount(places.reshape(-1), row) for row in chances])
     return ranks
 
 
@@ -89,28 +85,6 @@ def _pmf_of_sets(top: TopK, batch: Batch, left: IndexArray) -> FloatArray:
     table = remade(batch.table, subsets, np.arange(batch.rows * sets + 1) * size)
     part = Batch(table, (batch.rows * sets,), arrow=False, has_public=batch.has_public, width=size)
     return top.mechanism.law(part.sizes).pmf(part).reshape(batch.rows, sets, size)
-
-
-def _sets(size: int, number: int) -> IndexArray:
-    """Return all sets of ``number`` positions, each sorted, in the order of :func:`_ranks`."""
-    sets = np.array(list(combinations(range(size), number)), dtype=np.int64).reshape(
-        math.comb(size, number), number
-    )
-    return sets[np.argsort(_ranks(sets, size))]
-
-
-def _complements(sets: IndexArray, size: int) -> IndexArray:
-    left = np.ones((len(sets), size), dtype=bool)
-    np.put_along_axis(left, sets, values=False, axis=1)
-    return np.nonzero(left)[1].reshape(len(sets), size - sets.shape[1])
-
-
-def _ranks(sets: IndexArray, size: int) -> IndexArray:
-    """Return the number Σ_i C(c_i, i) of each sorted set c_1 < c_2 < …, by which sets of one size are counted."""
-    number = sets.shape[-1]
-    binomials = np.array([[math.comb(c, i + 1) for i in range(number)] for c in range(size)], dtype=np.int64)
-    ranks: IndexArray = binomials.reshape(size, number)[sets, np.arange(number)].sum(axis=-1)
-    return ranks
 
 
 def inclusion(top: TopK, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> FloatArray:
