@@ -229,6 +229,19 @@ def ledger(tmp_path):
         yield ledger
 
 
+@pytest.mark.parametrize("make", [pa.table, pd.DataFrame, pl.DataFrame], ids=["arrow", "pandas", "polars"])
+def test_a_wrong_column_name_lists_the_columns_that_are_there(make):
+    columns = {"reader": [1, 1], "candidate": ["a", "b"], "score": [1.0, 2.0], "width": [1.0, 1.0]}
+    there = "the table has 'reader', 'candidate', 'score', 'width'"
+    with pytest.raises(ValueError, match=f"unknown column 'user': {there}"):
+        dps.select_table(make(columns), dps.GEM(1.0), sensitivity="width")
+    items = make({"candidate": ["a", "b"], "delta": [1.0, 1.0]})
+    with pytest.raises(ValueError, match=f"unknown column 'sensitivity': {there}"):
+        dps.select_table(make(columns), dps.GEM(1.0), unit="reader", candidates=items)
+    with pytest.raises(ValueError, match="unknown column 'candidate': the table has 'item', 'delta'"):
+        dps.select_table(make(columns), dps.GEM(1.0), candidates=make({"item": ["a"], "delta": [1.0]}))
+
+
 @pytest.mark.parametrize("form", ["pandas", "polars", "Arrow, lists"])
 def test_a_release_of_a_frame_is_charged_once_and_gives_the_same_picks_again(form, ledger, tmp_path):
     frame, kind = FRAMES[form]

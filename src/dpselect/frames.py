@@ -67,8 +67,8 @@ def select_table(
         >>> dps.select_table(table, lists).to_pylist()[:2]
         [{'user': 'ann', 'rank': 1, 'candidate': 'tea'}, {'user': 'ann', 'rank': 2, 'candidate': 'rum'}]
     """
-    from dpselect.engines.frames import pick_units  # noqa: PLC0415 - it loads Arrow, an extra
-    from dpselect.tables.frames import is_spark, like  # noqa: PLC0415
+    from dpselect.engines.local import pick_units  # noqa: PLC0415 - it loads Arrow, an extra
+    from dpselect.tables.conversion import convert_like, is_spark  # noqa: PLC0415
     from dpselect.tables.layout import Layout  # noqa: PLC0415
     from dpselect.tables.stored import open_table  # noqa: PLC0415
 
@@ -81,6 +81,6 @@ def select_table(
         from dpselect.engines import spark  # noqa: PLC0415
 
         return spark.select(table, mechanism, key=key, layout=layout)
-    return like(
+    return convert_like(
         table, pick_units(open_table(table, None, layout.names, layout.number_names), layout, mechanism, key)
     )

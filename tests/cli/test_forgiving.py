@@ -147,12 +147,12 @@ SLOWLY = """
 import sys, time, dpselect.tables.stored as stored, dpselect.progress as progress
 from dpselect.cli import main
 progress.SECONDS_BETWEEN_LINES = 0.0
-genuine = stored.CsvTable.batches
+genuine = stored.StoredTable.batches
 def slowly(self, columns, **settings):
     while True:
         yield from genuine(self, columns, **settings)
         time.sleep(0.05)
-stored.CsvTable.batches = slowly
+stored.StoredTable.batches = slowly
 sys.exit(main(sys.argv[1:]))
 """
 

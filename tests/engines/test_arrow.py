@@ -293,6 +293,28 @@ def test_integers_that_floats_cannot_hold_are_refused_without_being_shown():
         PickTransform(MECHANISM, KEY, layout=Layout()).transform(batch)
 
 
+@pytest.mark.parametrize("column", ["score", "sensitivity"])
+def test_only_units_with_numbers_that_floats_would_round_are_skipped(column):
+    numbers = pa.array([[1, 2], [1, 2**62], [3, 1], [1, 1]])
+    batch = mixed({}).set_column(2 if column == "score" else 3, column, numbers)
+    picks = PickTransform(MECHANISM, KEY, layout=Layout(on_bad_unit="skip")).transform(batch).to_pylist()
+    assert [row["problem"] is None for row in picks] == [True, False, True, True]
+    assert f"column {column!r} must not hold integers beyond 2^53" in picks[1]["problem"]
+
+
+def test_a_candidate_that_a_dictionary_holds_twice_is_one_candidate():
+    names = pa.DictionaryArray.from_arrays(pa.array([0, 1, 1, 2], pa.int32()), ["a", "b", "a"])
+    lists = pa.ListArray.from_arrays([0, 2, 4], names)
+    columns = {"user": [1, 2], "candidate": lists, "score": [[1.0, 2.0]] * 2}
+    layout = Layout(sensitivity=1.0, on_bad_unit="skip")
+    batch = pa.RecordBatch.from_pydict(columns)
+    assert PickTransform(MECHANISM, KEY, layout=layout).transform(batch)["problem"].null_count == 2
+    repeated = pa.ListArray.from_arrays([0, 2, 4], names.take(pa.array([0, 3, 0, 1])))  # a and a, then a and b
+    batch = pa.RecordBatch.from_pydict(columns | {"candidate": repeated})
+    problems = PickTransform(MECHANISM, KEY, layout=layout).transform(batch)["problem"].to_pylist()
+    assert problems == ["column 'candidate' must name each candidate once", None]
+
+
 def test_a_unit_with_two_rows_is_refused_within_a_batch_and_across_batches():
     batch = table([3] * 6)
     selector = PickTransform(MECHANISM, KEY, layout=Layout())

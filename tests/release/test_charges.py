@@ -9,7 +9,7 @@ from dpselect.budget import Ledger
 from dpselect.cli import main
 from dpselect.guarantees import SAME_DIRECTION
 from dpselect.release import inputs
-from dpselect.tables.stored import CsvTable
+from dpselect.tables.stored import StoredTable
 
 CSV = "user,candidate,score,sensitivity\nann,a,0.5,1\nann,b,0.25,1\nbob,a,3,1\nbob,b,1,1\n"
 
@@ -101,7 +101,7 @@ def test_files_exchanged_between_fingerprint_and_reading_are_not_published(
 ):
     if table:
         (tmp_path / "scores.csv").write_text("candidate,score,sensitivity\na,3,1\nb,1,1\n")
-    owner, name = (inputs, "fingerprint_files") if moment == "fingerprint" else (CsvTable, "batches")
+    owner, name = (inputs, "fingerprint_files") if moment == "fingerprint" else (StoredTable, "batches")
     genuine = getattr(owner, name)
 
     def exchange(*arguments, **settings):

@@ -1,8 +1,10 @@
 """Long tables are sorted in memory or by DuckDB, in the same order, and the sort can be interrupted."""
 
 import time
+from decimal import Decimal
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -10,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from score_tables import LONG, SETTINGS
 
+import dpselect as dps
 from dpselect.cli import main
 from dpselect.tables.layout import Layout
-from dpselect.tables.memory_sort import memory_bytes
-from dpselect.tables.sorting import SortedUnits
+from dpselect.tables.sorting import SortedUnits, _order, memory_bytes
 from dpselect.tables.sources import prefetched
-from dpselect.tables.stored import MemoryTable
+from dpselect.tables.stored import open_table
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
 identifiers = st.sampled_from(
@@ -34,7 +36,8 @@ identifiers = st.sampled_from(
 @given(st.data(), identifiers, identifiers)
 @settings(suppress_health_check=list(HealthCheck), max_examples=60)
 def test_a_sort_in_memory_gives_what_duckdb_gives(data, unit, candidate):
-    rows = data.draw(st.lists(st.tuples(unit[0], candidate[0], st.integers(-5, 5)), min_size=1, max_size=8))
+    row = st.tuples(st.none() | unit[0], st.none() | candidate[0], st.integers(-5, 5))
+    rows = data.draw(st.lists(row, min_size=1, max_size=8))
     columns = zip(*rows, strict=True)
     kinds = (unit[1], candidate[1], pa.int16())
     arrays = [pa.array(column).cast(kind) if pa.types.is_dictionary(kind) else pa.array(column, kind)
@@ -42,14 +45,23 @@ def test_a_sort_in_memory_gives_what_duckdb_gives(data, unit, candidate):
     table = pa.table(arrays, names=["user", "candidate", "score"])
     layout = Layout(sensitivity=1.0)
     found = []
-    for fits in (True, False):
-        with patch("dpselect.tables.sorting.can_sort", lambda _, fits=fits: fits):
-            source = SortedUnits(MemoryTable(table), layout, batch_candidates=4)
+    for needed in (0, 2**60):
+        with patch("dpselect.tables.sorting.needed_bytes", lambda _, needed=needed: needed):
+            source = SortedUnits(open_table(table), layout, batch_candidates=4)
             whole = pa.Table.from_batches([located.batch for located in source.batches(layout.columns)])
         units = [(row["user"], row["candidate"]) for row in whole.to_pylist()]
         numbers = [sorted(row) for row in whole["score"].to_pylist()]  # rows of one name may be in any order
         found.append((whole.schema, units, numbers))
     assert found[0] == found[1]
+
+
+@given(
+    st.lists(st.integers(0, 2**62), min_size=1, max_size=8) | st.lists(st.integers(0, 5), min_size=1, max_size=8)
+)
+def test_keys_of_any_size_are_put_in_order(keys):
+    order = _order(np.array(keys))
+    assert sorted(order) == list(range(len(keys)))
+    assert [keys[place] for place in order] == sorted(keys)
 
 
 @pytest.mark.parametrize(
@@ -63,24 +75,76 @@ def test_rows_of_parquet_without_a_name_are_reported(column, message, tmp_path, 
     assert message in capsys.readouterr().err
 
 
+LARGE = {
+    "int64": pa.array([1, 2**62, 2**62 + 1]),
+    "uint64": pa.array([1, 2**63, 1], pa.uint64()),
+    "decimals": pa.array([Decimal(1), Decimal(2**62), Decimal(1)]),
+    "fractions": pa.array([Decimal(1), Decimal(2**60) + Decimal("0.25"), Decimal(1)]),
+    "the first that is rounded": pa.array([2**53, -(2**53) - 1, 1]),
+}
+
+
+@pytest.mark.parametrize("needed", [0, 2**60], ids=["in memory", "by DuckDB"])
+@pytest.mark.parametrize("column", ["score", "sensitivity"])
+@pytest.mark.parametrize("numbers", LARGE.values(), ids=LARGE)
+def test_a_number_that_floats_would_round_is_refused_with_its_row(numbers, column, needed, monkeypatch):
+    monkeypatch.setattr("dpselect.tables.sorting.needed_bytes", lambda _: needed)
+    columns = {"user": [1, 1, 2], "candidate": [1, 2, 1], "score": [0.0] * 3, "sensitivity": [1.0] * 3}
+    table = pa.table(columns | {column: numbers})
+    with pytest.raises(ValueError, match=rf"row 1: column '{column}' must not hold integers beyond 2\^53"):
+        dps.select_table(table, dps.GEM(1.0))
+
+
+@pytest.mark.parametrize("number", [f"{2**62 + 1}", f" -{2**53 + 1} ", f"{2**60}.25"])
+def test_a_number_in_text_that_floats_would_round_is_refused_with_its_row(number, tmp_path):
+    (tmp_path / "t.csv").write_text(f"user,candidate,score,sensitivity\nann,a,1,1\nann,b,{number},1\n")
+    with pytest.raises(ValueError, match=r"t\.csv, row 1: column 'score' must not hold integers beyond 2\^53"):
+        dps.select_table(tmp_path / "t.csv", dps.GEM(1.0))
+
+
+@pytest.mark.parametrize("number", ["1_000", "1e5_0", "+-1", "0x1p3", "1d", "٣"])
+def test_what_only_some_parsers_take_for_a_number_is_refused_everywhere(number, tmp_path):
+    (tmp_path / "t.csv").write_text(f"user,candidate,score,sensitivity\nann,a,1,1\nann,b,{number},1\n")
+    with pytest.raises(ValueError, match="user 'ann': column 'score' is missing or not a number"):
+        dps.select_table(tmp_path / "t.csv", dps.GEM(1.0))
+    (tmp_path / "items.csv").write_text(f"candidate,sensitivity\na,1\nb,{number}\n")
+    table = {"user": ["ann", "ann"], "candidate": ["a", "b"], "score": [1.0, 2.0]}
+    with pytest.raises(ValueError, match="column 'sensitivity' is missing or not a number"):
+        dps.select_table(table, dps.GEM(1.0), candidates=tmp_path / "items.csv")
+
+
+@pytest.mark.parametrize("number", ["+1", " 1 ", "1.", ".5", "1e300", "1E+5", f"{2**53}", "123456789e10"])
+def test_numbers_that_every_parser_reads_alike_are_read(number, tmp_path):
+    (tmp_path / "t.csv").write_text(f"user,candidate,score,sensitivity\nann,a,{number},1\nann,b,x,1\n")
+    source = SortedUnits(open_table(tmp_path / "t.csv"), Layout())
+    [located] = source.batches(["score"])
+    assert located.batch["score"][0].as_py()[0] == float(number)
+    assert np.isnan(located.batch["score"][0].as_py()[1])
+
+
 def test_sizes_have_decimal_and_binary_units():
     sizes = {"1B": 1, "2 kb": 2000, "1.5MB": 1_500_000, "1GiB": 2**30, "3TB": 3 * 10**12}
     assert {text: memory_bytes(text) for text in sizes} == sizes
 
 
-class Slow(MemoryTable):
-    """A table that takes ten minutes to read."""
+def slow_table():
+    """Return a table that takes ten minutes to read."""
+    table = open_table(pa.Table.from_pylist(LONG))
+    at_once = table.batches
 
-    def batches(self, columns, *, entries=0, skip=0):
+    def batches(columns, *, entries):
         for _ in range(6000):
-            yield from super().batches(columns, entries=entries, skip=skip)
+            yield from at_once(columns, entries=entries)
             time.sleep(0.1)
 
+    table.batches = batches
+    return table
 
-@pytest.mark.parametrize("fits", [True, False], ids=["in memory", "by DuckDB"])
-def test_a_sort_ends_early_when_nothing_more_is_wanted(fits, monkeypatch):
-    monkeypatch.setattr("dpselect.tables.sorting.can_sort", lambda _: fits)
-    source = SortedUnits(Slow(pa.Table.from_pylist(LONG)), Layout())
+
+@pytest.mark.parametrize("needed", [0, 2**60], ids=["in memory", "by DuckDB"])
+def test_a_sort_ends_early_when_nothing_more_is_wanted(needed, monkeypatch):
+    monkeypatch.setattr("dpselect.tables.sorting.needed_bytes", lambda _: needed)
+    source = SortedUnits(slow_table(), Layout())
     seen = []
 
     def look():
@@ -97,6 +161,6 @@ def test_a_sort_ends_early_when_nothing_more_is_wanted(fits, monkeypatch):
 
 
 def test_a_source_is_read_whole_after_it_was_interrupted():
-    source = SortedUnits(MemoryTable(pa.Table.from_pylist(LONG)), Layout())
+    source = SortedUnits(open_table(pa.Table.from_pylist(LONG)), Layout())
     source.interrupt()
     assert sum(located.batch.num_rows for located in source.batches(["user"])) == 40

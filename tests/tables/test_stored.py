@@ -6,7 +6,7 @@ import pytest
 from score_tables import FORMS, LISTS, LONG, SETTINGS, write
 
 from dpselect.cli import main
-from dpselect.tables.stored import MemoryTable, open_table
+from dpselect.tables.stored import open_table
 
 
 def rows_of(table, columns, **settings):
@@ -15,22 +15,30 @@ def rows_of(table, columns, **settings):
 
 @pytest.mark.parametrize("form", ["long parquet", "long arrow", "lists parquet", "folder", "lists arrow", "stream"])
 @pytest.mark.parametrize("entries", [1, 17, 10**6])
-def test_batches_hold_all_rows_in_order_from_any_row_on(form, entries, tmp_path):
+def test_batches_hold_all_rows_in_order(form, entries, tmp_path):
     table = open_table(write(tmp_path / "in" / FORMS[form], form))
     whole = LONG if form.startswith("long") else LISTS.to_pylist()
     wanted = [{name: row[name] for name in ("score", "user")} for row in whole]
-    for skip in (0, 1, 7, 8, 20, len(whole) - 1, len(whole)):
-        batches = list(table.batches(["score", "user"], entries=entries, skip=skip))
-        assert [row for located in batches for row in located.batch.to_pylist()] == wanted[skip:]
-        assert all(located.batch.num_rows for located in batches)
+    batches = list(table.batches(["score", "user"], entries=entries))
+    assert [row for located in batches for row in located.batch.to_pylist()] == wanted
+    assert all(located.batch.num_rows for located in batches)
     assert table.rows in (None, len(whole))
 
 
 def test_a_batch_says_where_its_rows_are(tmp_path):
     pq.write_table(LISTS, tmp_path / "t.parquet", row_group_size=15)
     table = open_table(tmp_path / "t.parquet")
-    places = [(located.place, located.first) for located in table.batches(["user"], skip=17)]
-    assert places == [("t.parquet, row group 1", 2), ("t.parquet, row group 2", 0)]
+    places = [(located.place, located.first) for located in table.batches(["user"], entries=10)]
+    groups = [(0, 0), (0, 8), (1, 0), (1, 8), (2, 0)]  # of 15, 15 and 10 rows, in batches of up to 10
+    assert places == [(f"t.parquet, row group {group}", first) for group, first in groups]
+
+
+def test_a_located_batch_shows_no_value(tmp_path):
+    table = pa.table({"user": ["ann"], "score": [0.123456789]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    [located] = open_table(tmp_path / "t.parquet").batches(["user", "score"])
+    assert repr(located) == "Located(1 rows, 't.parquet, row group 0', first=0)"
+    assert "0.12" not in f"{located} {[located]}"
 
 
 @pytest.mark.parametrize("name", ["a.b", "a.list.element", 'a"b', "a"])
@@ -74,7 +82,7 @@ def test_the_contents_of_a_table_in_memory_decide_its_fingerprint():
     table = pa.table({"a": [1, 2, 3], "b": ["x", "y", None]})
     chunked = pa.concat_tables([table.slice(0, 1), table.slice(1)])
     noted = table.replace_schema_metadata({"note": "x"})
-    same = [MemoryTable(t).readings() for t in (table, chunked, noted)]
+    same = [open_table(t).read_options() for t in (table, chunked, noted)]
     assert same[0] == same[1] == same[2]
     others = [table.slice(1), table.rename_columns(["a", "c"]), table.set_column(0, "a", pa.array([1, 2, 4]))]
-    assert all(MemoryTable(other).readings() != same[0] for other in others)
+    assert all(open_table(other).read_options() != same[0] for other in others)

@@ -19,7 +19,7 @@ from dpselect.registry import MECHANISMS, unknown_name
 from dpselect.release import Charge, Csv, KeyFile, OutputExistsError, Payment
 from dpselect.tables import writing
 from dpselect.tables.layout import Layout, TwoColumnsError, UnknownColumnError
-from dpselect.tables.memory_sort import memory_bytes
+from dpselect.tables.sorting import memory_bytes
 
 __all__ = [
     "UsageError",

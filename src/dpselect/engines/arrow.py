@@ -1,8 +1,9 @@
 """Picks and probabilities for Arrow record batches: the one implementation that files and Spark use."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, TypeVar, cast
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from dpselect.engines.distinct import DistinctUnits
 from dpselect.kernels.arrays import WordArray
 from dpselect.mechanisms.base import Mechanism
 from dpselect.randomness import Randomness, RepeatedUnitsError
-from dpselect.tables.arrays import decoded, flags, split_lists, to_numpy
+from dpselect.tables.arrays import decoded, flags, from_numpy, to_numpy
 from dpselect.tables.layout import Layout
 from dpselect.tables.units import BadUnitsError, find_problems, read_units
 
@@ -27,8 +28,64 @@ RANK = "rank"
 """The column that says which pick of its unit's list a row is, from 1."""
 
 
+class UnitTransform(ABC):
+    """What both transforms share: a schema is checked once, and bad units are found where something went wrong."""
+
+    mechanism: Mechanism
+    layout: Layout
+
+    @abstractmethod
+    def _made(self, schema: pa.Schema) -> list[pa.Field]:
+        """Return the columns that are made of a table of units with a schema."""
+
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """Check the schema of a table of units, once, and return that of the result."""
+        if schema not in self._schemas:
+            self.layout.check_schema(schema)
+            problem = [pa.field(PROBLEM, pa.string())] if self.layout.on_bad_unit == "skip" else []
+            self._schemas[schema] = pa.schema([schema.field(self.layout.unit), *self._made(schema), *problem])
+        return self._schemas[schema]
+
+    @cached_property
+    def _schemas(self) -> dict[pa.Schema, pa.Schema]:
+        return {}
+
+    def _refuse_name(self, name: str, *, added: bool) -> None:
+        if added and name in {self.layout.unit, self.layout.pick_name}:
+            raise ValueError(
+                f"no column may be called {name!r}: the output gets a column of that name; rename yours"
+            )
+
+    def _apply(self, work: Callable[[pa.RecordBatch], list[pa.Array]], batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the columns that ``work`` makes of the good units of a batch, null for the others.
+
+        Problems are looked for only if something went wrong, so good data cost nothing more.
+        """
+        schema = self.schema(batch.schema)
+        kinds = [field.type for field in self._made(batch.schema)]
+        problems = pa.nulls(batch.num_rows, pa.string())
+        try:
+            columns = work(batch) if batch.num_rows else [pa.nulls(0, kind) for kind in kinds]
+        except ValueError:
+            problems = find_problems(batch, self.layout, least=self.mechanism.least_size)
+            if problems.null_count == len(problems):
+                raise
+            if self.layout.on_bad_unit == "raise":
+                raise BadUnitsError(problems) from None
+            good = flags(problems.is_null())
+            places = pa.array(np.cumsum(good) - 1, mask=~good)
+            if good.any():
+                columns = [column.take(places) for column in work(batch.filter(problems.is_null()))]
+            else:
+                columns = [pa.nulls(batch.num_rows, kind) for kind in kinds]
+        columns = [column.cast(kind) for column, kind in zip(columns, kinds, strict=True)]
+        return pa.RecordBatch.from_arrays(
+            [batch.column(self.layout.unit), *columns, problems][: len(schema)], schema=schema
+        )
+
+
 @dataclass(frozen=True)
-class PickTransform:
+class PickTransform(UnitTransform):
     r"""A transform of record batches of units into record batches with one private pick, or list, for each unit.
 
     For a unit with candidates a = 1 … k it draws from the mechanism's law with the stream of (key, unit). So a pick
@@ -72,88 +129,72 @@ class PickTransform:
 
     def __post_init__(self) -> None:
         Randomness.keyed(self.key, [0])  # refuses a bad key before any work
-        _refuse_name(self.layout, RANK, added=self._makes_lists)
-        _refuse_name(self.layout, PROBLEM, added=self.layout.on_bad_unit == "skip")
+        self._refuse_name(RANK, added=self._makes_lists)
+        self._refuse_name(PROBLEM, added=self.layout.on_bad_unit == "skip")
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the picks of each batch; units must be distinct over all batches."""
+        """Yield the picks of each batch. Raise at the end if a unit occurred twice."""
         with DistinctUnits() as seen:
             yield from self.over(batches, seen)
 
     def over(self, batches: Iterable[pa.RecordBatch], seen: DistinctUnits) -> Iterator[pa.RecordBatch]:
         """Yield the picks of each batch. Raise at the end if a unit occurred twice, or was seen before."""
         for batch in batches:
-            picks, addresses = self._transform(batch)
-            seen.add(addresses)
-            yield picks
+            yield self._apply(partial(self._pick, seen=seen), batch)
         if not seen.are_distinct():
             raise RepeatedUnitsError(f"{self._rule}: some unit has two rows")
 
     def transform(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the picks of one batch."""
-        return self._transform(batch)[0]
+        return self._apply(self._pick, batch)
 
-    def schema(self, schema: pa.Schema) -> pa.Schema:
-        """Check the schema of a table of units, and return that of its picks."""
-        self.layout.check_schema(schema)
+    def _made(self, schema: pa.Schema) -> list[pa.Field]:
         kind = self.layout.pick_type(schema)
-        picks = pa.large_list(kind) if self._makes_lists else kind
-        return _schema(self.layout, schema, pa.field(self.layout.pick_name, picks))
+        return [pa.field(self.layout.pick_name, pa.large_list(kind) if self._makes_lists else kind)]
 
     def rows_schema(self, schema: pa.Schema) -> pa.Schema:
         """Check the schema of a table of units, and return that of the rows to publish."""
-        picks = self.schema(schema)
-        if not self._makes_lists:
-            return picks
-        name = self.layout.pick_name
-        ranks = [pa.field(RANK, pa.int32()), pa.field(name, picks.field(name).type.value_type)]
-        return pa.schema([picks.field(0), *ranks, *(picks.field(i) for i in range(2, len(picks)))])
+        return self._ranked(self.schema(schema)) if self._makes_lists else self.schema(schema)
+
+    def _ranked(self, picks: pa.Schema) -> pa.Schema:
+        unit, lists, *problem = picks
+        return pa.schema([unit, (RANK, pa.int32()), (lists.name, lists.type.value_type), *problem])
 
     def rows(self, picks: pa.RecordBatch) -> pa.RecordBatch:
-        """Return transformed units as rows to publish: one for each pick. A unit that was skipped comes last."""
+        """Return transformed units as rows to publish: one for each pick, and one for a unit that was skipped."""
         if not self._makes_lists:
             return picks
         lists = picks.column(self.layout.pick_name)
-        bad = picks.filter(lists.is_null())
-        good = picks.filter(lists.is_valid())
-        flat, bounds = split_lists(good.column(self.layout.pick_name))
-        sizes = np.diff(bounds)
-        ranks = np.arange(bounds[-1]) - np.repeat(bounds[:-1], sizes) + 1
-        units = good.column(0).take(pa.array(np.repeat(np.arange(sizes.size), sizes)))
-        columns = [units, pa.array(ranks.astype(np.int32)), flat]
-        nulls = [bad.column(0), pa.nulls(len(bad), pa.int32()), pa.nulls(len(bad), flat.type)]
-        if PROBLEM in picks.schema.names[2:]:
-            columns.append(pa.nulls(len(flat), pa.string()))
-            nulls.append(bad.column(PROBLEM))
-        names = [self.layout.unit, RANK, self.layout.pick_name, PROBLEM][: len(columns)]
-        joined = [pa.concat_arrays(pair) if len(bad) else pair[0] for pair in zip(columns, nulls, strict=True)]
-        return pa.RecordBatch.from_arrays(joined, names)
+        sizes = to_numpy(pc.fill_null(pc.list_value_length(lists), 1))
+        owners = np.repeat(np.arange(sizes.size), sizes)
+        skipped = flags(lists.is_null())[owners]
+        ranks = np.arange(owners.size) - (np.cumsum(sizes) - sizes)[owners] + 1
+        names = lists.flatten().take(pa.array(np.cumsum(~skipped) - 1, mask=skipped))
+        unit, _, *problem = (column.take(from_numpy(owners)) for column in picks.columns)
+        columns = [unit, pa.array(ranks, pa.int32(), mask=skipped), names, *problem]
+        return pa.RecordBatch.from_arrays(columns, schema=self._ranked(picks.schema))
 
     def addresses(self, units: pa.Array) -> WordArray:
         """Return the addresses of units."""
-        return self._randomness(units).units(len(units)).nonces
+        plain = decoded(units)
+        integers = pa.types.is_integer(plain.type)
+        keyed = Randomness.keyed(self.key, to_numpy(plain) if integers else plain.to_pylist())
+        return keyed.units(len(units)).nonces
 
-    def _transform(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, WordArray]:
-        schema = self.schema(batch.schema)
-        (picks, addresses), problems = _compute(self.layout, batch, self._pick, self.mechanism.least_size)
-        columns = [batch.column(self.layout.unit), picks.cast(schema.field(1).type)]
-        return _emit(columns, schema, problems), addresses
-
-    def _pick(self, batch: pa.RecordBatch) -> tuple[pa.Array, WordArray]:
-        if not batch.num_rows:
-            kind = self.schema(batch.schema).field(1).type
-            return pa.array([], kind), np.empty((0, 3), dtype=np.uint32)
+    def _pick(self, batch: pa.RecordBatch, seen: DistinctUnits | None = None) -> list[pa.Array]:
         read = read_units(batch, self.layout)
-        units = batch.column(self.layout.unit)
+        units = decoded(batch.column(self.layout.unit))
+        integers = pa.types.is_integer(units.type)
         try:
-            randomness = self._randomness(units)
+            randomness = Randomness.keyed(self.key, to_numpy(units) if integers else units.to_pylist())
         except RepeatedUnitsError:
             counts = pc.value_counts(units)
             repeated = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
             raise RepeatedUnitsError(f"{self._rule}: {repeated!r} has two rows") from None
         picks = self.mechanism.select(read.scores, read.sensitivities, randomness=randomness, **read.public)
-        name = read.name_lists if self._makes_lists else read.name_picks
-        return name(self.layout, picks), randomness.units(len(picks)).nonces
+        if seen is not None:
+            seen.add(randomness.units(len(picks)).nonces)
+        return [(read.name_lists if self._makes_lists else read.name_picks)(self.layout, picks)]
 
     @property
     def _makes_lists(self) -> bool:
@@ -163,14 +204,9 @@ class PickTransform:
     def _rule(self) -> str:
         return f"column {self.layout.unit!r} {rules.DISTINCT_UNITS}"
 
-    def _randomness(self, units: pa.Array) -> Randomness:
-        plain = decoded(units)
-        integers = pa.types.is_integer(plain.type)
-        return Randomness.keyed(self.key, to_numpy(plain) if integers else plain.to_pylist())
-
 
 @dataclass(frozen=True)
-class PmfTransform:
+class PmfTransform(UnitTransform):
     """A transform of record batches of units into record batches with the exact probability of every candidate.
 
     Privacy:
@@ -202,79 +238,27 @@ class PmfTransform:
 
     def __post_init__(self) -> None:
         check.single_pick("mechanism", self.mechanism, "pmf")
-        _refuse_name(self.layout, PROBLEM, added=self.layout.on_bad_unit == "skip")
+        self._refuse_name(PROBLEM, added=self.layout.on_bad_unit == "skip")
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the probabilities of each batch."""
         return map(self.transform, batches)
 
-    def schema(self, schema: pa.Schema) -> pa.Schema:
-        """Check the schema of a table of units, and return that of its probabilities."""
-        self.layout.check_schema(schema)
-        named = self.layout.candidate is not None or self.layout.candidates is not None
-        lists = [pa.field(self.layout.pick_name, pa.large_list(self.layout.pick_type(schema)))] if named else []
-        return _schema(self.layout, schema, *lists, pa.field("probability", pa.large_list(pa.float64())))
-
     def transform(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the probabilities of one batch."""
-        schema = self.schema(batch.schema)
-        lists, problems = _compute(self.layout, batch, self._weigh)
-        wanted = schema.names[1 : 1 + len(lists)]
-        columns = [lists[i].cast(schema.field(name).type) for i, name in enumerate(wanted)]
-        return _emit([batch.column(self.layout.unit), *columns], schema, problems)
+        return self._apply(self._weigh, batch)
 
-    def _weigh(self, batch: pa.RecordBatch) -> tuple[pa.Array, ...]:
-        if not batch.num_rows:
-            kinds = [field.type for field in self.schema(batch.schema) if pa.types.is_large_list(field.type)]
-            return tuple(pa.array([], kind) for kind in kinds)
+    def _made(self, schema: pa.Schema) -> list[pa.Field]:
+        named = self.layout.candidate is not None or self.layout.candidates is not None
+        lists = [pa.field(self.layout.pick_name, pa.large_list(self.layout.pick_type(schema)))] if named else []
+        return [*lists, pa.field("probability", pa.large_list(pa.float64()))]
+
+    def _weigh(self, batch: pa.RecordBatch) -> list[pa.Array]:
         read = read_units(batch, self.layout)
         weights = self.mechanism.pmf(read.scores, read.sensitivities, **read.public)
-        probabilities = pa.LargeListArray.from_arrays(read.bounds, np.asarray(weights).reshape(-1))
-        if read.identifiers is not None:
-            return pa.LargeListArray.from_arrays(read.bounds, read.identifiers), probabilities
-        if self.layout.candidates is not None:
-            positions = np.arange(read.bounds[-1]) - np.repeat(read.bounds[:-1], np.diff(read.bounds))
-            names = read.name_picks(self.layout, positions)
-            return pa.LargeListArray.from_arrays(read.bounds, names), probabilities
-        return (probabilities,)
-
-
-Result = TypeVar("Result", bound=tuple[Any, ...])
-
-
-def _compute(
-    layout: Layout, batch: pa.RecordBatch, work: Callable[[pa.RecordBatch], Result], least: int = 1
-) -> tuple[Result, pa.Array | None]:
-    """Return what ``work`` makes of the good units of a batch, and what is wrong with the others.
-
-    Arrow columns in the result are spread over all units, null for the bad ones. Problems are looked for only if
-    something went wrong, so good data cost nothing more.
-    """
-    try:
-        return work(batch), None
-    except ValueError:
-        problems = find_problems(batch, layout, least=least)
-        if problems.null_count == len(problems):
-            raise
-        if layout.on_bad_unit == "raise":
-            raise BadUnitsError(problems) from None
-    good = flags(problems.is_null())
-    places = pa.array(np.cumsum(good) - 1, mask=~good)
-    result = work(batch.filter(problems.is_null()))
-    return cast("Result", tuple(p.take(places) if isinstance(p, pa.Array) else p for p in result)), problems
-
-
-def _refuse_name(layout: Layout, name: str, *, added: bool) -> None:
-    if added and name in {layout.unit, layout.pick_name}:
-        raise ValueError(f"no column may be called {name!r}: the output gets a column of that name; rename yours")
-
-
-def _schema(layout: Layout, schema: pa.Schema, *fields: pa.Field) -> pa.Schema:
-    problem = [pa.field(PROBLEM, pa.string())] if layout.on_bad_unit == "skip" else []
-    return pa.schema([pa.field(layout.unit, schema.field(layout.unit).type), *fields, *problem])
-
-
-def _emit(columns: list[pa.Array], schema: pa.Schema, problems: pa.Array | None) -> pa.RecordBatch:
-    if PROBLEM in schema.names[-1:]:
-        columns = [*columns, pa.nulls(len(columns[0]), pa.string()) if problems is None else problems]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+        flat = [np.asarray(weights).reshape(-1)]
+        if read.identifiers is not None or self.layout.candidates is not None:
+            sizes = np.diff(read.bounds)
+            positions = np.arange(read.bounds[-1]) - np.repeat(read.bounds[:-1], sizes)
+            flat.insert(0, read.name_picks(self.layout, positions, np.repeat(np.arange(sizes.size), sizes)))
+        return [pa.LargeListArray.from_arrays(read.bounds, values) for values in flat]

@@ -21,8 +21,9 @@ from dpselect.engines.whole_table import Identifier, contend_over, summarize_ove
 from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.partitioned import PartitionedSelection
 from dpselect.randomness import STREAM_FORMAT
+from dpselect.tables.conversion import as_arrow
 from dpselect.tables.layout import Layout, LayoutError
-from dpselect.tables.stored import Located, MemoryTable
+from dpselect.tables.stored import Located, content_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -189,7 +190,7 @@ def fingerprint(frame: "DataFrame", layout: Layout | None = None) -> str:
     content = f"{STREAM_FORMAT} {frame.schema.json()} {tuple(map(str, total))} {columns!r}"
     digest = hashlib.blake2b(content.encode(), digest_size=16, person=b"dpselect frame")
     if columns.candidates is not None:
-        digest.update(MemoryTable(columns.candidates).content())
+        digest.update(content_of(as_arrow(columns.candidates)))
     return digest.hexdigest()
 
 

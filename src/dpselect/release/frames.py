@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpselect import parameters as check
-from dpselect.engines.frames import pick_units
+from dpselect.engines.local import pick_units
 from dpselect.mechanisms.base import Mechanism
 from dpselect.release.inputs import Inputs
 from dpselect.release.payment import Charge, Payment, Receipt, Terms
-from dpselect.tables.frames import is_spark, like
+from dpselect.tables.conversion import convert_like, is_spark
 from dpselect.tables.layout import Layout
 from dpselect.tables.stored import AnyTable, open_table
 
@@ -99,4 +99,4 @@ def release_table(
     terms = Terms.of_tables("select", mechanism, inputs)
     payment.check(terms)
     picks, receipt = payment.pay_for(terms, lambda key: pick_units(inputs.table, inputs.layout, mechanism, key))
-    return ReleasedTable(picks=like(table, picks), mechanism=mechanism, receipt=receipt)
+    return ReleasedTable(picks=convert_like(table, picks), mechanism=mechanism, receipt=receipt)

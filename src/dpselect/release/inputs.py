@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 from dpselect.budget import fingerprint_files
 from dpselect.tables.layout import Layout
-from dpselect.tables.stored import AnyTable, Csv, Format, MemoryTable, StoredTable, open_table
+from dpselect.tables.stored import AnyTable, Csv, Format, StoredTable, open_table
 
 __all__ = ["Inputs"]
 
@@ -32,7 +32,7 @@ class Inputs(NamedTuple):
             csv = format if isinstance(format, Csv) else None
             second = open_table(candidates, csv, columns.names, columns.number_names)
             return cls(opened, second, columns.with_candidates(second))
-        return cls(opened, None if columns.candidates is None else MemoryTable(columns.candidates), columns)
+        return cls(opened, None if columns.candidates is None else open_table(columns.candidates), columns)
 
     def settings(self, *, one: bool = False) -> dict[str, object]:
         """Return what decides, besides the contents of tables, what is read out of them."""
@@ -48,7 +48,7 @@ class Inputs(NamedTuple):
             "by_position": columns.candidate is None,
             "on_bad_unit": columns.on_bad_unit,
             "one": one,
-            "readings": [[role, *reading] for role, table in self._tables() for reading in table.readings()],
+            "readings": [[role, *reading] for role, table in self._tables() for reading in table.read_options()],
         }
 
     def fingerprint(self, settings: Mapping[str, object]) -> str:

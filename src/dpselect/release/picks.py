@@ -223,7 +223,7 @@ class _Run:
         current: list[Located] = []
 
         def batches() -> Iterator[pa.RecordBatch]:
-            stored = self._source.batches(self._layout.columns, skip=self._resumed)
+            stored = _skipping(self._source.batches(self._layout.columns), self._resumed)
             for located in prefetched(stored, interrupt=self._source.interrupt, waiting=self._wait):
                 current[:] = [located]
                 yield located.batch
@@ -275,6 +275,15 @@ class _Run:
             mechanism=mechanism,
             receipt=receipt,
         )
+
+
+def _skipping(batches: Iterable[Located], skip: int) -> Iterator[Located]:
+    for located in batches:
+        count = located.batch.num_rows
+        if skip < count:
+            first = None if located.first is None else located.first + skip
+            yield Located(located.batch.slice(skip), located.place, first)
+        skip = max(0, skip - count)
 
 
 def _picked_units(results: pa.RecordBatch, unit: str) -> pa.Array:

@@ -1,5 +1,6 @@
 """What tables need of Arrow arrays: kinds of columns, lists as flat numbers with bounds, text as numbers."""
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,15 @@ __all__ = [
     "is_number",
     "look_up",
     "parse_numbers",
+    "read_numbers",
     "rows_with_duplicates",
     "split_lists",
     "to_numpy",
 ]
 
 NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+MOST_EXACT = 2**53
+"""The largest integer up to which float64 holds all."""
 
 
 def is_list(kind: pa.DataType) -> bool:
@@ -81,24 +85,41 @@ def split_lists(array: pa.Array) -> tuple[pa.Array, IndexArray]:
     return array.flatten(), bounds - bounds[0]
 
 
-def as_floats(name: str, flat: pa.Array) -> FloatArray:
+def as_floats(name: str, column: pa.Array) -> FloatArray:
     """Return a column as float64, with NaN for null and for text that is not a number; copy only what must be."""
-    flat = parse_numbers(flat)
-    if pa.types.is_decimal(flat.type):
-        flat = flat.cast(pa.float64())
-    if pa.types.is_integer(flat.type) and not pa.types.is_int32(flat.type) and len(flat):
-        ends = pc.min_max(flat)
-        if any(abs(ends[end].as_py() or 0) > 2**53 for end in ("min", "max")):
-            raise ValueError(f"column {name!r} {rules.EXACT_INTEGERS}")
-    return np.asarray(to_numpy(flat), dtype=np.float64)
+    numbers, rounded = read_numbers(column)
+    if rounded.any():
+        raise ValueError(f"row {int(rounded.argmax())}: column {name!r} {rules.EXACT_INTEGERS}")
+    return numbers
+
+
+def read_numbers(column: pa.Array) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return a column as float64, and which entries must be refused because float64 may round them.
+
+    Those are integers and decimals beyond 2⁵³, as text too. A number in text with an exponent is a float already.
+    """
+    parsed = parse_numbers(column)
+    if pa.types.is_decimal(parsed.type):
+        parsed = parsed.cast(pa.float64())
+    numbers = np.asarray(to_numpy(parsed), dtype=np.float64)
+    rounded = np.zeros(len(numbers), dtype=np.bool_)
+    if not pa.types.is_floating(column.type):
+        for place in np.flatnonzero((np.abs(numbers) >= MOST_EXACT) & np.isfinite(numbers)):
+            number = column[place].as_py()
+            is_float = isinstance(number, str) and "e" in number.lower()
+            rounded[place] = not is_float and abs(Decimal(number)) > MOST_EXACT
+    return numbers, rounded
 
 
 def parse_numbers(column: pa.Array) -> pa.Array:
     """Return a column of text as numbers, null where the text is not a number; any other column as it is."""
     if not pa.types.is_string(column.type):
         return column
-    readable = pc.if_else(pc.match_substring_regex(column, NUMBER), column, None)
-    return pc.utf8_trim_whitespace(readable).cast(pa.float64())
+    try:
+        return column.cast(pa.float64())
+    except pa.ArrowInvalid:  # spaces, or no number
+        readable = pc.if_else(pc.match_substring_regex(column, NUMBER), column, None)
+        return pc.utf8_trim_whitespace(readable).cast(pa.float64())
 
 
 def look_up(values: FloatArray, places: pa.Array) -> FloatArray:
@@ -111,14 +132,20 @@ def look_up(values: FloatArray, places: pa.Array) -> FloatArray:
     return numbers
 
 
+def _names_once(array: pa.Array) -> bool:
+    """Tell whether an array has a dictionary in which no value occurs twice."""
+    return pa.types.is_dictionary(array.type) and len(array.dictionary.unique()) == len(array.dictionary)
+
+
 def rows_with_duplicates(identifiers: pa.Array, bounds: IndexArray) -> NDArray[np.bool_]:
     """Tell for each row whether it names a candidate twice."""
     found = np.zeros(len(bounds) - 1, dtype=np.bool_)
     if not len(identifiers):
         return found
     if not pa.types.is_integer(identifiers.type):
-        encoded = identifiers if pa.types.is_dictionary(identifiers.type) else identifiers.dictionary_encode()
-        identifiers = encoded.indices
+        if not _names_once(identifiers):
+            identifiers = decoded(identifiers).dictionary_encode()
+        identifiers = identifiers.indices
     if identifiers.null_count:
         identifiers = pc.fill_null(identifiers, 0)
     numbers = to_numpy(identifiers)

@@ -104,7 +104,7 @@ class Dialect:
         clear = pc.if_else(pc.match_substring(column, "."), pa.scalar(None, pa.string()), column)
         return pc.replace_substring(clear, ",", ".")
 
-    def reading(self) -> list[str]:
+    def read_options(self) -> list[str]:
         """Return what differs from plain UTF-8 with decimal points, for a fingerprint."""
         return [] if (self.encoding, self.decimal) == ("utf-8", ".") else [self.encoding, self.decimal]
 

@@ -121,7 +121,7 @@ class Layout:
 
     def with_candidates(self, table: StoredTable) -> Self:
         """Return the same layout with what it needs of a second table."""
-        names, place = table.schema.names, table.label
+        names, place = table.column_names, table.label
         wanted = {self.pick_name: "candidate"}
         for role in PUBLIC:
             if getattr(self, role) in names:

@@ -6,8 +6,9 @@ neither on the order of rows nor on where batches end.
 """
 
 import errno
+import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -17,20 +18,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpselect import rules
 from dpselect.extras import from_extra
 from dpselect.kernels.arrays import IndexArray
 from dpselect.progress import Step
-from dpselect.tables.arrays import decoded, from_numpy, to_numpy
+from dpselect.tables.arrays import decoded, from_numpy, read_numbers, to_numpy
 from dpselect.tables.layout import Layout
-from dpselect.tables.memory_sort import can_sort, memory_bytes, needed_bytes, sort_rows
 from dpselect.tables.stored import BATCH_CANDIDATES, Located, StoredTable
 
-__all__ = ["SortedUnits"]
+__all__ = ["SortedUnits", "memory_bytes"]
 
 MEMORY = "1GB"
 
 ROWS_AT_ONCE = 1 << 18
-"""Rows that are handed to DuckDB at once."""
+"""Rows that are read at once."""
+
+
+def memory_bytes(memory: str) -> int:
+    """Return the number of bytes that a text such as ``"1GB"`` means."""
+    found = re.fullmatch(r"\s*([0-9]+\.?[0-9]*)\s*(?:([KMGT])(I?))?B\s*", str(memory).upper())
+    if found is None or not float(found[1]):
+        raise ValueError(f"memory must be a size such as 500MB or 2GB, not {memory!r}")
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** " KMGT".index(found[2] or " "))
 
 
 class SortedUnits:
@@ -59,10 +68,11 @@ class SortedUnits:
         self._failure: Exception | None = None
         self._connection: Any = None
         self._interrupted = False
-        kinds = [_plain(table.schema.field(name).type) for name in (unit, candidate)]
-        self._kinds = [*kinds, *[pa.float64()] * (len(self._names) - 2)]
-        lists = [(name, pa.large_list(kind)) for name, kind in zip(self._names, self._kinds, strict=True)]
-        self.schema = pa.schema([(unit, kinds[0]), *lists[1:]])
+        named = [_plain(table.schema.field(name).type) for name in (unit, candidate)]
+        kinds = [*named, *[pa.float64()] * (len(self._names) - 2)]
+        self._row_schema = pa.schema(list(zip(self._names, kinds, strict=True)))
+        lists = [(field.name, pa.large_list(field.type)) for field in self._row_schema]
+        self.schema = pa.schema([self._row_schema.field(0), *lists[1:]])
 
     @property
     def waiting(self) -> Step:
@@ -77,58 +87,68 @@ class SortedUnits:
         if self._connection is not None:
             self._connection.interrupt()
 
-    def batches(self, columns: list[str], *, skip: int = 0) -> Iterator[Located]:
+    def batches(self, columns: list[str]) -> Iterator[Located]:
         """Yield units in the order of their identifiers, each with its candidates in the order of theirs."""
         count = len(self._table.files)
         place = self._table.name if count <= 1 else f"{self._table.name} ({count} files)"
-        rest = None
+        rest: list[pa.RecordBatch] = []
         for rows in self._sorted():
-            table = pa.Table.from_batches([rows] if rest is None else [rest, rows]).combine_chunks()
-            if not len(table):
-                continue
-            whole = table.to_batches()[0]
-            ends = _run_ends(whole.column(0))
+            [whole] = pa.Table.from_batches([*rest, rows]).combine_chunks().to_batches()
+            ends = to_numpy(pc.run_end_encode(whole.column(0), run_end_type=pa.int64()).run_ends)
             last = int(ends[-2]) if len(ends) > 1 else 0  # the last unit may go on in the next batch
-            rest = whole.slice(last)
+            rest = [whole.slice(last)]
             if last:
-                yield from _skipping(self._lists(whole.slice(0, last), ends[:-1], columns), place, skip)
-                skip = max(0, skip - (len(ends) - 1))
-        if rest is not None and rest.num_rows:
-            yield from _skipping(self._lists(rest, np.array([rest.num_rows]), columns), place, skip)
+                yield Located(self._lists(whole.slice(0, last), ends[:-1]).select(columns), place, None)
+        for whole in rest:
+            yield Located(self._lists(whole, np.array([whole.num_rows])).select(columns), place, None)
 
-    def _lists(self, rows: pa.RecordBatch, ends: IndexArray, columns: list[str]) -> pa.RecordBatch:
+    def _lists(self, rows: pa.RecordBatch, ends: IndexArray) -> pa.RecordBatch:
         bounds = from_numpy(np.insert(ends, 0, 0))
         arrays = [rows.column(0).take(from_numpy(ends - 1))]
         arrays += [pa.LargeListArray.from_arrays(bounds, column) for column in rows.columns[1:]]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema).select(columns)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _sorted(self) -> Iterator[pa.RecordBatch]:
-        """Yield rows (unit, candidate, numbers…) by unit and candidate."""
+        """Yield rows (unit, candidate, numbers…) by unit and candidate, nulls last."""
         self._read, self.rows, self._interrupted = 0, None, False
-        schema = pa.schema([self._table.schema.field(name) for name in self._names])
-        rows = self._counted()
-        held: list[pa.RecordBatch] = []
-        if not self._table.is_text and can_sort(schema.types):
-            used = 0
-            for batch in rows:
-                held.append(batch)
-                used += needed_bytes(batch)
-                if used > self._limit:
-                    break
-            else:
-                whole = sort_rows(held) if self.rows else None
-                if whole is not None:
-                    for first in range(0, whole.num_rows, self._size):
-                        yield self._plain(whole.slice(first, self._size))
-                    return
-        yield from self._sorted_by_duckdb(pa.RecordBatchReader.from_batches(schema, chain(held, rows)))
+        rows, held, used = self._rows(), [], 0
+        for batch in rows:
+            held.append(batch)
+            used += needed_bytes(batch)
+            if used > self._limit:
+                yield from self._sorted_by_duckdb(chain(held, rows))
+                return
+        if held:
+            del batch
+            yield from sort_rows(held, self._size)
 
-    def _plain(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        arrays = [_as(column, kind) for column, kind in zip(rows.columns, self._kinds, strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, names=self.schema.names)
+    def _rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the table, all numbers as float64, and count them."""
+        try:
+            for located in self._table.batches(self._names, entries=ROWS_AT_ONCE):
+                if self._interrupted:
+                    raise InterruptedError  # noqa: TRY301 - like any other failure to read
+                self._read += located.batch.num_rows
+                yield self._plain_rows(located)
+            self.rows = self._read
+        except Exception as error:
+            self._failure = error  # DuckDB would report it in words of its own
+            raise
 
-    def _sorted_by_duckdb(self, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    def _plain_rows(self, located: Located) -> pa.RecordBatch:
+        columns = located.batch.columns
+        arrays = [decoded(column).cast(self._row_schema.field(i).type) for i, column in enumerate(columns[:2])]
+        for name, column in zip(self._names[2:], columns[2:], strict=True):
+            numbers, rounded = read_numbers(column)
+            if rounded.any():
+                place = located.locate(int(rounded.argmax()), self._names[0])
+                raise ValueError(f"{place}: column {name!r} {rules.EXACT_INTEGERS}")
+            arrays.append(from_numpy(numbers))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._row_schema)
+
+    def _sorted_by_duckdb(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         duckdb = _duckdb()
+        rows = pa.RecordBatchReader.from_batches(self._row_schema, batches)
         with tempfile.TemporaryDirectory(prefix="dpselect-sort-", dir=self._scratch) as directory:
             settings = {
                 "memory_limit": self._memory,
@@ -140,14 +160,11 @@ class SortedUnits:
                 # DuckDB gets rows and no paths: it would read `*`, `?` and `[` in them as patterns for other files,
                 # and `user=zoe/` as a column.
                 connection.register("long_table", rows)
-                unit, candidate, *numbers = map(_quoted, self._names)
-                casts = ", ".join(f"try_cast({name} AS DOUBLE) AS {name}" for name in numbers)
-                query = (
-                    f"SELECT {unit}, {candidate}, {casts} FROM long_table ORDER BY {unit} NULLS LAST, {candidate}"  # noqa: S608 - quoted names
-                )
-                relation = connection.sql(query)
+                unit, candidate = ('"' + name.replace('"', '""') + '"' for name in self._names[:2])
+                relation = connection.sql(f"FROM long_table ORDER BY {unit} NULLS LAST, {candidate} NULLS LAST")
                 read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # by version
-                yield from map(self._plain, read(self._size))
+                for batch in read(self._size):
+                    yield batch.cast(self._row_schema)
             except (duckdb.Error, pa.ArrowException, OSError) as error:
                 if self._failure is not None:
                     raise self._failure from None
@@ -157,28 +174,50 @@ class SortedUnits:
                 connection.close()
                 del rows  # which had to live until all were sorted
 
-    def _counted(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the table, and count them."""
-        try:
-            for located in self._table.batches(self._names, entries=ROWS_AT_ONCE):
-                if self._interrupted:
-                    raise InterruptedError  # noqa: TRY301 - like any other failure to read
-                self._read += located.batch.num_rows
-                yield located.batch
-            self.rows = self._read
-        except Exception as error:
-            self._failure = error  # DuckDB would report it in words of its own
-            raise
+
+def needed_bytes(rows: pa.RecordBatch) -> int:
+    """Return about how much memory a sort of rows takes: the rows, one column copied, ranks, keys and an order."""
+    return 2 * int(rows.nbytes) + 32 * int(rows.num_rows)
 
 
-def _skipping(batch: pa.RecordBatch, place: str, skip: int) -> Iterator[Located]:
-    if skip < batch.num_rows:
-        yield Located(batch.slice(skip), place, None)
+def sort_rows(rows: list[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+    """Yield rows by their first two columns, nulls last, in batches of a size; empty the list, to free memory.
+
+    The two become one number, the rank of the unit and then that of the candidate: integers are sorted several
+    times faster than pairs or text. Identifiers are fewer than 2³¹, so the number has at most 62 bits.
+    """
+    table = pa.Table.from_batches(rows)
+    names, columns = table.column_names, table.columns
+    rows.clear()
+    del table
+    for i in (0, 1):
+        columns[i] = columns[i].dictionary_encode("encode").combine_chunks()
+    keys, candidates = (
+        to_numpy(pc.rank(column.dictionary, tiebreaker="dense")).astype(np.int64)[to_numpy(column.indices)]
+        for column in columns[:2]
+    )
+    keys *= len(columns[1].dictionary)
+    keys += candidates
+    del candidates
+    order = from_numpy(_order(keys))
+    for i in range(2, len(columns)):
+        columns[i] = columns[i].combine_chunks()
+    for first in range(0, len(order), size):
+        places = order.slice(first, size)
+        yield pa.RecordBatch.from_arrays([decoded(column.take(places)) for column in columns], names)
 
 
-def _run_ends(units: pa.Array) -> IndexArray:
-    """Return where each run of equal units ends; nulls are equal to each other."""
-    return to_numpy(pc.run_end_encode(units, run_end_type=pa.int64()).run_ends)
+def _order(keys: IndexArray) -> IndexArray:
+    """Return where the keys are in increasing order. Keys are not negative, and they are overwritten."""
+    count = keys.size
+    if int(keys.max()) >= (1 << 63) // count - 1:
+        return np.argsort(keys)
+    # Numbers are sorted twice as fast as their order is found, so the place becomes the last part of the number.
+    keys *= count
+    keys += np.arange(count)
+    keys.sort()
+    keys %= count
+    return keys
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
@@ -190,18 +229,9 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind) else kind
 
 
-def _as(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    plain = decoded(array)
-    return plain if plain.type == kind else plain.cast(kind)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _duckdb() -> ModuleType:
     with from_extra("cli"):
-        import duckdb  # noqa: PLC0415 - only for tables that must be sorted
+        import duckdb  # noqa: PLC0415 - only for tables that do not fit
     return duckdb
 
 

@@ -1,10 +1,10 @@
 """Sources of units: a table of lists as it is, or a table with a row for each candidate, sorted and grouped."""
 
-import queue
-import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -35,8 +35,8 @@ class UnitSource(Protocol):
     def interrupt(self) -> None:
         """Give up the work before the first batch. Called from another thread than the one that iterates."""
 
-    def batches(self, columns: list[str], *, skip: int = 0) -> Iterator[Located]:
-        """Yield batches with the columns asked for, without the first ``skip`` units."""
+    def batches(self, columns: list[str]) -> Iterator[Located]:
+        """Yield batches with the columns asked for."""
 
 
 class ListUnits:
@@ -50,9 +50,9 @@ class ListUnits:
         self.schema = table.schema
         self.rows = table.rows
 
-    def batches(self, columns: list[str], *, skip: int = 0) -> Iterator[Located]:
+    def batches(self, columns: list[str]) -> Iterator[Located]:
         """Yield the batches of the table."""
-        return self._table.batches(columns, entries=self._entries, skip=skip)
+        return self._table.batches(columns, entries=self._entries)
 
     def interrupt(self) -> None:
         """Do nothing: a batch is read at once."""
@@ -75,7 +75,7 @@ def open_units(
         memory: How much memory sorting may take, such as ``"1GB"``.
         batch_candidates: About how many candidates a batch holds.
     """
-    layout.check_columns(table.schema.names, table.label)
+    layout.check_columns(table.column_names, table.label)
     if is_list(table.schema.field(layout.score).type):
         layout.check_schema(table.schema, table.label)
         return ListUnits(table, batch_candidates)
@@ -90,61 +90,33 @@ def open_units(
 Item = TypeVar("Item")
 
 SECONDS_BETWEEN_LOOKS = 0.2
-SECONDS_TO_END = 0.5
 
 
 def prefetched(
     items: Iterable[Item],
-    depth: int = 2,
     *,
     interrupt: Callable[[], None] = lambda: None,
     waiting: Callable[[], None] = lambda: None,
 ) -> Iterator[Item]:
-    """Yield the items, made a few ahead in a thread of their own, so that reading and picking overlap.
+    """Yield the items, each made in a thread of its own while the one before is used: reading and picking overlap.
 
     Args:
         items: The items.
-        depth: How many are made ahead.
         interrupt: Called when no more items are wanted, to end the making of the next.
         waiting: Called now and then while there is no item yet.
     """
-    made: queue.Queue[tuple[bool, Any]] = queue.Queue(depth)
-    stop = threading.Event()
-
-    def put(entry: tuple[bool, Any]) -> None:
-        while not stop.is_set():
-            try:
-                made.put(entry, timeout=0.1)
-            except queue.Full:
-                continue
-            return
-
-    def make() -> None:
-        try:
-            for item in items:
-                put((True, item))
-                if stop.is_set():
-                    return
-            put((False, None))
-        except BaseException as error:
-            put((False, error))
-
-    thread = threading.Thread(target=make, name="dpselect-reader", daemon=True)
-    thread.start()
+    made = iter(items)
+    pool = ThreadPoolExecutor(1, "dpselect-reader")
     try:
+        ahead = pool.submit(lambda: list(islice(made, 1)))
         while True:
-            try:
-                more, item = made.get(timeout=SECONDS_BETWEEN_LOOKS)
-            except queue.Empty:
+            while not wait([ahead], SECONDS_BETWEEN_LOOKS).done:
                 waiting()
-                continue
-            if not more:
-                if item is not None:
-                    raise item
+            if not (found := ahead.result()):
                 return
-            yield item
+            ahead = pool.submit(lambda: list(islice(made, 1)))
+            yield found[0]
     finally:
-        stop.set()
-        if thread.is_alive():
+        if not ahead.done():
             interrupt()
-        thread.join(SECONDS_TO_END)  # a sort in memory cannot be interrupted; it ends with the process
+        pool.shutdown()  # a sort in memory cannot be interrupted

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpselect import rules
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.tables.arrays import as_floats, flags, from_numpy, rows_with_duplicates, split_lists
+from dpselect.tables.arrays import as_floats, flags, from_numpy, read_numbers, rows_with_duplicates, split_lists
 from dpselect.tables.layout import Layout
 
 __all__ = ["BadUnitsError", "UnitBatch", "find_problems", "read_units"]
@@ -148,23 +148,20 @@ class _Problems:
 
 def _find_bad_values(batch: pa.RecordBatch, layout: Layout, found: _Problems) -> None:
     """Find units whose lists fit together but hold something that is not allowed."""
-    flat, bounds = split_lists(batch.column(layout.score))
-    identifiers = None
+    identifiers, bounds = split_lists(batch.column(layout.candidate or layout.score))
     if layout.candidate is not None:
-        identifiers = split_lists(batch.column(layout.candidate))[0]
-        found.add(
-            _any(flags(identifiers.is_null()), bounds), layout.candidate, "has a candidate without an identifier"
-        )
+        missing = _any(flags(identifiers.is_null()), bounds)
+        found.add(missing, layout.candidate, "has a candidate without an identifier")
         found.add(rows_with_duplicates(identifiers, bounds), layout.candidate, rules.DISTINCT_CANDIDATES)
-    columns = {"scores": (layout.score, as_floats(layout.score, flat))}
-    for argument, name in layout.public_columns.items():
-        numbers = _read_public(batch, layout, name, identifiers, bounds)
-        values = numbers[0] if isinstance(numbers, tuple) else np.asarray(numbers).reshape(-1)
-        if values.size != bounds[-1]:
-            values = np.tile(values, bounds[-1] // max(1, values.size))
-        columns[argument] = str(name), values
-    for argument in (*layout.public_columns, "scores"):
-        name, values = columns[argument]
+    for argument, name in {**layout.public_columns, "scores": layout.score}.items():
+        if not isinstance(name, str):
+            continue  # one number for all, which is not the fault of a unit
+        if argument != "scores" and layout.is_joined(name):
+            shared = layout.candidate is None
+            values = np.tile(layout.joined[name], len(batch)) if shared else layout.join(name, identifiers)
+        else:
+            values, rounded = read_numbers(split_lists(batch.column(name))[0])
+            found.add(_any(rounded, bounds), name, rules.EXACT_INTEGERS)
         for rule in (rules.PRESENT, *rules.NUMBERS[argument]):
             found.add(_any(rule.is_broken(values), bounds), name, rule.words)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["as_arrow", "is_spark", "like"]
+__all__ = ["as_arrow", "column_names", "convert_like", "is_spark"]
 
 
 def as_arrow(frame: Any, columns: Collection[str] | None = None) -> pa.Table:  # noqa: ANN401 - any library's
@@ -35,7 +35,12 @@ def as_arrow(frame: Any, columns: Collection[str] | None = None) -> pa.Table:  #
     return table if schema.equals(table.schema) else table.cast(schema)
 
 
-def like(frame: Any, table: pa.Table) -> Any:  # noqa: ANN401 - any library's
+def column_names(frame: Any) -> list[str] | None:  # noqa: ANN401 - any library's
+    """Return all names of a frame of which only some columns become Arrow's: pandas'. ``None`` for others."""
+    return [str(name) for name in _with_index(frame).columns] if _library(frame) == "pandas" else None
+
+
+def convert_like(frame: Any, table: pa.Table) -> Any:  # noqa: ANN401 - any library's
     """Return an Arrow table as the kind of frame that another one is, or as it is if there is no such kind."""
     library = _library(frame)
     if library == "pandas":
@@ -74,8 +79,7 @@ def _from_pandas(frame: Any, columns: Collection[str] | None) -> pa.Table:  # no
     """Return the columns asked for, also of the index: others may hold what Arrow does not know."""
     if getattr(frame, "ndim", 0) != 2:
         raise ValueError(_not_a_table(frame))
-    levels = [name for name in frame.index.names if name is not None and name not in frame.columns]
-    whole = frame.reset_index(level=levels) if levels else frame
+    whole = _with_index(frame)
     names = [name for name in whole.columns if columns is None or name in columns]
     arrays = []
     for name in names:
@@ -86,6 +90,12 @@ def _from_pandas(frame: Any, columns: Collection[str] | None) -> pa.Table:  # no
         except (TypeError, ValueError, OverflowError, pa.ArrowException):  # they may quote what they cannot read
             raise ValueError(f"column {name!r} must hold values of one kind, such as text or numbers") from None
     return pa.Table.from_arrays(arrays, [str(name) for name in names])
+
+
+def _with_index(frame: Any) -> Any:  # noqa: ANN401 - pandas is not installed here
+    """Return a pandas frame with the named levels of its index as columns."""
+    levels = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    return frame.reset_index(level=levels) if levels else frame
 
 
 def _keeps(frame: Any, name: str) -> bool:  # noqa: ANN401 - pandas is not installed here
