@@ -38,6 +38,13 @@ def test_the_probability_of_a_list_is_the_product_of_its_rounds(mechanism):
 
 
 @every_private_mechanism
+def test_a_list_of_one_has_the_law_of_a_pick(mechanism):
+    scores, sensitivities, public = candidates(mechanism, (3, 5), seed=7)
+    found = inclusion(dps.TopK(mechanism, count=1), scores, sensitivities, **public)
+    assert found == pytest.approx(mechanism.pmf(scores, sensitivities, **public), abs=1e-15)
+
+
+@every_private_mechanism
 def test_rank_probabilities_add_up_the_lists(mechanism):
     scores, sensitivities, public = candidates(mechanism, 5, seed=6)
     top = dps.TopK(mechanism, count=3)

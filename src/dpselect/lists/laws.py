@@ -39,20 +39,53 @@ def rank_probabilities(top: TopK, scores: Numbers, sensitivities: Numbers, **pub
                [0.8161, 0.1839]])
     """
     batch = _read_rows(top, scores, sensitivities, public)
-    _check_size(top, batch)
     return _exact_ranks(top, batch).reshape(*(batch.shape or ()), top.count, batch.width)
 
 
-def _check_size(top: TopK, batch: Batch) -> None:
-    """Raise if the exact law of the lists would take too long."""
-    numbers = 0
-    for number in range(min(top.count, batch.width)):
-        numbers += math.comb(batch.width, number) * (batch.width - number) * max(1, batch.rows)
+def inclusion(top: TopK, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> FloatArray:
+    """Return the exact probability of each candidate to be in the list, in the shape of the scores.
+
+    The probabilities of a row add up to the length of its list. **Not private**: it reads the scores and reveals
+    them.
+
+    Args:
+        top: The list.
+        scores: The scores, rows of the same length.
+        sensitivities: The sensitivities.
+        **public: ``offsets=`` or ``anchors=``, for mechanisms that take them.
+
+    Raises:
+        ValueError: If there are too many sets; see :func:`rank_probabilities`.
+
+    Example:
+        >>> import dpselect as dps
+        >>> from dpselect.lists import inclusion
+        >>> top = dps.TopK(dps.NoisyMax(2.0, noise="gumbel"), count=2)  # weights 1, e and e²
+        >>> inclusion(top, [0.0, 1.0, 2.0], 1.0)[0].round(3)  # 1 − e³/(1 + e + e²) · (1/(1 + e²) + 1/(1 + e))
+        np.float64(0.298)
+    """
+    shares: FloatArray = rank_probabilities(top, scores, sensitivities, **public).sum(axis=-2)
+    return shares
+
+
+def _read_rows(top: TopK, scores: Numbers, sensitivities: Numbers, public: dict[str, Any]) -> Batch:
+    """Validate the arguments, and refuse what would take too long."""
+    if not isinstance(top, TopK):
+        raise ValueError(f"top must be a TopK, got {type(top).__name__}: write TopK(mechanism, count=10)")
+    batch = top.read(scores, sensitivities, **public)
+    top.law(batch.sizes)  # refuses rows that are too short
+    batch.check_scores()
+    if batch.shape is None:
+        raise ValueError("scores must be an array: the law of a list is for rows of the same length")
+    numbers, size = 0, batch.width
+    for number in range(min(top.count, size)):
+        numbers += math.comb(size, number) * (size - number) * max(1, batch.rows)
         if numbers > MOST_NUMBERS:
             raise ValueError(
-                f"count is too large: the exact law of {batch.rows} lists of {top.count} out of {batch.width} "
-                "candidates takes too long; pass fewer rows at a time, or draw many lists with select and count"
+                f"count is too large: the exact law of {batch.rows} lists of {top.count} out of {size} candidates "
+                "takes too long; pass fewer rows at a time, or draw many lists with select and count"
             )
+    return batch
 
 
 def _exact_ranks(top: TopK, batch: Batch) -> FloatArray:
@@ -85,40 +118,3 @@ def _pmf_of_sets(top: TopK, batch: Batch, left: IndexArray) -> FloatArray:
     table = remade(batch.table, subsets, np.arange(batch.rows * sets + 1) * size)
     part = Batch(table, (batch.rows * sets,), arrow=False, has_public=batch.has_public, width=size)
     return top.mechanism.law(part.sizes).pmf(part).reshape(batch.rows, sets, size)
-
-
-def inclusion(top: TopK, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> FloatArray:
-    """Return the exact probability of each candidate to be in the list, in the shape of the scores.
-
-    The probabilities of a row add up to the length of its list. **Not private**: it reads the scores and reveals
-    them.
-
-    Args:
-        top: The list.
-        scores: The scores, rows of the same length.
-        sensitivities: The sensitivities.
-        **public: ``offsets=`` or ``anchors=``, for mechanisms that take them.
-
-    Raises:
-        ValueError: If there are too many sets; see :func:`rank_probabilities`.
-
-    Example:
-        >>> import dpselect as dps
-        >>> from dpselect.lists import inclusion
-        >>> top = dps.TopK(dps.NoisyMax(2.0, noise="gumbel"), count=2)  # weights 1, e and e²
-        >>> inclusion(top, [0.0, 1.0, 2.0], 1.0)[0].round(3)  # 1 − e³/(1 + e + e²) · (1/(1 + e²) + 1/(1 + e))
-        np.float64(0.298)
-    """
-    shares: FloatArray = rank_probabilities(top, scores, sensitivities, **public).sum(axis=-2)
-    return shares
-
-
-def _read_rows(top: TopK, scores: Numbers, sensitivities: Numbers, public: dict[str, Any]) -> Batch:
-    if not isinstance(top, TopK):
-        raise ValueError(f"top must be a TopK, got {type(top).__name__}: write TopK(mechanism, count=10)")
-    batch = top.read(scores, sensitivities, **public)
-    top.law(batch.sizes)  # refuses rows that are too short
-    batch.check_scores()
-    if batch.shape is None:
-        raise ValueError("scores must be an array: the law of a list is for rows of the same length")
-    return batch
