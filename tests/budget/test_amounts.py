@@ -71,6 +71,19 @@ def test_decimals_that_fill_a_cap_fit_and_then_not_even_the_smallest_charge_does
     assert statement().epsilon_spent == cap
 
 
+@pytest.mark.parametrize(
+    ("cap", "price", "count"), [(1.0, 0.1, 10), (0.3, 0.1, 3), (2.4, 0.3, 8), (1.1, 0.01, 110)]
+)
+def test_a_list_costs_what_its_picks_cost_one_by_one(ledger, cap, price, count):
+    for number, mechanism in enumerate((dps.NoisyMax(price), dps.NoisyMax(price, noise="gumbel"))):
+        name = f"lists of {count} at {price}, {number}"
+        ledger.add_population(name, epsilon=cap)
+        ledger.charge(name, "a list", dps.TopK(mechanism, count), fingerprint="inputs")
+        assert ledger.statement(name).epsilon_spent == cap
+        with pytest.raises(BudgetExhaustedError):
+            ledger.charge(name, "another", dps.NoisyMax(1e-13), fingerprint="inputs")
+
+
 def test_no_more_tiny_charges_pass_than_fit(ledger):
     charge, _ = open_account(ledger, 1.0)
     charge(1 - 1e-13)  # 0.9999999999999

@@ -8,9 +8,13 @@ docs/theory/accounting.md explains what that means for the privacy loss.
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
-__all__ = ["decimal_sum", "float_from", "read_decimal"]
+from dpselect.guarantees import Guarantee
+
+__all__ = ["decimal_sum", "float_from", "price_of", "read_decimal"]
 
 
 def read_decimal(number: float) -> Fraction:
@@ -37,3 +41,24 @@ def float_from(amount: Fraction) -> float:
     """
     nearest = float(amount)
     return nearest if read_decimal(nearest) >= amount else math.nextafter(nearest, math.inf)
+
+
+def price_of(mechanism: Any) -> Guarantee:  # noqa: ANN401 - anything with a guarantee
+    """Return the guarantee to charge for a mechanism. A list costs the decimal sum of its picks.
+
+    Example:
+        >>> import dpselect as dps
+        >>> top = dps.TopK(dps.NoisyMax(0.1), 10)
+        >>> top.guarantee.epsilon, price_of(top).epsilon
+        (1.0000000000000002, 1.0)
+    """
+    promise: Guarantee = mechanism.guarantee
+    if getattr(mechanism, "count", None) is None:
+        return promise
+    epsilon = min(
+        promise.epsilon, float_from(mechanism.count * read_decimal(mechanism.mechanism.guarantee.epsilon))
+    )
+    flat = None if promise.flat_epsilon is None else min(promise.flat_epsilon, epsilon)
+    return replace(
+        promise, epsilon=epsilon, flat_epsilon=flat, laplace_epsilon=min(promise.laplace_epsilon, epsilon)
+    )

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 import dpselect.parameters as check
-from dpselect.budget.amounts import decimal_sum, float_from, read_decimal
+from dpselect.budget.amounts import decimal_sum, float_from, price_of, read_decimal
 from dpselect.budget.databases import Database, DatabaseError, open_postgres, open_sqlite
 from dpselect.budget.keys import KeyStore
 from dpselect.guarantees import WITHIN_SENSITIVITIES, Guarantee, compose_counted, covers
@@ -365,7 +365,7 @@ class Ledger:
             name=release,
             fingerprint=f"{_keyed(fingerprint, self.keys.secret())} {STREAM_FORMAT}",
             mechanism=repr(mechanism),
-            guarantee=mechanism.guarantee,
+            guarantee=price_of(mechanism),
             units_per_person=check.count("units_per_person", units_per_person),
             who=getpass.getuser() if who is None else who,
             what=what,
