@@ -313,6 +313,10 @@ def test_a_candidate_that_a_dictionary_holds_twice_is_one_candidate():
     batch = pa.RecordBatch.from_pydict(columns | {"candidate": repeated})
     problems = PickTransform(MECHANISM, KEY, layout=layout).transform(batch)["problem"].to_pylist()
     assert problems == ["column 'candidate' must name each candidate once", None]
+    missing = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0, 2], pa.int32()), pa.array(["a", "b", None]))
+    batch = pa.RecordBatch.from_pydict(columns | {"candidate": pa.ListArray.from_arrays([0, 2, 4], missing)})
+    problems = PickTransform(MECHANISM, KEY, layout=layout).transform(batch)["problem"].to_pylist()
+    assert problems == [None, "column 'candidate' has a candidate without an identifier"]
 
 
 def test_a_unit_with_two_rows_is_refused_within_a_batch_and_across_batches():

@@ -15,8 +15,6 @@ __all__ = ["DistinctUnits"]
 MOST_IN_MEMORY = 1 << 20
 """Addresses of 12 bytes kept in memory; beyond, they go to files."""
 
-BUCKETS = 256
-
 
 class DistinctUnits:
     """Collects the addresses of units and finds out whether any two are the same.
@@ -64,17 +62,15 @@ class DistinctUnits:
         return all(are_distinct(np.fromfile(path, dtype=np.uint32).reshape(-1, 3)) for path in buckets)
 
     def _spill(self) -> None:
-        if not self._held:
+        if not self._count:
             return
         if self._directory is None:
             self._directory = tempfile.TemporaryDirectory(prefix="dpselect-units-")
         addresses = np.concatenate(self._held)
         bucket = (addresses[:, 0] * np.uint32(0x9E3779B1)) >> np.uint32(24)
         order = np.argsort(bucket, kind="stable")
-        edges = np.searchsorted(bucket[order], np.arange(BUCKETS + 1))
-        for number in range(BUCKETS):
-            part = addresses[order[edges[number] : edges[number + 1]]]
-            if len(part):
-                with (Path(self._directory.name) / f"{number:03}").open("ab") as file:
-                    part.tofile(file)
+        numbers, starts = np.unique(bucket[order], return_index=True)
+        for number, part in zip(numbers, np.split(addresses[order], starts[1:]), strict=True):
+            with (Path(self._directory.name) / f"{number:03}").open("ab") as file:
+                part.tofile(file)
         self._held, self._count = [], 0

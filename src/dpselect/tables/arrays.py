@@ -25,6 +25,7 @@ __all__ = [
     "read_numbers",
     "rows_with_duplicates",
     "split_lists",
+    "split_names",
     "to_numpy",
 ]
 
@@ -85,6 +86,16 @@ def split_lists(array: pa.Array) -> tuple[pa.Array, IndexArray]:
     return array.flatten(), bounds - bounds[0]
 
 
+def split_names(array: pa.Array) -> tuple[pa.Array, IndexArray]:
+    """Return (flat identifiers, bounds) of a list array, without a dictionary that holds a value twice, or null."""
+    names, bounds = split_lists(array)
+    if pa.types.is_dictionary(names.type):
+        values = names.dictionary
+        if values.null_count or len(values.unique()) < len(values):
+            return decoded(names), bounds
+    return names, bounds
+
+
 def as_floats(name: str, column: pa.Array) -> FloatArray:
     """Return a column as float64, with NaN for null and for text that is not a number; copy only what must be."""
     numbers, rounded = read_numbers(column)
@@ -132,20 +143,14 @@ def look_up(values: FloatArray, places: pa.Array) -> FloatArray:
     return numbers
 
 
-def _names_once(array: pa.Array) -> bool:
-    """Tell whether an array has a dictionary in which no value occurs twice."""
-    return pa.types.is_dictionary(array.type) and len(array.dictionary.unique()) == len(array.dictionary)
-
-
 def rows_with_duplicates(identifiers: pa.Array, bounds: IndexArray) -> NDArray[np.bool_]:
     """Tell for each row whether it names a candidate twice."""
     found = np.zeros(len(bounds) - 1, dtype=np.bool_)
     if not len(identifiers):
         return found
     if not pa.types.is_integer(identifiers.type):
-        if not _names_once(identifiers):
-            identifiers = decoded(identifiers).dictionary_encode()
-        identifiers = identifiers.indices
+        encoded = identifiers if pa.types.is_dictionary(identifiers.type) else identifiers.dictionary_encode()
+        identifiers = encoded.indices
     if identifiers.null_count:
         identifiers = pc.fill_null(identifiers, 0)
     numbers = to_numpy(identifiers)

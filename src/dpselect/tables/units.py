@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 
 from dpselect import rules
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.tables.arrays import as_floats, flags, from_numpy, read_numbers, rows_with_duplicates, split_lists
+from dpselect.tables.arrays import (
+    as_floats,
+    flags,
+    from_numpy,
+    read_numbers,
+    rows_with_duplicates,
+    split_lists,
+    split_names,
+)
 from dpselect.tables.layout import Layout
 
 __all__ = ["BadUnitsError", "UnitBatch", "find_problems", "read_units"]
@@ -72,7 +80,7 @@ def read_units(batch: pa.RecordBatch, layout: Layout) -> UnitBatch:
     scores = as_floats(layout.score, flat)
     identifiers = None
     if layout.candidate is not None:
-        identifiers, own_bounds = split_lists(batch.column(layout.candidate))
+        identifiers, own_bounds = split_names(batch.column(layout.candidate))
         if identifiers.null_count or not np.array_equal(own_bounds, bounds):
             raise ValueError("candidates do not fit scores")
         if rows_with_duplicates(identifiers, bounds).any():
@@ -148,7 +156,7 @@ class _Problems:
 
 def _find_bad_values(batch: pa.RecordBatch, layout: Layout, found: _Problems) -> None:
     """Find units whose lists fit together but hold something that is not allowed."""
-    identifiers, bounds = split_lists(batch.column(layout.candidate or layout.score))
+    identifiers, bounds = split_names(batch.column(layout.candidate or layout.score))
     if layout.candidate is not None:
         missing = _any(flags(identifiers.is_null()), bounds)
         found.add(missing, layout.candidate, "has a candidate without an identifier")
