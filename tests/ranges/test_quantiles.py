@@ -10,10 +10,18 @@ import pytest
 
 import dpselect as dps
 from dpselect.guarantees import ONE_USER_CHANGED
-from dpselect.ranges import Ranges, cut_pmf, from_private_scores
+from dpselect.ranges import Ranges, from_private_scores
+from dpselect.ranges.quantiles import UNIT, _read
+from dpselect.ranges.values import LEVELS
 
 NONE = math.nan
 CUTS = [0.0, 0.5, 1.0]
+
+
+def cut_pmf(scores, cuts, *, epsilon, levels=LEVELS, contributions=None):
+    """Return the exact probability of each cut, for each candidate and level, from the laws of the picks."""
+    task = _read(scores, cuts, epsilon, levels, contributions)
+    return np.array([task.mechanism.pmf(ranks, UNIT) for ranks in task.qualities()])
 
 
 def expected_chances(column, cuts, level, epsilon):

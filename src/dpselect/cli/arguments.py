@@ -393,9 +393,6 @@ def _add_explore(commands: Commands) -> None:
     explore = _command(
         commands, "explore", "Open a page on this machine that shows how often each mechanism finds the best."
     )
-    explore.add_argument(
-        "--host", default="127.0.0.1", help="the address to listen on (default: this machine only)"
-    )
     explore.add_argument("--port", type=int, default=0, help="the port (default: a free one)")
     explore.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
 

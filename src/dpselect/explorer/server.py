@@ -1,12 +1,11 @@
 """The page's web server: Python's own, for one person on one machine.
 
-It answers on the loopback address unless you name another. It keeps nothing that it is sent, and writes no log.
+It answers on the loopback address alone. It keeps nothing that it is sent, and writes no log.
 Requests whose ``Host`` or ``Origin`` is another site's are refused, so that no web page that happens to be open
 elsewhere can talk to it. Whatever else is wrong with a request is answered by a 4xx status and a sentence. Messages
 quote nothing of the request, which may hold scores.
 """
 
-import ipaddress
 import json
 import socket
 import sys
@@ -19,7 +18,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import urlsplit
 
 from dpselect.explorer.views import MOST_CANDIDATES, MalformedError, mechanisms, read_setting, view
 
@@ -85,21 +83,10 @@ REFUSALS: Mapping[int, tuple[HTTPStatus, str]] = MappingProxyType(
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, host: str, port: int) -> None:
-        super().__init__((host, port), _Handler)
-        self.asked_for = host
-
     def is_called(self, host: str) -> bool:
         """Tell whether a ``Host`` means this server, and not a site whose name was made to point to it."""
-        bound, port = str(self.server_address[0]), self.server_address[1]
-        if ipaddress.ip_address(bound).is_loopback:
-            names = LOCAL_NAMES | {bound}
-            return host in {f"{name}:{port}" for name in names} or (port == 80 and host in names)
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        return _is_address(name) or name in {"localhost", self.asked_for.lower(), socket.gethostname().lower()}
+        port = self.server_address[1]
+        return host in {f"{name}:{port}" for name in LOCAL_NAMES} or (port == 80 and host in LOCAL_NAMES)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401, ARG002 - the base class's
         """Say nothing of a browser that hung up, and of a bug only its kind: its message may hold scores."""
@@ -238,15 +225,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
 
-def _is_address(name: str) -> bool:
-    """Tell whether a host is a number: those cannot be made to point elsewhere."""
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
 @cache
 def _file(name: str) -> bytes:
     if name == "mechanisms.json":
@@ -254,12 +232,10 @@ def _file(name: str) -> bytes:
     return files("dpselect.explorer").joinpath("page", name).read_bytes()
 
 
-def serve(*, host: str = LOOPBACK, port: int = 0) -> ThreadingHTTPServer:
-    """Return a server for the page, bound and ready; its ``serve_forever`` runs it.
+def serve(*, port: int = 0) -> ThreadingHTTPServer:
+    """Return a server for the page, bound to this machine's own address and ready; its ``serve_forever`` runs it.
 
     Args:
-        host: The address to listen on. Anything but the loopback address shows the page, and with it whatever
-            others look at, to everyone who can reach this machine.
         port: The port; 0 takes a free one.
 
     Example:
@@ -268,19 +244,18 @@ def serve(*, host: str = LOOPBACK, port: int = 0) -> ThreadingHTTPServer:
         ...     server.server_address[0]
         '127.0.0.1'
     """
-    return _Server(host, port)
+    return _Server((LOOPBACK, port), _Handler)
 
 
-def open_page(*, host: str = LOOPBACK, port: int = 0, browser: bool = True) -> None:
+def open_page(*, port: int = 0, browser: bool = True) -> None:
     """Serve the page until interrupted.
 
     Args:
-        host: The address to listen on; see :func:`serve`.
         port: The port; 0 takes a free one.
         browser: Whether to open it in the browser.
     """
-    with serve(host=host, port=port) as server:
-        address = f"http://{server.server_address[0]!s}:{server.server_address[1]}/"
+    with serve(port=port) as server:
+        address = f"http://{LOOPBACK}:{server.server_address[1]}/"
         print(f"Explorer: {address}  (Ctrl-C ends it)", flush=True)
         if browser:
             webbrowser.open(address)

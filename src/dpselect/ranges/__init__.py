@@ -23,7 +23,7 @@ From raw scores to picks, with one guarantee for all of it:
 The guide docs/guide/ranges.md has the proofs.
 """
 
-from dpselect.ranges.quantiles import cut_pmf, from_private_scores
+from dpselect.ranges.quantiles import from_private_scores
 from dpselect.ranges.values import Clipped, Ranges, from_bounds, from_public_sample
 
-__all__ = ["Clipped", "Ranges", "cut_pmf", "from_bounds", "from_private_scores", "from_public_sample"]
+__all__ = ["Clipped", "Ranges", "from_bounds", "from_private_scores", "from_public_sample"]

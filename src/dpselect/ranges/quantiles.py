@@ -17,7 +17,7 @@ from dpselect.mechanisms import NoisyMax
 from dpselect.randomness import Randomness
 from dpselect.ranges.values import LEVELS, Ranges, labels_of, read_public
 
-__all__ = ["cut_pmf", "from_private_scores"]
+__all__ = ["from_private_scores"]
 
 UNIT = 2**20
 """Levels are whole multiples of 1/UNIT, so that ranks and their sensitivity, UNIT, are exact whole numbers."""
@@ -98,36 +98,6 @@ def from_private_scores(
             ends[place, end] = grid[task.mechanism.select(ranks[end], UNIT, randomness=stream)]
     ends.sort(axis=1)
     return Ranges(lows=ends[:, 0], highs=ends[:, 1], guarantee=task.guarantee, labels=labels_of(scores))
-
-
-def cut_pmf(
-    scores: Numbers,
-    cuts: Numbers,
-    *,
-    epsilon: float,
-    levels: tuple[float, float] = LEVELS,
-    contributions: int | None = None,
-) -> FloatArray:
-    """Return the exact probability that :func:`from_private_scores` picks each cut: for each candidate and level.
-
-    All picks are independent. **Not private**: probabilities reveal scores. Use it on public or synthetic scores.
-
-    Args:
-        scores: One row for each user.
-        cuts: The public numbers that a range may end at.
-        epsilon: The privacy budget of all ranges together.
-        levels: The levels of the two quantiles.
-        contributions: The most scores that a user contributes; ``None`` for all.
-
-    Example:
-        >>> import numpy as np, dpselect as dps
-        >>> scores = np.array([[0.0], [1.0], [1.0], [1.0]])
-        >>> chances = dps.ranges.cut_pmf(scores, [0.0, 1.0], epsilon=4.0, levels=(0.25, 1.0))
-        >>> chances.shape, chances[0, 1].round(3)  # the second: ∝ exp(−3), 1
-        ((1, 2, 2), array([0.047, 0.953]))
-    """
-    task = _read(scores, cuts, epsilon, levels, contributions)
-    return np.array([task.mechanism.pmf(ranks, UNIT) for ranks in task.qualities()])
 
 
 class _Task(NamedTuple):
