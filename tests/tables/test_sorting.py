@@ -102,6 +102,14 @@ def test_a_number_in_text_that_floats_would_round_is_refused_with_its_row(number
         dps.select_table(tmp_path / "t.csv", dps.GEM(1.0))
 
 
+@pytest.mark.parametrize("number", [f"{2**62 + 1}", 2**62 + 1])
+def test_a_public_number_that_floats_would_round_is_refused_with_its_row(number):
+    items = {"candidate": ["a", "b"], "sensitivity": [type(number)(1), number]}
+    table = {"user": ["ann", "ann"], "candidate": ["a", "b"], "score": [1.0, 2.0]}
+    with pytest.raises(ValueError, match=r"row 1: column 'sensitivity' must not hold integers beyond 2\^53"):
+        dps.select_table(table, dps.GEM(1.0), candidates=items)
+
+
 @pytest.mark.parametrize("number", ["1_000", "1e5_0", "+-1", "0x1p3", "1d", "٣"])
 def test_what_only_some_parsers_take_for_a_number_is_refused_everywhere(number, tmp_path):
     (tmp_path / "t.csv").write_text(f"user,candidate,score,sensitivity\nann,a,1,1\nann,b,{number},1\n")

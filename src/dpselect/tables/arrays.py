@@ -20,7 +20,6 @@ __all__ = [
     "is_identifier",
     "is_list",
     "is_number",
-    "look_up",
     "parse_numbers",
     "read_numbers",
     "rows_with_duplicates",
@@ -131,16 +130,6 @@ def parse_numbers(column: pa.Array) -> pa.Array:
     except pa.ArrowInvalid:  # spaces, or no number
         readable = pc.if_else(pc.match_substring_regex(column, NUMBER), column, None)
         return pc.utf8_trim_whitespace(readable).cast(pa.float64())
-
-
-def look_up(values: FloatArray, places: pa.Array) -> FloatArray:
-    """Return the values at places, NaN where a place is null."""
-    if not places.null_count:
-        return np.asarray(values[to_numpy(places)])
-    found = flags(places.is_valid())
-    numbers = np.full(len(places), np.nan)
-    numbers[found] = values[to_numpy(places.drop_null())]
-    return numbers
 
 
 def rows_with_duplicates(identifiers: pa.Array, bounds: IndexArray) -> NDArray[np.bool_]:

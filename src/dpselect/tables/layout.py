@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Self, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpselect import parameters as check
 from dpselect import rules
 from dpselect.kernels.arrays import FloatArray
-from dpselect.tables.arrays import as_floats, is_identifier, is_list, is_number, look_up, parse_numbers
+from dpselect.tables.arrays import as_floats, is_identifier, is_list, is_number, parse_numbers, to_numpy
 from dpselect.tables.stored import StoredTable
 
 __all__ = ["Layout", "LayoutError", "TwoColumnsError", "UnknownColumnError"]
@@ -116,6 +117,7 @@ class Layout:
             name = getattr(self, role)
             if self.is_joined(name):
                 check_column(names, name, role, "candidates")
+                as_floats(name, table[name].combine_chunks())  # refuses numbers that float64 would round
                 table = table.set_column(names.index(name), name, parse_numbers(table[name]))
         return table
 
@@ -259,7 +261,9 @@ class Layout:
 
     def join(self, name: str, identifiers: pa.Array) -> FloatArray:
         """Return the public numbers of these candidates, NaN for those that the second table lacks."""
-        return look_up(self.joined[name], self.places_of(identifiers))
+        places = pc.fill_null(self.places_of(identifiers), -1)
+        known = np.append(self.joined[name], np.nan)  # the last is for those that are not there
+        return np.asarray(known[to_numpy(places)], dtype=np.float64)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in {"joined", "_casts"}}

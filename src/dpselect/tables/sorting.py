@@ -94,7 +94,7 @@ class SortedUnits:
         rest: list[pa.RecordBatch] = []
         for rows in self._sorted():
             [whole] = pa.Table.from_batches([*rest, rows]).combine_chunks().to_batches()
-            ends = to_numpy(pc.run_end_encode(whole.column(0), run_end_type=pa.int64()).run_ends)
+            ends = _run_ends(whole.column(0))
             last = int(ends[-2]) if len(ends) > 1 else 0  # the last unit may go on in the next batch
             rest = [whole.slice(last)]
             if last:
@@ -205,6 +205,13 @@ def sort_rows(rows: list[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]
     for first in range(0, len(order), size):
         places = order.slice(first, size)
         yield pa.RecordBatch.from_arrays([decoded(column.take(places)) for column in columns], names)
+
+
+def _run_ends(units: pa.Array) -> IndexArray:
+    """Return where each run of equal units ends. Nulls come last, and are one run."""
+    known = len(units) - units.null_count
+    ends = to_numpy(pc.run_end_encode(units.slice(0, known), run_end_type=pa.int64()).run_ends)
+    return np.append(ends, len(units)) if units.null_count else ends
 
 
 def _order(keys: IndexArray) -> IndexArray:

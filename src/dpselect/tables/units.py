@@ -3,6 +3,7 @@
 Scores are private: a problem is reported by column and rule, never by value.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from dpselect.tables.arrays import (
     rows_with_duplicates,
     split_lists,
     split_names,
+    to_numpy,
 )
 from dpselect.tables.layout import Layout
 
@@ -118,49 +120,40 @@ def find_problems(batch: pa.RecordBatch, layout: Layout, *, least: int = 1) -> p
 
     A unit must have at least ``least`` candidates.
     """
-    found = _Problems(batch.num_rows)
-    lists = layout.columns[1:]
+    problems: NDArray[Any] = np.full(batch.num_rows, None, dtype=object)
+    rows = np.arange(batch.num_rows)
+
+    def add(bad: NDArray[np.bool_], column: str, rule: str) -> None:
+        found = rows[bad]
+        problems[found[problems[found] == None]] = f"column {column!r} {rule}"  # noqa: E711 - element by element
+
     for name in layout.columns:
         if batch.column(name).null_count:
-            found.add(flags(batch.column(name).is_null()), name, "is missing")
-    sizes = {name: _sizes(batch.column(name)) for name in lists}
+            add(flags(batch.column(name).is_null()), name, "is missing")
+    lists = layout.columns[1:]
+    sizes = {name: to_numpy(pc.fill_null(pc.list_value_length(batch.column(name)), 0)) for name in lists}
     expected = sizes[layout.score]
-    found.add(expected == 0, layout.score, rules.HAS_CANDIDATES)
-    found.add(expected < least, layout.score, f"must hold at least {least} candidates, for a list of {least}")
+    add(expected == 0, layout.score, rules.HAS_CANDIDATES)
+    add(expected < least, layout.score, f"must hold at least {least} candidates, for a list of {least}")
     for name in lists:
-        found.add(sizes[name] != expected, name, f"must have as many entries as {layout.score!r}")
+        add(sizes[name] != expected, name, f"must have as many entries as {layout.score!r}")
     if layout.is_shared:
-        found.add(expected != len(layout.candidates), layout.score, "must have an entry for each candidate")
-    good = found.good()
-    if good.size:
-        found.rows = good
-        _find_bad_values(batch.take(pa.array(good)), layout, found)
-    return pa.array(found.problems, pa.string())
+        add(expected != len(layout.candidates), layout.score, "must have an entry for each candidate")
+    rows = np.flatnonzero(problems == None)  # noqa: E711
+    if rows.size:
+        _find_bad_values(batch.take(from_numpy(rows)), layout, add)
+    return pa.array(problems, pa.string())
 
 
-class _Problems:
-    """The first problem of each unit, as it is found."""
-
-    def __init__(self, units: int) -> None:
-        self.problems: NDArray[Any] = np.full(units, None, dtype=object)
-        self.rows: NDArray[Any] = np.arange(units)
-        """The units that the flags of :meth:`add` are about."""
-
-    def good(self) -> NDArray[Any]:
-        return np.flatnonzero(self.problems == None)  # noqa: E711 - element by element
-
-    def add(self, bad: NDArray[np.bool_], column: str, rule: str) -> None:
-        rows = self.rows[bad]
-        self.problems[rows[self.problems[rows] == None]] = f"column {column!r} {rule}"  # noqa: E711
-
-
-def _find_bad_values(batch: pa.RecordBatch, layout: Layout, found: _Problems) -> None:
+def _find_bad_values(
+    batch: pa.RecordBatch, layout: Layout, add: Callable[[NDArray[np.bool_], str, str], None]
+) -> None:
     """Find units whose lists fit together but hold something that is not allowed."""
     identifiers, bounds = split_names(batch.column(layout.candidate or layout.score))
     if layout.candidate is not None:
         missing = _any(flags(identifiers.is_null()), bounds)
-        found.add(missing, layout.candidate, "has a candidate without an identifier")
-        found.add(rows_with_duplicates(identifiers, bounds), layout.candidate, rules.DISTINCT_CANDIDATES)
+        add(missing, layout.candidate, "has a candidate without an identifier")
+        add(rows_with_duplicates(identifiers, bounds), layout.candidate, rules.DISTINCT_CANDIDATES)
     for argument, name in {**layout.public_columns, "scores": layout.score}.items():
         if not isinstance(name, str):
             continue  # one number for all, which is not the fault of a unit
@@ -169,13 +162,9 @@ def _find_bad_values(batch: pa.RecordBatch, layout: Layout, found: _Problems) ->
             values = np.tile(layout.joined[name], len(batch)) if shared else layout.join(name, identifiers)
         else:
             values, rounded = read_numbers(split_lists(batch.column(name))[0])
-            found.add(_any(rounded, bounds), name, rules.EXACT_INTEGERS)
+            add(_any(rounded, bounds), name, rules.EXACT_INTEGERS)
         for rule in (rules.PRESENT, *rules.NUMBERS[argument]):
-            found.add(_any(rule.is_broken(values), bounds), name, rule.words)
-
-
-def _sizes(array: pa.Array) -> IndexArray:
-    return np.asarray(pc.fill_null(pc.list_value_length(array), 0)).astype(np.int64)
+            add(_any(rule.is_broken(values), bounds), name, rule.words)
 
 
 def _any(entries: NDArray[np.bool_], bounds: IndexArray) -> NDArray[np.bool_]:
