@@ -310,7 +310,7 @@ AUDITS = Experiment(
     },
     discussion=(
         (
-            "Noisy max, its tilted and standardized forms and randomised response use their whole ε, so the search "
+            "Noisy max, its tilted form and randomised response use their whole ε, so the search "
             "is strong enough to find the largest loss. GEM leaves half of its ε unused if all sensitivities are "
             "equal: it is then noisy max at half the budget, which is why it trails noisy max in scenario 3. With "
             "unequal sensitivities, three candidates lose 0.68 ε, and more candidates approach ε. In the worst "

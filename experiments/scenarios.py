@@ -62,8 +62,8 @@ class Scenario:
     """A row for each trial, a column for each candidate; clipped where the scenario clips."""
     sensitivities: FloatArray
     """One for each candidate, or a row for each trial where they vary too."""
-    anchors: FloatArray
-    """A public guess of each candidate's score: the midpoint of its clipping range."""
+    midpoints: FloatArray
+    """The middle of each candidate's clipping range; 0 where nothing is clipped."""
     drawn: FloatArray
     """The scores before clipping."""
     groups: int = 1
@@ -145,7 +145,7 @@ def increasing(t: float) -> Scenario:
         title=f"t = {t:g}".replace("-", "−"),
         scores=scores,
         sensitivities=x - x.min() + 0.1,
-        anchors=np.zeros(CANDIDATES),
+        midpoints=np.zeros(CANDIDATES),
         drawn=scores,
     )
 
@@ -158,7 +158,7 @@ def _two_groups(title: str, high: int, above: Sequence[float], below: Sequence[f
         title=title,
         scores=scores,
         sensitivities=np.repeat([*above, *below], [high - high // 2, high // 2, low - low // 2, low // 2]),
-        anchors=np.zeros(CANDIDATES),
+        midpoints=np.zeros(CANDIDATES),
         drawn=scores,
     )
 
@@ -177,7 +177,7 @@ def _clipped(title: str, random: np.random.Generator, means: FloatArray, deviati
         title=title,
         scores=np.clip(drawn, low, high),
         sensitivities=high - low,
-        anchors=(low + high) / 2,
+        midpoints=(low + high) / 2,
         drawn=drawn,
     )
 

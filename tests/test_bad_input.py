@@ -64,7 +64,7 @@ def assert_refused(call, *arguments, names, picking=False, **keywords):
     return message
 
 
-# --- Scores, sensitivities, offsets, anchors --------------------------------------------------------------
+# --- Scores, sensitivities, offsets -----------------------------------------------------------------------
 
 BAD_NUMBERS = {
     "nan": [SECRET, np.nan],
@@ -105,9 +105,9 @@ def test_scores_must_be_finite_numbers(mechanism, numbers):
 
 
 @bad_numbers
-@pytest.mark.parametrize("bad", ["sensitivities", "offsets", "anchors"])
+@pytest.mark.parametrize("bad", ["sensitivities", "offsets"])
 def test_public_numbers_must_be_finite_numbers(bad, numbers):
-    mechanism = MECHANISMS["standardized-rnm" if bad == "anchors" else "gem"]
+    mechanism = MECHANISMS["gem"]
     good = {"scores": [SECRET, 1.0], "sensitivities": 1.0}
     for call in calls(mechanism).values():
         assert_refused(call, **{**good, bad: numbers}, names=bad)
@@ -148,14 +148,6 @@ def test_leading_axes_must_broadcast():
         assert "sensitivities (2, 4)" in message
         assert_refused(call, scores, 1.0, offsets=np.ones((5, 4)), names="offsets (5, 4)")
         assert_refused(call, scores, 1.0, offsets=np.ones(3), names="offsets")
-
-
-def test_an_anchor_weight_needs_anchors():
-    mechanism = dps.StandardizedNoisyMax(epsilon=1.0, anchor_weight=0.5)
-    for call in calls(mechanism).values():
-        assert_refused(call, [SECRET, 1.0], 1.0, names="anchors")
-        assert_refused(call, [SECRET, 1.0], 1.0, anchors=None, names="anchors")
-        assert_refused(call, [SECRET, 1.0], 1.0, anchors=[1.0, 2.0, 3.0], names="anchors")
 
 
 def test_an_extreme_tilt_is_refused():
@@ -282,13 +274,11 @@ def test_epsilon_must_be_a_positive_number(family, value):
     ("family", "field", "values"),
     [
         *((family, "beta", NOT_INSIDE) for family in (dps.NoisyMax, dps.GEM, dps.ModifiedGEM, dps.CombinedGEM)),
-        (dps.StandardizedNoisyMax, "beta", NOT_INSIDE),
         (dps.CombinedGEM, "correlation_share", NOT_INSIDE),
         (dps.RandomStopping, "gamma", [*NOT_POSITIVE, 1.0000001]),
         (dps.RandomStopping, "eta", [*NOT_NUMBERS, -1, -1.0, -7.0]),
         (dps.RandomStopping, "noise", ["gumbel", "Exponential", "", None, 0, ["laplace"]]),
-        *((family, "tilt", NOT_NUMBERS) for family in (dps.NoisyMax, dps.GEM, dps.StandardizedNoisyMax)),
-        (dps.StandardizedNoisyMax, "anchor_weight", NOT_NUMBERS),
+        *((family, "tilt", NOT_NUMBERS) for family in (dps.NoisyMax, dps.GEM)),
         (dps.NoisyMax, "monotone", [0, 1, None, "True", 1.0, np.array([True, False])]),
         *(
             (
@@ -296,7 +286,7 @@ def test_epsilon_must_be_a_positive_number(family, value):
                 "noise",
                 ["normal", "Laplace", "", None, 0, ["laplace"]],
             )
-            for family in (dps.NoisyMax, dps.GEM, dps.StandardizedNoisyMax, NaiveHeterogeneousNoisyMax)
+            for family in (dps.NoisyMax, dps.GEM, NaiveHeterogeneousNoisyMax)
         ),
     ],
 )

@@ -198,7 +198,6 @@ def test_only_guarantees_are_composed():
         (dps.NoisyMax(epsilon=1.0), 0.5, 2.0),
         (dps.NoisyMax(epsilon=1.0, monotone=True), 0.5, 2.0),
         (dps.GEM(epsilon=1.0), 0.5, 2.0),
-        (dps.StandardizedNoisyMax(epsilon=1.0), 0.5, 2.0),
         (dps.RandomStopping(epsilon=1.0), 0.5, 2.0),
         (dps.CombinedGEM(epsilon=1.0, correlation_share=0.25), 0.25 + 0.375, 0.25 + 1.5),
         (dps.RandomizedResponse(epsilon=1.0), 1.0, 1.0),

@@ -14,7 +14,7 @@ import pytest
 from routes import in_plain_python
 
 import dpselect as dps
-from dpselect import Anchored, unsafe
+from dpselect import unsafe
 from dpselect.mechanisms.base import law_name
 from dpselect.mechanisms.partitioned import PartitionedSelection
 from dpselect.randomness import STREAM_FORMAT
@@ -33,8 +33,6 @@ MECHANISMS = [
     *(dps.GEM(epsilon=2.0, noise=noise) for noise in NOISES),
     *(dps.GEM(epsilon=e, tilt=tilt) for tilt in (-4.0, 0.0, 2.0) for e in (0.5, 8.0)),
     dps.GEM(epsilon=1.0, tilt=-1.0),
-    *(dps.StandardizedNoisyMax(epsilon=2.0, noise=noise) for noise in NOISES),
-    dps.StandardizedNoisyMax(epsilon=2.0, tilt=-1.0, beta=0.1),
     *(dps.RandomStopping(epsilon=e, gamma=gamma) for e in (0.5, 8.0) for gamma in (0.3, 0.008)),
     *(dps.RandomStopping(epsilon=2.0, gamma=0.1, eta=eta) for eta in (-0.5, 0.0, 2.5)),
     *(dps.RandomStopping(epsilon=e, gamma=g, noise="exponential") for e in (0.5, 8.0) for g in (0.3, 0.001)),
@@ -90,15 +88,6 @@ def with_public_numbers():
             f"{law_name(mechanism)} offsets",
             mechanism.select(scores, sensitivities, offsets=offsets, randomness=keyed),
         )
-        anchored = Anchored(mechanism=mechanism, weight=0.5)
-        yield (
-            f"{law_name(mechanism)} anchored",
-            anchored.select(scores, sensitivities, anchors=offsets, randomness=keyed),
-        )
-    for weight in (0.0, 1.0):
-        standardized = dps.StandardizedNoisyMax(epsilon=1.0, anchor_weight=weight)
-        picks = standardized.select(scores, sensitivities, anchors=offsets, randomness=keyed)
-        yield f"standardized, anchor weight {weight:g}", picks
 
 
 def over_parts():

@@ -11,27 +11,27 @@ from dpselect.engines.arrow import BadUnitsError, Layout, PickTransform
 BAD = {
     "scores": [np.inf, -np.inf, 2.0**301],
     "sensitivities": [np.inf, 2.0**301, -1.0, -(2.0**-301), 2.0**-301],
-    "anchors": [np.inf, -(2.0**-301), 2.0**-301],
+    "offsets": [np.inf, -(2.0**301)],
 }
 GOOD = {
     "scores": [0.0, -1.0, 2.0**300, -(2.0**300), 2.0**-301],
     "sensitivities": [0.0, 2.0**-300, 2.0**300],
-    "anchors": [0.0, -1.0, 2.0**-300],
+    "offsets": [0.0, -1.0, 2.0**-301],
 }
-MECHANISM = dps.StandardizedNoisyMax(epsilon=1.0)
+MECHANISM = dps.GEM(epsilon=1.0)
 
 
 def from_arrays(argument, number):
-    numbers = {"scores": [0.0, 0.0], "sensitivities": [1.0, 1.0], "anchors": [0.0, 0.0]}
+    numbers = {"scores": [0.0, 0.0], "sensitivities": [1.0, 1.0], "offsets": [0.0, 0.0]}
     numbers[argument] = [number, numbers[argument][1]]
     MECHANISM.select(**numbers)
 
 
 def from_a_table(argument, number):
-    numbers = {"scores": [0.0, 0.0], "sensitivities": [1.0, 1.0], "anchors": [0.0, 0.0]}
+    numbers = {"scores": [0.0, 0.0], "sensitivities": [1.0, 1.0], "offsets": [0.0, 0.0]}
     numbers[argument] = [number, numbers[argument][1]]
     columns = {name: [values] for name, values in numbers.items()} | {"user": [1], "candidate": [["a", "b"]]}
-    layout = Layout(score="scores", sensitivity="sensitivities", anchor="anchors")
+    layout = Layout(score="scores", sensitivity="sensitivities", offset="offsets")
     PickTransform(MECHANISM, bytes(32), layout=layout).transform(pa.RecordBatch.from_pydict(columns))
 
 

@@ -34,8 +34,6 @@ VARIANTS = {
     "gem-laplace": dps.GEM(epsilon=2.0, noise="laplace"),
     "gem-gumbel": dps.GEM(epsilon=2.0, noise="gumbel", tilt=0.0),
     "gem-steep": dps.GEM(epsilon=0.5, tilt=-3.0, beta=0.5),
-    "standardized-laplace": dps.StandardizedNoisyMax(epsilon=1.0, noise="laplace", tilt=0.5),
-    "standardized-gumbel": dps.StandardizedNoisyMax(epsilon=1.0, noise="gumbel", tilt=-0.5),
     "rs-negative": dps.RandomStopping(epsilon=1.0, eta=-0.5),
     "rs-steep": dps.RandomStopping(epsilon=1.0, gamma=0.2, eta=4.0),
     "rs-once": dps.RandomStopping(epsilon=1.0, gamma=1.0),

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 import dpselect as dps
-from dpselect.pools import public_numbers
 from experiments import report
 from experiments.arrays import FloatArray, IndexArray
 from experiments.mechanisms import BETA, build
@@ -113,7 +112,7 @@ def measure(lists: IndexArray, scores: FloatArray) -> Measured:
 
 def list_rows(
     users: Lists,
-    anchors: FloatArray,
+    midpoints: FloatArray,
     *,
     seed: int,
     fleet: int = 0,
@@ -124,7 +123,7 @@ def list_rows(
 
     Args:
         users: The users, or a sample of them.
-        anchors: The midpoints of the ranges of their items. They are public if the ranges are.
+        midpoints: The midpoints of the ranges of their items. They are public if the ranges are.
         seed: Makes the draws repeatable.
         fleet: How many users there are; tuning is for all of them. By default, as many as are given.
         epsilons: The ε of a whole list.
@@ -132,16 +131,16 @@ def list_rows(
     """
     some = users.sample(opendp_users, seed)
     references = {
-        "random": _measured(dps.TopK(dps.Uniform(), COUNT), users, anchors, seed),
-        "public": measure(np.argsort(-anchors, axis=1, kind="stable")[:, :COUNT], users.scores),
+        "random": _measured(dps.TopK(dps.Uniform(), COUNT), users, seed),
+        "public": measure(np.argsort(-midpoints, axis=1, kind="stable")[:, :COUNT], users.scores),
     }
     rows = [_row(name, epsilon, 0.0, 0.0, found) for name, found in references.items() for epsilon in epsilons]
     for epsilon in epsilons:
         for name, make in MAKERS.items():
             for top, delta in _tops(epsilon, make):
-                found = _measured(top, users, anchors, seed)
+                found = _measured(top, users, seed)
                 rows.append(_row(name, epsilon, delta, top.mechanism.guarantee.epsilon, found))
-        rows.append(_tuned_row(users, anchors, epsilon, seed, max(1, fleet // len(users))))
+        rows.append(_tuned_row(users, epsilon, seed, max(1, fleet // len(users))))
         pure, concentrated = _opendp_scale(epsilon, 0.0), _opendp_scale(epsilon, DELTA)
         rows.append(_opendp_row(some, epsilon, 0.0, pure))
         if concentrated < pure:
@@ -180,14 +179,13 @@ def _tops(epsilon: float, make: Maker) -> list[tuple[dps.TopK, float]]:
     return [(pure, 0.0), *([(loose, DELTA)] if gains else [])]
 
 
-def _measured(top: dps.TopK, users: Lists, anchors: FloatArray, seed: int) -> Measured:
+def _measured(top: dps.TopK, users: Lists, seed: int) -> Measured:
     """Measure one drawn list for each user."""
-    public = public_numbers(top.mechanism.takes, anchors)
     randomness = dps.Randomness.seeded(seed)
-    return measure(top.select(users.scores, users.sensitivities, randomness=randomness, **public), users.scores)
+    return measure(top.select(users.scores, users.sensitivities, randomness=randomness), users.scores)
 
 
-def _tuned_row(users: Lists, anchors: FloatArray, epsilon: float, seed: int, copies: int) -> Row:
+def _tuned_row(users: Lists, epsilon: float, seed: int, copies: int) -> Row:
     """Return the expected quality of the member that tuning chooses for all users at once.
 
     The choice is paid from the total. A user's error is the mean regret of the picks of one drawn list: it depends
@@ -197,7 +195,7 @@ def _tuned_row(users: Lists, anchors: FloatArray, epsilon: float, seed: int, cop
     tuning = min(TUNING_SHARE * epsilon, MOST_TUNING)
     pick = (epsilon - tuning) / COUNT
     pool = [*tuned.pool(pick), build("heterogeneous-rnm", pick)]
-    found = [_measured(dps.TopK(each, COUNT), users, anchors, seed) for each in pool]
+    found = [_measured(dps.TopK(each, COUNT), users, seed) for each in pool]
     errors = np.stack([each.best - each.score for each in found]) / COUNT
     chances = dps.tuning.choice_pmf(errors, tuning, cap=CAP, copies=copies)
     likely = int(np.argmax(chances))

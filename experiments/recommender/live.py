@@ -131,19 +131,16 @@ def _tilts(effort: Effort) -> pa.Table:
 
 
 def _tuned(effort: Effort) -> pa.Table:
-    candidates, ranges = _scored(_size(effort))
-    anchors = ranges.midpoints[candidates.items]
-    row = tuned.tuned_row(_lists(effort, "clipped"), anchors, TILT_EPSILON, seed=SEED)
+    row = tuned.tuned_row(_lists(effort, "clipped"), TILT_EPSILON, seed=SEED)
     return _named(pa.Table.from_pylist([row]))
 
 
 def _private_lists(effort: Effort) -> pa.Table:
     candidates, ranges = _scored(_size(effort))
-    anchors = ranges.midpoints[candidates.items]
     full = effort.trials > MOST_USERS
     rows = lists.list_rows(
         _lists(effort, "clipped"),
-        anchors,
+        ranges.midpoints[candidates.items],
         seed=SEED,
         epsilons=lists.EPSILONS if full else lists.EPSILONS[::2],
         opendp_users=lists.OPENDP_USERS if full else effort.slow_trials,

@@ -133,15 +133,14 @@ def _tables(
 
     def chosen() -> tuple[pa.Table, dict[str, object]]:
         users = clipped.sample(TUNED_USERS, SEED)
-        anchors = scored.midpoints(clipped, TUNED_USERS)
-        return pa.Table.from_pylist([tuned.tuned_row(users, anchors, e, seed=SEED) for e in TILT_EPSILONS]), {}
+        return pa.Table.from_pylist([tuned.tuned_row(users, e, seed=SEED) for e in TILT_EPSILONS]), {}
 
     def gained() -> tuple[pa.Table, dict[str, object]]:
         return pa.Table.from_pylist(gains.gain_rows(clipped)), {}
 
     def listed() -> tuple[pa.Table, dict[str, object]]:
-        users, anchors = clipped.sample(LIST_USERS, SEED), scored.midpoints(clipped, LIST_USERS)
-        rows = lists.list_rows(users, anchors, seed=SEED, fleet=len(clipped), epsilons=lists.EPSILONS)
+        users, midpoints = clipped.sample(LIST_USERS, SEED), scored.midpoints(clipped, LIST_USERS)
+        rows = lists.list_rows(users, midpoints, seed=SEED, fleet=len(clipped), epsilons=lists.EPSILONS)
         return pa.Table.from_pylist(rows), lists.provenance()
 
     table("correlations", correlations)
@@ -198,8 +197,8 @@ class _Scored:
 
     def midpoints(self, users: protocol.Lists, size: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
         """Return the midpoint of each candidate's range, for the users of ``users.sample(size)``."""
-        anchors = self.ranges.midpoints[self.candidates.items]
-        return protocol.Lists(scores=anchors, sensitivities=users.sensitivities).sample(size, SEED).scores
+        midpoints = self.ranges.midpoints[self.candidates.items]
+        return protocol.Lists(scores=midpoints, sensitivities=users.sensitivities).sample(size, SEED).scores
 
 
 def _scored(run: Run, folder: Path, home: Path, log: Log) -> _Scored:

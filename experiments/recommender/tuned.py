@@ -1,7 +1,6 @@
-"""The tuned mechanism: one private choice for all users, from three normalisations and many tilts."""
+"""The tuned mechanism: one private choice for all users, from two normalisations and many tilts."""
 
 import dpselect as dps
-from experiments.arrays import FloatArray
 from experiments.mechanisms import BETA, TILTED, build
 from experiments.recommender.protocol import Lists, Row
 
@@ -11,8 +10,8 @@ TUNING_EPSILON = 0.1
 CAP = (1e-8, 1.0)
 """The range of caps on squared errors. Predicted scores are roughly probabilities of a like."""
 TILTS = (-32.0, -16.0, -8.0, -4.0, -2.0, -1.0, 0.0, 1.0)
-ORDER = ("tilted-gem", "tilted-rnm", "standardized-rnm")
-"""The order of the pool when the committed results were computed. Another order changes the seeded choice."""
+ORDER = ("tilted-gem", "tilted-rnm")
+"""When the committed results were computed, the pool also had standardized noisy max, since removed."""
 
 
 def pool(epsilon: float) -> list[dps.Mechanism]:
@@ -23,11 +22,8 @@ def pool(epsilon: float) -> list[dps.Mechanism]:
     ]
 
 
-def tuned_row(users: Lists, anchors: FloatArray, epsilon: float, *, seed: int) -> Row:
-    """Tune on the users, and return the choice and its error next to mGEM's and noisy max's.
-
-    The anchors are the midpoints of the items' ranges. They are public if the ranges are.
-    """
+def tuned_row(users: Lists, epsilon: float, *, seed: int) -> Row:
+    """Tune on the users, and return the choice and its error next to mGEM's and noisy max's."""
     tuned = dps.tuning.tune(
         users.scores,
         users.sensitivities,
@@ -35,12 +31,11 @@ def tuned_row(users: Lists, anchors: FloatArray, epsilon: float, *, seed: int) -
         TUNING_EPSILON,
         cap=CAP,
         pool=pool(epsilon),
-        anchors=anchors,
         randomness=dps.Randomness.seeded(seed),
         progress=False,
     )
     rivals = [tuned.mechanism, build("mgem", epsilon), build("rnm", epsilon)]
-    errors = dps.tuning.fleet_errors(rivals, users.scores, users.sensitivities, anchors=anchors).mean(axis=1)
+    errors = dps.tuning.fleet_errors(rivals, users.scores, users.sensitivities).mean(axis=1)
     return {
         "epsilon": epsilon,
         "tuning_epsilon": TUNING_EPSILON,

@@ -35,7 +35,7 @@ def _layout(name: str) -> Scenario:
         title=LAYOUTS[name].title,
         scores=scores[np.newaxis],
         sensitivities=sensitivities,
-        anchors=np.zeros(scores.size),
+        midpoints=np.zeros(scores.size),
         drawn=scores[np.newaxis],
     )
 

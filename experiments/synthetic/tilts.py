@@ -1,4 +1,4 @@
-"""Beyond the paper: the error as a function of the tilt, for three normalisations."""
+"""Beyond the paper: the error as a function of the tilt, for two normalisations."""
 
 from collections.abc import Callable
 from functools import partial
@@ -65,8 +65,7 @@ def _errors(make: Callable[[], Scenario], name: str, epsilon: float, effort: Eff
 
 def _error(name: str, epsilon: float, tilt: float, part: Scenario) -> FloatArray:
     mechanism = TILTED[name](epsilon=epsilon, tilt=tilt, beta=BETA)
-    public: dict[str, Any] = {"anchors": part.anchors} if "anchors" in mechanism.takes else {}
-    return np.asarray(dps.expected_error(mechanism, part.scores, part.sensitivities, **public))
+    return np.asarray(dps.expected_error(mechanism, part.scores, part.sensitivities))
 
 
 def _draw(data: Tables) -> Figure:
@@ -97,7 +96,7 @@ def _draw(data: Tables) -> Figure:
         panel.set_ylabel("mean squared error")
     curves = [Line2D([], [], label=record.label, **_curve_look(name)) for name, record in TILTED.items()]
     marks = [drawing.handle(STYLES[name], **_mark(name)) for name in NAMED]
-    drawing.bottom_legend(figure, [*curves, *marks], columns=6)
+    drawing.bottom_legend(figure, [*curves, *marks], columns=5)
     return figure
 
 
@@ -143,7 +142,7 @@ def _numbers(data: Tables) -> dict[str, str]:
 
 TILTS = Experiment(
     name="tilts",
-    title="Beyond the paper: any tilt, three normalisations",
+    title="Beyond the paper: any tilt, two normalisations",
     caption=(
         "The marks are the paper’s mechanisms: RNM is tilted noisy max at tilt 0, GEM is tilted GEM at tilt 1, and "
         "mGEM at tilt −1. The lowest error of a panel is at another tilt, except in scenario 7, where tilt 0 is "
@@ -151,13 +150,12 @@ TILTS = Experiment(
     ),
     description=(
         "Sixteen panels: mean squared error against the tilt for eight scenarios at two budgets, a curve for "
-        "tilted GEM, tilted noisy max and standardized noisy max, and marks for RNM, GEM and mGEM. Errors fall "
-        "towards one side, which depends on the correlation."
+        "tilted GEM and for tilted noisy max, and marks for RNM, GEM and mGEM. Errors fall towards one side, which "
+        "depends on the correlation."
     ),
     notes={
         "mechanisms": f"β = {BETA}; every tilt is ε-DP, since the offsets are public",
-        "normalisations": "tilted GEM: pairwise; tilted noisy max: global; standardized noisy max: individual",
-        "anchors": "standardized noisy max: the midpoint of each candidate’s clipping range; 0 in scenarios 1 to 3",
+        "normalisations": "tilted GEM: pairwise; tilted noisy max: global",
         "error": "the mean of each trial’s exact error over the first tenth of the trials; cut off at 0.00001",
     },
     discussion=[
@@ -176,15 +174,8 @@ TILTS = Experiment(
             "nothing, and tilted noisy max, which needs no comparisons, is better than tilted GEM throughout."
         ),
         (
-            "The individual one (standardized noisy max) wins where its anchors are informative: in scenarios 3 "
-            "and 8, and in 5 at ε = 8. Unlike the others, it needs a public midpoint for each candidate. In "
-            "scenarios 1 to 3 the midpoint 0 lies between the two scores, so its lead there is not a fair "
-            "comparison. With uninformative anchors it prefers candidates far above their own midpoints, which "
-            "need not be the best: at tilt 0 it is the worst of the three in scenarios 4 and 5."
-        ),
-        (
             "In scenario 7 every tilt hurts, since it suits one half of the users and harms the other. Tilt 0 is "
-            "best for all three, and combined GEM, which first estimates the sign, is far better than all of them. "
+            "best for both, and combined GEM, which first estimates the sign, is far better than either. "
             "A tilt chosen from private scores would not be private. Use these curves for synthetic data, or to "
             "choose a tilt from prior knowledge."
         ),

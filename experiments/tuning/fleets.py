@@ -33,8 +33,6 @@ class Fleet:
     copies: int
     """The number of users with each row."""
     sensitivities: FloatArray
-    anchors: FloatArray | None
-    """The midpoints of the clipping ranges; None if scores are not clipped."""
     largest_error: float
     """The squared distance between the highest and the lowest score that clipping allows. It is public."""
     gamma: float
@@ -62,7 +60,6 @@ def scenario_fleet(number: int, rows: int) -> Fleet:
         scores=scenario.scores[:rows],
         copies=USERS // len(scenario.scores[:rows]),
         sensitivities=scenario.sensitivities,
-        anchors=scenario.anchors if varies else None,
         largest_error=_squared_range(scenario) if varies else 4.0,
         gamma=0.05,
     )
@@ -71,7 +68,7 @@ def scenario_fleet(number: int, rows: int) -> Fleet:
 def _squared_range(scenario: Scenario) -> float:
     """Return the squared distance between the highest and the lowest end of all clipping ranges."""
     half = scenario.sensitivities / 2
-    return float((scenario.anchors + half).max() - (scenario.anchors - half).min()) ** 2
+    return float((scenario.midpoints + half).max() - (scenario.midpoints - half).min()) ** 2
 
 
 def data_folder() -> Path | None:
@@ -99,7 +96,6 @@ def movielens(folder: Path, users: int) -> Fleet:
         scores=rows.scores,
         copies=1,
         sensitivities=rows.sensitivities,
-        anchors=ranges.midpoints[candidates.items],
         largest_error=extent**2,
         gamma=0.008,
     )

@@ -41,9 +41,8 @@ def measure(make: Callable[[], Fleet], epsilons: Sequence[float]) -> pa.Table:
 
 def _row(fleet: Fleet, epsilon: float) -> dict[str, str | float | int]:
     budget = tuning_epsilon(epsilon, fleet.users)
-    plain = _Errors.of(default_pool(epsilon, gammas=(fleet.gamma,)), fleet, None)
+    plain = _Errors.of(default_pool(epsilon, gammas=(fleet.gamma,)), fleet)
     tuned = plain.tuned(budget, fleet)
-    anchored = tuned if fleet.anchors is None else _with_anchors(plain, fleet, epsilon).tuned(budget, fleet)
     published = {name: plain.mean_of(build(name, epsilon, gamma=fleet.gamma)) for name in PAPER}
     best = min(published, key=published.__getitem__)
     return {
@@ -58,8 +57,6 @@ def _row(fleet: Fleet, epsilon: float) -> dict[str, str | float | int]:
         "tuned_error": tuned.error,
         "tuned_choice": tuned.likeliest,
         "tuned_probability": tuned.probability,
-        "anchored_error": anchored.error,
-        "anchored_choice": anchored.likeliest,
     }
 
 
@@ -80,8 +77,8 @@ class _Errors:
     errors: FloatArray
 
     @classmethod
-    def of(cls, pool: Sequence[dps.Mechanism], fleet: Fleet, anchors: FloatArray | None) -> "_Errors":
-        return cls(tuple(pool), fleet_errors(pool, fleet.scores, fleet.sensitivities, anchors=anchors))
+    def of(cls, pool: Sequence[dps.Mechanism], fleet: Fleet) -> "_Errors":
+        return cls(tuple(pool), fleet_errors(pool, fleet.scores, fleet.sensitivities))
 
     @property
     def means(self) -> FloatArray:
@@ -96,12 +93,3 @@ class _Errors:
         probabilities = choice_pmf(self.errors, budget, cap=fleet.cap, copies=fleet.copies)
         first = int(probabilities.argmax())
         return _Tuned(float(probabilities @ self.means), self.pool[first].label, float(probabilities[first]))
-
-
-def _with_anchors(plain: _Errors, fleet: Fleet, epsilon: float) -> _Errors:
-    """Return the pool for fleets with anchors. Only the members that take anchors are computed again."""
-    wide = default_pool(epsilon, anchors=True, gammas=(fleet.gamma,))
-    taking = _Errors.of([member for member in wide if "anchors" in member.takes], fleet, fleet.anchors)
-    kept = [place for place, member in enumerate(plain.pool) if "anchors" not in member.takes]
-    pool = (*taking.pool, *(plain.pool[place] for place in kept))
-    return _Errors(pool, np.concatenate([taking.errors, plain.errors[kept]]))

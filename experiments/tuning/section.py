@@ -31,8 +31,6 @@ LARGEST_EPSILON = 10.0
 """Beyond, all errors are practically zero, and their ratios say nothing."""
 MOST_COLUMNS = 13
 LOWEST_RATIO = 1e-3
-MAPS = {"tuned_error": "Tuned", "anchored_error": "Tuned, with public anchors"}
-"""The columns of the table, and the titles of their maps."""
 
 
 def _rows(effort: Effort) -> int:
@@ -62,16 +60,12 @@ def _plan(effort: Effort) -> list[Task]:
 def _draw(data: Tables) -> Figure:
     table = _shown(data)
     fleets = unique(table, "fleet")
-    # In scenarios 1 to 3 scores are not clipped, so there are no anchors.
-    anchored = [fleet for fleet in fleets if not _is_same(where(table, fleet=fleet))]
-    maps = {"tuned_error": fleets, "anchored_error": anchored} if anchored else {"tuned_error": fleets}
-    heights = [0.42 * len(rows) + 0.5 for rows in maps.values()]
-    figure, panels = drawing.grid(rows=len(maps), columns=1, heights=heights, width=11, aligned=False)
-    for (column, rows), panel in zip(maps.items(), panels[:, 0], strict=True):
-        _map(panel, [where(table, fleet=fleet).to_pylist() for fleet in rows], column)
-        panel.set_title(f"{MAPS[column]}: error / best error of the paper’s mechanisms")
-        panel.set_yticks(range(len(rows)), rows)
-    panels[-1, 0].set_xlabel("privacy budget ε")
+    heights = [0.42 * len(fleets) + 0.5]
+    figure, ((panel,),) = drawing.grid(rows=1, columns=1, heights=heights, width=11, aligned=False)
+    _map(panel, [where(table, fleet=fleet).to_pylist() for fleet in fleets])
+    panel.set_title("Tuned: error / best error of the paper’s mechanisms")
+    panel.set_yticks(range(len(fleets)), fleets)
+    panel.set_xlabel("privacy budget ε")
     return figure
 
 
@@ -80,11 +74,7 @@ def _shown(data: Tables) -> pa.Table:
     return data["errors"].filter(pc.field("epsilon") <= LARGEST_EPSILON * (1 + 1e-9))
 
 
-def _is_same(table: pa.Table) -> bool:
-    return bool((table["tuned_error"].to_numpy() == table["anchored_error"].to_numpy()).all())
-
-
-def _map(panel: Axes, fleets: Sequence[Sequence[Mapping[str, Any]]], column: str) -> None:
+def _map(panel: Axes, fleets: Sequence[Sequence[Mapping[str, Any]]]) -> None:
     """Draw a row for each fleet, with the ratio and the paper's best mechanism in each cell."""
     rows = [{f"{row['epsilon']:.6g}": row for row in fleet} for fleet in fleets]
     # A fast run computes fewer budgets than the kept results have.
@@ -92,7 +82,7 @@ def _map(panel: Axes, fleets: Sequence[Sequence[Mapping[str, Any]]], column: str
     step = -(-len(common) // MOST_COLUMNS)
     epsilons = common[(len(common) - 1) % step :: step]  # the largest is always shown
     cells = [[row[epsilon] for epsilon in epsilons] for row in rows]
-    ratios = np.array([[cell[column] / cell["paper_error"] for cell in row] for row in cells])
+    ratios = np.array([[cell["tuned_error"] / cell["paper_error"] for cell in row] for row in cells])
     texts = [
         [f"{_ratio(ratio)}\n{_short(cell['paper_best'])}" for ratio, cell in zip(*row, strict=True)]
         for row in zip(ratios, cells, strict=True)
@@ -127,7 +117,6 @@ def _listing(data: Tables) -> Listing:
             f"ratio ≤ {WITHIN}",
             "largest ratio",
             "smallest ratio",
-            "smallest, with anchors",
             f"choices at ε = {', '.join(f'{epsilon:g}' for epsilon in SHOWN_EPSILONS)}",
             "at equal total budget",
         ],
@@ -137,9 +126,7 @@ def _listing(data: Tables) -> Listing:
 
 def _entry(table: pa.Table) -> list[str]:
     epsilons = table["epsilon"].to_numpy()
-    ratios, anchored = (
-        table[column].to_numpy() / table["paper_error"].to_numpy() for column in ("tuned_error", "anchored_error")
-    )
+    ratios = table["tuned_error"].to_numpy() / table["paper_error"].to_numpy()
     choices = [
         table["tuned_choice"][int(np.abs(np.log(epsilons / epsilon)).argmin())].as_py()
         for epsilon in SHOWN_EPSILONS
@@ -151,7 +138,6 @@ def _entry(table: pa.Table) -> list[str]:
         f"{(ratios <= WITHIN).sum()} of {ratios.size} ε",
         _at(ratios, epsilons, int(ratios.argmax())),
         _at(ratios, epsilons, int(ratios.argmin())),
-        _at(anchored, epsilons, int(anchored.argmin())),
         "; ".join(choices),
         f"≤ {WITHIN} at {(equal <= WITHIN).sum()} of {equal.size} ε; largest {equal.max():.3g}",
     ]
@@ -183,9 +169,9 @@ TUNING = Experiment(
         "worst {largest} times as bad."
     ),
     description=(
-        "Two maps with a row for each fleet of users and a column for each ε: the eight scenarios and "
-        "MovieLens-1M without public anchors, and those of them that have anchors. In each cell the ratio of "
-        "errors and the best of the paper’s mechanisms. Nearly all cells are blue or white."
+        "A map with a row for each fleet of users, the eight scenarios and MovieLens-1M, and a column for each ε. "
+        "In each cell the ratio of errors and the best of the paper’s mechanisms. Nearly all cells are blue or "
+        "white."
     ),
     notes={
         "users": (
@@ -197,17 +183,17 @@ TUNING = Experiment(
             "1000 users of MovieLens-1M, since only users × ε_tune matters"
         ),
         "pool": (
-            "noisy max, standardized noisy max and GEM at 11 tilts from −8 to 8, random stopping (η = 0, 1), "
-            "combined GEM at 4 shares, randomised response, random; with anchors also 3 × 5 anchor weights"
+            "heterogeneous noisy max, noisy max and GEM at 11 tilts from −8 to 8, heterogeneous noisy max with "
+            "12 ranges of sensitivities kept, random stopping (η = 0, 1), combined GEM at 4 shares, randomised "
+            "response, random"
         ),
         "cap": "chosen with half of ε_tune: the squared width of all clipping ranges, or a 4ᵗʰ, a 16ᵗʰ, … of it",
-        "anchors": "the midpoints of the clipping ranges; none in scenarios 1 to 3",
         "shown": f"ε up to {LARGEST_EPSILON:g}, in the full run every second one; the tables have all",
-        "standardized noisy max": "without anchors it measures from 0, the mean score in scenarios 1 to 3",
         "error": "the mean over users and over the distribution of the choice, both from exact probabilities",
         "MovieLens-1M": (
             "EASE, 100 best unseen items of each test user, scores clipped to each item’s 1st to 99th percentile; "
-            "computed if DPSELECT_DATA is the folder of ml-1m.parquet, otherwise kept results"
+            "computed if DPSELECT_DATA is the folder of ml-1m.parquet; otherwise kept results, for which the pool "
+            "also had standardized noisy max, a mechanism that the library no longer has"
         ),
     },
     plan=_plan,

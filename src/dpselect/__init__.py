@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from dpselect.lists.top_k import TopK
     from dpselect.mechanisms import (
         GEM,
-        Anchored,
         CombinedGEM,
         HeterogeneousNoisyMax,
         Mechanism,
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
         NoisyMax,
         RandomizedResponse,
         RandomStopping,
-        StandardizedNoisyMax,
         Uniform,
     )
     from dpselect.mechanisms import gem_scores as gem_scores
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
 __all__ = [
     "GEM",
     "MECHANISMS",
-    "Anchored",
     "CombinedGEM",
     "Guarantee",
     "HeterogeneousNoisyMax",
@@ -54,7 +51,6 @@ __all__ = [
     "RandomStopping",
     "RandomizedResponse",
     "Randomness",
-    "StandardizedNoisyMax",
     "TopK",
     "Uniform",
     "__version__",

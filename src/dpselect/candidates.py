@@ -58,7 +58,7 @@ class Batch:
     arrow: bool
     """Whether the scores are an Arrow array, so that probabilities are returned as one."""
     has_public: bool
-    """Whether the call passed public numbers (offsets or anchors). If not, they are zero."""
+    """Whether the call passed public numbers (offsets). If not, they are zero."""
     width: int = 0
     """The number of candidates in each row of a dense batch."""
     labels: Labels | None = None
@@ -106,12 +106,6 @@ class Batch:
         shape = None if self.shape is None else (self.rows * times,)
         return replace(self, table=table, shape=shape, arrow=False, labels=None)
 
-    def with_public(self, name: str, flat: FloatArray) -> "Batch":
-        """Return the batch with new public numbers, one for each candidate."""
-        _check_public(name, flat)
-        column = Column(_read_only(flat), self.table.bounds[:-1])
-        return replace(self, table=self.table._replace(public=column), has_public=True)
-
     def spread(self, column: Column) -> FloatArray:
         """Return a column of the table as a flat array: one number for each candidate, repeated where shared."""
         starts = self.table.bounds[:-1]
@@ -157,26 +151,23 @@ class Batch:
         return flat.reshape(self.shape)[()]
 
 
-def read_batch(scores: Numbers, sensitivities: Numbers, *, finite: bool = True, **public: Numbers | None) -> Batch:
+def read_batch(
+    scores: Numbers, sensitivities: Numbers, offsets: Numbers | None = None, *, finite: bool = True
+) -> Batch:
     """Validate the arguments of ``pmf`` and ``select`` and lay them out for the kernels.
 
     ``finite=False`` leaves the check for NaN, infinities and magnitude to :meth:`Batch.check_scores`, or to a
     kernel that does it in the same pass over memory and rejects the batch (:func:`refuse_scores`).
 
-    You may pass at most one further column of public numbers (``offsets=`` or ``anchors=``). Without it, they are
-    zero for every candidate.
-
     Raises:
         ValueError: If an argument breaks a rule. The message names both.
     """
-    (public_name, public_numbers) = next(iter(public.items()), ("offsets", None))
     labels = None
-    if is_labelled(scores) or is_labelled(sensitivities) or is_labelled(public_numbers):
-        others = {"sensitivities": sensitivities, public_name: public_numbers}
-        scores, others, labels = split_labels(scores, **others)
-        sensitivities, public_numbers = others.values()
+    if is_labelled(scores) or is_labelled(sensitivities) or is_labelled(offsets):
+        scores, others, labels = split_labels(scores, sensitivities=sensitivities, offsets=offsets)
+        sensitivities, offsets = others.values()
     read = _read_ragged if _is_ragged(scores) else _read_dense
-    batch = read(scores, sensitivities, public_name, public_numbers)
+    batch = read(scores, sensitivities, offsets)
     if labels is not None:
         batch = replace(batch, labels=labels)
     if finite:
@@ -324,7 +315,7 @@ FIRST_ROW = _read_only(np.zeros(1, dtype=np.int64))
 # --- Dense batches ------------------------------------------------------------------------------------
 
 
-def _read_dense(scores: Numbers, sensitivities: Numbers, public_name: str, public_numbers: Numbers) -> Batch:
+def _read_dense(scores: Numbers, sensitivities: Numbers, offsets: Numbers | None) -> Batch:
     score_array = read_numbers("scores", scores)
     if score_array.ndim == 0:
         raise ValueError("scores must have a last axis of candidates, got a single number")
@@ -333,18 +324,17 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, public_name: str, publi
         raise ValueError(f"scores {rules.HAS_CANDIDATES} in each row")
     if size > MOST_CANDIDATES:
         raise ValueError("scores must hold at most 2^32 candidates in each row")
-    absent = public_numbers is None
     arrays = {
         "scores": score_array,
         "sensitivities": _fit_last_axis("sensitivities", sensitivities, size),
-        public_name: np.zeros(size) if absent else _fit_last_axis(public_name, public_numbers, size),
+        "offsets": np.zeros(size) if offsets is None else _fit_last_axis("offsets", offsets, size),
     }
     shape = _broadcast_leading_axes(arrays)
     rows = math.prod(shape)
     score_column, sensitivity_column, public_column = (_dense_column(a, shape) for a in arrays.values())
     bounds = np.arange(0, (rows + 1) * size, size, dtype=np.int64)
     table = Table(score_column, sensitivity_column, public_column, _read_only(bounds))
-    return Batch(table, shape, arrow=False, has_public=not absent, width=size)
+    return Batch(table, shape, arrow=False, has_public=offsets is not None, width=size)
 
 
 def _broadcast_leading_axes(arrays: dict[str, FloatArray]) -> tuple[int, ...]:
@@ -390,16 +380,16 @@ def _dense_column(array: FloatArray, shape: tuple[int, ...]) -> Column:
 # --- Ragged rows --------------------------------------------------------------------------------------
 
 
-def _read_ragged(scores: Numbers, sensitivities: Numbers, public_name: str, public_numbers: Numbers) -> Batch:
+def _read_ragged(scores: Numbers, sensitivities: Numbers, offsets: Numbers | None) -> Batch:
     values, bounds = _split("scores", scores)
     bounds = _read_only(bounds)
     if (np.diff(bounds) == 0).any():
         row = int(np.argmax(np.diff(bounds) == 0))
         raise ValueError(f"scores {rules.HAS_CANDIDATES} in each row: row {row} has none")
     sensitivity_column = _ragged_column("sensitivities", sensitivities, bounds)
-    public_column = _ragged_column(public_name, 0.0 if public_numbers is None else public_numbers, bounds)
+    public_column = _ragged_column("offsets", 0.0 if offsets is None else offsets, bounds)
     table = Table(Column(_read_only(values), bounds[:-1]), sensitivity_column, public_column, bounds)
-    return Batch(table, None, arrow=_is_arrow(scores), has_public=public_numbers is not None)
+    return Batch(table, None, arrow=_is_arrow(scores), has_public=offsets is not None)
 
 
 def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:

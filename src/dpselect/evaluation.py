@@ -33,7 +33,7 @@ def expected_error(
         scores: The scores, in any form that ``mechanism.pmf`` accepts.
         sensitivities: The sensitivities.
         power: A positive number. A power of an error beyond float64 counts as infinite.
-        **public: ``offsets=`` or ``anchors=`` for mechanisms that take them. They change the pick, not the error
+        **public: ``offsets=`` for mechanisms that take them. They change the pick, not the error
             of a candidate.
 
     Example:
@@ -56,7 +56,7 @@ def expected_regret(mechanism: Mechanism, scores: Numbers, sensitivities: Number
         mechanism: Any mechanism.
         scores: The scores, in any form that ``mechanism.pmf`` accepts.
         sensitivities: The sensitivities.
-        **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
+        **public: ``offsets=`` for mechanisms that take them.
 
     Example:
         >>> import dpselect as dps
@@ -77,7 +77,7 @@ def probability_of_best(mechanism: Mechanism, scores: Numbers, sensitivities: Nu
         mechanism: Any mechanism.
         scores: The scores, in any form that ``mechanism.pmf`` accepts.
         sensitivities: The sensitivities.
-        **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
+        **public: ``offsets=`` for mechanisms that take them.
 
     Example:
         >>> import dpselect as dps
@@ -103,7 +103,7 @@ def error_quantile(
         scores: The scores, in any form that ``mechanism.pmf`` accepts.
         sensitivities: The sensitivities.
         level: A number above 0 and at most 1; 0.5 gives the median.
-        **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
+        **public: ``offsets=`` for mechanisms that take them.
 
     Example:
         >>> import dpselect as dps

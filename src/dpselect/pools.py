@@ -3,28 +3,22 @@
 from collections.abc import Sequence
 
 from dpselect import parameters as check
-from dpselect.candidates import Numbers
 from dpselect.guarantees import ANY_SCORES, WITHIN_SENSITIVITIES
 from dpselect.mechanisms import Mechanism
 from dpselect.registry import MECHANISMS, Grid
 
 __all__ = [
-    "ANCHOR_WEIGHTS",
     "GAMMAS",
     "KEEPS",
     "SHARES",
     "TILTS",
     "default_pool",
-    "public_numbers",
     "read_members",
     "read_pool",
 ]
 
 TILTS = (-8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 """They include the paper's −1, 0 and 1. The best tilt is often far outside that range."""
-
-ANCHOR_WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""The weights of public anchors, where there are any."""
 
 KEEPS = tuple(ends for part in (0.05, 0.1, 0.25, 0.5, 0.75, 0.9) for ends in ((0.0, part), (1.0 - part, 1.0)))
 """Which sensitivities may compete: a part of the candidates, from the least or from the most sensitive on."""
@@ -36,23 +30,19 @@ GAMMAS = (0.05, 0.008, 0.001)
 """The paper's values for synthetic and for real data, and one below: 20, 125 and 1000 draws on average."""
 
 
-def default_pool(
-    epsilon: float, *, anchors: bool = False, gammas: Sequence[float] = GAMMAS, beta: float = 0.05
-) -> tuple[Mechanism, ...]:
+def default_pool(epsilon: float, *, gammas: Sequence[float] = GAMMAS, beta: float = 0.05) -> tuple[Mechanism, ...]:
     """Return mechanisms of one privacy budget that together suit every situation we know.
 
-    They are heterogeneous noisy max, noisy max, standardized noisy max and GEM, each at the tilts :data:`TILTS`;
-    heterogeneous noisy max for the least or most sensitive candidates only, :data:`KEEPS`; random stopping at
-    several γ, with Laplace noise and η = 1 and 0, and with exponential noise and η = 1; combined GEM at several
-    :data:`SHARES`; randomised response; and a random pick, which is best if the budget is too small for all
-    others. Each record in :mod:`dpselect.registry` says what it contributes.
+    They are heterogeneous noisy max, noisy max and GEM, each at the tilts :data:`TILTS`; heterogeneous noisy max
+    for the least or most sensitive candidates only, :data:`KEEPS`; random stopping at several γ, with Laplace noise
+    and η = 1 and 0, and with exponential noise and η = 1; combined GEM at several :data:`SHARES`; randomised
+    response; and a random pick, which is best if the budget is too small for all others. Each record in
+    :mod:`dpselect.registry` says what it contributes.
 
     Args:
         epsilon: The privacy budget of one pick, the same for all members.
-        anchors: Whether you have public anchors. Then each normalisation also enters with anchors, at the weights
-            :data:`ANCHOR_WEIGHTS`.
         gammas: The stopping probabilities of random stopping, whose laws are by far the slowest to compute.
-        beta: The failure probability in the scale of tilts and weights.
+        beta: The failure probability in the scale of tilts.
 
     Privacy:
         Every member is ε-DP. Choosing one by looking at private scores is a release of its own: see
@@ -65,14 +55,11 @@ def default_pool(
         >>> import dpselect as dps
         >>> pool = dps.pools.default_pool(1.0)
         >>> len(pool), dps.GEM(epsilon=1.0) in pool, dps.Uniform() in pool
-        (71, True, True)
-        >>> len(dps.pools.default_pool(1.0, anchors=True))
-        91
+        (60, True, True)
 
     References:
         docs/theory/tuning.md.
     """
-    check.flag("anchors", anchors)
     grid = Grid(
         epsilon=epsilon,
         beta=beta,
@@ -81,38 +68,31 @@ def default_pool(
         shares=SHARES,
         keeps=KEEPS,
     )
-    records = MECHANISMS.values()
-    members = [member for record in records for member in record.members(grid)]
-    if anchors:
-        members += [m for weight in ANCHOR_WEIGHTS for record in records for m in record.anchored(grid, weight)]
-    return tuple(members)
+    return tuple(member for record in MECHANISMS.values() for member in record.members(grid))
 
 
-def read_pool(
-    pool: Sequence[Mechanism] | None, epsilon: float, anchors: Numbers | None = None
-) -> tuple[Mechanism, ...]:
+def read_pool(pool: Sequence[Mechanism] | None, epsilon: float) -> tuple[Mechanism, ...]:
     """Return the mechanisms of a pool, or the default ones, after checking them.
 
     Each must be ε-DP for *all* scores within the sensitivities, because the choice promises that for every member.
     :class:`~dpselect.NoisyMax` with ``monotone=True`` is ε-DP only for scores that move in the same direction, so
-    it is refused. Anchors must be given to members that need them.
+    it is refused.
 
     Args:
         pool: Mechanisms, or ``None`` for the default pool.
         epsilon: The budget that every member must keep.
-        anchors: Public guesses of the scores, if you have them.
 
     Raises:
         ValueError: If a member breaks a rule. The message names both.
 
     Example:
         >>> import dpselect as dps
-        >>> dps.pools.read_pool([dps.NoisyMax(epsilon=2.0)], 1.0, None)
+        >>> dps.pools.read_pool([dps.NoisyMax(epsilon=2.0)], 1.0)
         Traceback (most recent call last):
         ValueError: pool must hold mechanisms that are ε-DP at epsilon = 1: noisy max is not
     """
     if pool is None:
-        return default_pool(epsilon, anchors=anchors is not None)
+        return default_pool(epsilon)
     members = read_members(pool)
     for member in members:
         promise = member.guarantee
@@ -125,8 +105,6 @@ def read_pool(
                 "pool must hold mechanisms that are private for all scores within the sensitivities: "
                 f"{member.label} is for {promise.neighbours}"
             )
-        if "anchors" in member.needs and anchors is None:
-            raise ValueError(f"anchors must be given: {member.label} needs them")
     return members
 
 
@@ -145,13 +123,3 @@ def read_members(pool: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
                 f"pool must hold mechanisms, got {type(member).__name__}: write [dps.GEM(epsilon=...), ...]"
             )
     return members
-
-
-def public_numbers(takes: Sequence[str], anchors: Numbers | None) -> dict[str, Numbers]:
-    """Return the anchors as an argument for a mechanism, if it takes them.
-
-    Args:
-        takes: The public numbers that the mechanism takes.
-        anchors: Public guesses of the scores, if you have them.
-    """
-    return {"anchors": anchors} if anchors is not None and "anchors" in takes else {}

@@ -48,7 +48,6 @@ def _run(mechanism: Mechanism) -> None:
     numbers: list[dict[str, Any]] = [{}, dict.fromkeys(mechanism.takes, 0.5)]
     rows = np.eye(2, max(2, mechanism.least_size))
     for width, public in itertools.product((0.0, 1.0), numbers):
-        if set(mechanism.needs) <= public.keys():
-            mechanism.select(rows, width, **public)
-            if mechanism.count is None:
-                mechanism.pmf(rows, width, **public)
+        mechanism.select(rows, width, **public)
+        if mechanism.count is None:
+            mechanism.pmf(rows, width, **public)

@@ -9,7 +9,6 @@ from typing import Any
 
 from dpselect.mechanisms import (
     GEM,
-    Anchored,
     CombinedGEM,
     HeterogeneousNoisyMax,
     Mechanism,
@@ -17,7 +16,6 @@ from dpselect.mechanisms import (
     NoisyMax,
     RandomizedResponse,
     RandomStopping,
-    StandardizedNoisyMax,
     Uniform,
 )
 from dpselect.unsafe import NaiveHeterogeneousNoisyMax
@@ -68,8 +66,6 @@ class Record:
     color: str
     members: Callable[[Grid], Iterable[Mechanism]] = lambda _: ()
     """What it contributes to pools."""
-    anchored: Callable[[Grid, float], Iterable[Mechanism]] = lambda *_: ()
-    """What it contributes to pools with public anchors, for a weight of the anchors."""
 
     def __call__(self, *epsilon: float, **parameters: Any) -> Mechanism:
         """Return the mechanism with these parameters."""
@@ -120,9 +116,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
             *(HeterogeneousNoisyMax(epsilon=grid.epsilon, tilt=t, beta=grid.beta) for t in grid.tilts),
             *(HeterogeneousNoisyMax(epsilon=grid.epsilon, keep=keep) for keep in grid.keeps),
         ],
-        anchored=lambda grid, weight: [
-            Anchored(mechanism=HeterogeneousNoisyMax(epsilon=grid.epsilon, beta=grid.beta), weight=weight)
-        ],
     ),
     Record(
         name="kept-rnm",
@@ -144,9 +137,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         in_paper=True,
         color="#000000",
         members=lambda grid: (NoisyMax(epsilon=grid.epsilon, tilt=t, beta=grid.beta) for t in grid.tilts),
-        anchored=lambda grid, weight: [
-            Anchored(mechanism=NoisyMax(epsilon=grid.epsilon, beta=grid.beta), weight=weight)
-        ],
     ),
     Record(
         name="em",
@@ -168,22 +158,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         color="#7f5f00",
     ),
     Record(
-        name="standardized-rnm",
-        label="standardized noisy max",
-        symbol="standardized RNM",
-        description="noisy max over scores in units of their own sensitivities",
-        constructor=StandardizedNoisyMax,
-        family="standardized noisy max",
-        parameters=("tilt", "beta"),
-        color="#a6761d",
-        members=lambda grid: (
-            StandardizedNoisyMax(epsilon=grid.epsilon, tilt=t, beta=grid.beta) for t in grid.tilts
-        ),
-        anchored=lambda grid, weight: [
-            StandardizedNoisyMax(epsilon=grid.epsilon, anchor_weight=weight, beta=grid.beta)
-        ],
-    ),
-    Record(
         name="gem",
         label="GEM",
         symbol="GEM",
@@ -194,9 +168,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         in_paper=True,
         color="#0072b2",
         members=lambda grid: (GEM(epsilon=grid.epsilon, tilt=t, beta=grid.beta) for t in grid.tilts),
-        anchored=lambda grid, weight: [
-            Anchored(mechanism=GEM(epsilon=grid.epsilon, tilt=0.0, beta=grid.beta), weight=weight)
-        ],
     ),
     Record(
         name="mgem",

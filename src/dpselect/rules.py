@@ -38,7 +38,6 @@ NUMBERS: Mapping[str, tuple[Rule, ...]] = {
     "scores": (FINITE,),
     "sensitivities": (FINITE, NOT_NEGATIVE, NOT_TINY),
     "offsets": (FINITE,),
-    "anchors": (FINITE, NOT_TINY),
 }
 """The rules for each argument, in the order in which they are checked."""
 

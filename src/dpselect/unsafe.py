@@ -33,7 +33,7 @@ class NaiveHeterogeneousNoisyMax(Mechanism):
     Privacy:
         None. Take two candidates with $Δ = (0, 1)$. At $q = (0, ½)$ the first is never picked; at the neighbouring
         (0, −½) it is picked with probability $1 − exp(−ε/4)$. With Laplace noise the loss reaches (k−1)ε.
-        :class:`dpselect.StandardizedNoisyMax` is the private alternative.
+        :class:`dpselect.HeterogeneousNoisyMax` is the private alternative.
 
     Cost:
         ``select`` takes O(k), ``pmf`` is a quadrature of O(k²), right to 1e-9 of probabilities down to 1e-250.

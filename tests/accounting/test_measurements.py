@@ -48,20 +48,18 @@ def test_the_privacy_map_is_the_guarantee_at_a_distance(mechanism):
 
 @every_private_mechanism
 def test_an_invocation_is_a_pick(mechanism):
-    measurement = accounting.to_measurement(
-        mechanism, SENSITIVITIES, **{name: [0.0, 2.0, 1.0] for name in mechanism.needs}
-    )
+    measurement = accounting.to_measurement(mechanism, SENSITIVITIES)
     assert measurement(SCORES) in range(3)
     with pytest.raises(OpenDPException, match="sensitivities must have one number for each of the 2 candidates"):
         measurement(SCORES[:2])
 
 
 def test_invocations_follow_the_law_with_public_numbers_in_it():
-    anchors = [0.0, 2.0, 1.0]
-    mechanism = dps.StandardizedNoisyMax(epsilon=2.0)
-    measurement = accounting.to_measurement(mechanism, SENSITIVITIES, anchors=anchors)
+    offsets = [0.0, 2.0, 1.0]
+    mechanism = dps.GEM(epsilon=2.0)
+    measurement = accounting.to_measurement(mechanism, SENSITIVITIES, offsets=offsets)
     counts = np.bincount([measurement(SCORES) for _ in range(5_000)], minlength=3)
-    expected = 5_000 * mechanism.pmf(SCORES, SENSITIVITIES, anchors=anchors)
+    expected = 5_000 * mechanism.pmf(SCORES, SENSITIVITIES, offsets=offsets)
     assert chisquare(counts, expected).pvalue > FALSE_ALARM
 
 

@@ -74,7 +74,7 @@ def test_no_registered_mechanism_exceeds_its_guarantee(name, sensitivities):
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
-@pytest.mark.parametrize("name", ["rnm", "em", "krr", "standardized-rnm", "tilted-rnm"])
+@pytest.mark.parametrize("name", ["rnm", "em", "krr", "tilted-rnm"])
 def test_the_search_finds_nearly_all_that_can_be_lost(name, epsilon):
     found = audit(dps.MECHANISMS[name](epsilon=epsilon), np.ones(4), **QUICK)
     assert 0.99 * epsilon <= found.loss <= epsilon * (1 + 1e-9)
@@ -114,17 +114,6 @@ def test_a_claim_that_is_too_small_is_refuted():
     assert found.loss == pytest.approx(2.0, rel=1e-6)
     assert audit(dps.GEM(epsilon=2.0), [1.0, 1.0], claim=1.1, **QUICK).verdict == "no violation found"
     assert audit(dps.GEM(epsilon=2.0), [1.0, 1.0], claim=0.9, **QUICK).verdict == "violated"
-
-
-def test_neighbours_are_those_of_the_guarantee_also_where_a_mechanism_wraps_another():
-    anchored = dps.Anchored(mechanism=dps.NoisyMax(epsilon=1.0, monotone=True), weight=0.5)
-    found = audit(anchored, [1.0, 1.0, 1.0], anchors=[0.0, 0.5, 1.0], **QUICK)
-    moves = found.neighbour - found.scores
-    assert (moves >= 0).all() or (moves <= 0).all()
-    assert found.verdict == "no violation found"
-    assert found.tightness > 0.99
-    careless = audit(anchored, [1.0, 1.0, 1.0], anchors=[0.0, 0.5, 1.0], monotone=False, **QUICK)
-    assert careless.verdict == "violated"
 
 
 def test_monotone_noise_is_audited_on_monotone_neighbours():

@@ -69,7 +69,7 @@ def test_scores_are_clipped_to_ranges_as_wide_as_the_sensitivities(number):
     assert scenario.scores.shape == scenario.drawn.shape == (TRIALS, 100)
     low, high = scenario.scores.min(axis=0), scenario.scores.max(axis=0)
     np.testing.assert_allclose(high - low, scenario.sensitivities)
-    np.testing.assert_allclose((high + low) / 2, scenario.anchors)
+    np.testing.assert_allclose((high + low) / 2, scenario.midpoints)
     # A tenth of the scores is cut on either side, and the others are left as they are.
     inside = scenario.scores == scenario.drawn
     assert inside.mean() == pytest.approx(0.8, abs=0.002)

@@ -10,7 +10,7 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ranges import TILTS, anchored_rows, frozen, offset_rows
+from ranges import TILTS, frozen, offset_rows
 
 from dpselect import kernels
 from dpselect.exact import gaps as exact
@@ -56,17 +56,6 @@ def test_exact_gaps_of_many_unrelated_candidates_are_those_of_all_pairs(rows, t)
     assert found == [None if q is None else -q for q in quotients]
 
 
-@given(columns(SIXTEENTHS, SIXTEENTHS, WIDTHS), st.sampled_from([0.0, 0.5, -4.0]), st.sampled_from([0.0, 2.0]))
-def test_exact_gaps_of_standardized_scores_are_those_of_the_definition(rows, tilt, weight):
-    scores, anchors, sensitivities = (
-        np.append(column, extra) for column, extra in zip(rows, (0, 4, 4), strict=True)
-    )
-    spread = float(np.log(scores.size / 0.05))  # times a power of two over another one: no rounding
-    levels = reference.standardized_levels(scores, sensitivities, 3.0, anchors, tilt, weight)
-    found = exact.individual_gaps(scores, anchors, sensitivities, tilt * spread, weight * spread, 1.5)
-    assert found == behind(levels)
-
-
 # --- Gaps in floats ---------------------------------------------------------------------------------------
 
 
@@ -81,7 +70,7 @@ def assert_near(found, true):
 
 
 def all_gaps(scores, public, sensitivities, t, budget):
-    """Yield (trusted, gaps in floats, gaps in fractions) of the three normalisations; t is also a weight."""
+    """Yield (trusted, gaps in floats, gaps in fractions) of both normalisations."""
     q, o, d = frozen(scores), frozen(public), frozen(sensitivities)
     gaps = np.empty(q.size)
     trusted = kernels.gaps.fill_global_gaps(q, o, d, t, budget, gaps)
@@ -90,8 +79,6 @@ def all_gaps(scores, public, sensitivities, t, budget):
     trusted = kernels.gaps.fill_pairwise_gaps(q, o, d, order, t, budget, hull, gaps)
     quotients = reference.gem_scores(q, d, t, o)
     yield trusted, gaps, [None if v is None else -v * Fraction(budget) for v in quotients]
-    trusted = kernels.gaps.fill_individual_gaps(q, o, d, 0.0, 0.0, budget, gaps)
-    yield trusted, gaps, behind(reference.standardized_levels(q, d, 2 * budget, o))
 
 
 def hard_rows(family, rng):
@@ -140,15 +127,6 @@ def test_trusted_gaps_are_right_over_the_whole_range_of_sensitivities(row, t, bu
     for trusted, found, true in all_gaps(scores, offsets, sensitivities, t, budget):
         if trusted:
             assert_near(found, true)
-
-
-@settings(max_examples=300)
-@given(anchored_rows(), TILTS, TILTS, st.sampled_from([0.5, 2.0**-300, 2.0**299]))
-def test_trusted_gaps_of_standardized_scores_are_right_over_the_whole_range(row, tilt, weight, budget):
-    scores, anchors, sensitivities = map(frozen, row)
-    found = np.empty(scores.size)
-    if kernels.gaps.fill_individual_gaps(scores, anchors, sensitivities, tilt, weight, budget, found):
-        assert_near(found, exact.individual_gaps(scores, anchors, sensitivities, tilt, weight, budget))
 
 
 TIED = {

@@ -1,4 +1,4 @@
-"""Laws and picks over the whole accepted range: sensitivities 0 and 2^-300 to 2^300, offsets, anchors."""
+"""Laws and picks over the whole accepted range: sensitivities 0 and 2^-300 to 2^300, offsets."""
 
 import math
 from fractions import Fraction
@@ -8,11 +8,10 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ranges import TILTS, anchored_rows, offset_rows
+from ranges import TILTS, offset_rows
 
 import dpselect as dps
 from dpselect.auditing import audit, privacy_loss
-from dpselect.exact.gaps import individual_gaps
 from dpselect.laws import base, composition
 
 WEIGHTS = st.sampled_from([0.0, 0.0, 1.0, -1.0, 0.3, 2.0**40, -(2.0**-40)])
@@ -133,40 +132,16 @@ def test_noisy_max_with_offsets_has_the_law_of_fractions(row, tilt):
     assert_law(found, reference.noisy_max(scores, sensitivities, epsilon=1.0, tilt=tilt, offsets=offsets))
 
 
-def by_exact_gaps(mechanism, scores, sensitivities, anchors):
-    """Return the law from gaps in fractions; the slopes of public offsets are floats by definition."""
-    spread = np.log(len(scores) / mechanism.beta)
-    gaps = individual_gaps(
-        *map(np.array, (scores, anchors, sensitivities)),
-        float(mechanism.tilt * spread),
-        float(mechanism.anchor_weight * spread),
-        mechanism.epsilon / 2,
-    )
-    return reference.exponential_noise([None if gap is None else -gap for gap in gaps])
-
-
-@settings(max_examples=100)
-@given(row=anchored_rows(), tilt=WEIGHTS, weight=WEIGHTS)
-def test_standardized_noisy_max_with_anchors_has_the_law_of_fractions(row, tilt, weight):
-    scores, anchors, sensitivities = row
-    mechanism = dps.StandardizedNoisyMax(epsilon=1.0, tilt=tilt, anchor_weight=weight)
-    found = mechanism.pmf(scores, sensitivities, anchors=anchors)
-    assert_law(found, by_exact_gaps(mechanism, scores, sensitivities, anchors))
-
-
 @pytest.mark.parametrize("noise", ["exponential", "gumbel", "laplace"])
 def test_picks_are_those_of_the_exact_twin(exactly, noise):
     @settings(max_examples=60)
-    @given(row=offset_rows(), anchored=anchored_rows(), tilt=WEIGHTS, weight=WEIGHTS)
-    def check(row, anchored, tilt, weight):
+    @given(row=offset_rows(), tilt=WEIGHTS)
+    def check(row, tilt):
         scores, offsets, sensitivities = row
         for family in (dps.GEM, dps.NoisyMax):
             mechanism = family(epsilon=1.0, tilt=tilt, noise=noise)
             assert_twin(exactly, mechanism, scores, sensitivities)
             assert_twin(exactly, mechanism, scores, sensitivities, offsets=offsets)
-        scores, anchors, sensitivities = anchored
-        mechanism = dps.StandardizedNoisyMax(epsilon=1.0, tilt=tilt, anchor_weight=weight, noise=noise)
-        assert_twin(exactly, mechanism, scores, sensitivities, anchors=anchors)
 
     check()
 

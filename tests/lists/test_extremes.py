@@ -14,7 +14,6 @@ MECHANISMS = [
     dps.GEM(1.0, noise="gumbel"),
     dps.HeterogeneousNoisyMax(1.0),
     dps.HeterogeneousNoisyMax(1.0, noise="gumbel"),
-    dps.StandardizedNoisyMax(1.0, noise="gumbel"),
 ]
 SHAPE = (12, 6)
 

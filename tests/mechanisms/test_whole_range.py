@@ -66,20 +66,6 @@ def test_noisy_max_is_exact(noise, drawn, epsilon, tilt):
     assert_right(mechanism.pmf(scores, sensitivities), exact)
 
 
-@pytest.mark.parametrize("noise", NOISES)
-@given(candidates(), st.booleans(), st.sampled_from([0.0, 0.0, 0.7, -3.0]))
-def test_standardized_noisy_max_is_exact(noise, drawn, anchored, tilt):
-    scores, sensitivities = drawn
-    mechanism = dps.StandardizedNoisyMax(epsilon=1.0, noise=noise, tilt=tilt)
-    anchors = np.where(np.abs(scores) >= 2.0**-300, scores, 0.0)[::-1].copy() if anchored else np.zeros(scores.size)
-    if noise == "laplace":
-        levels = reference.standardized_levels(scores, sensitivities, 1.0, anchors, tilt=tilt)
-        exact = laplace_law(levels)
-    else:
-        exact = TWINS[dps.StandardizedNoisyMax](scores, sensitivities, anchors=anchors, **asdict(mechanism))
-    assert_right(mechanism.pmf(scores, sensitivities, anchors=anchors), exact)
-
-
 @pytest.mark.parametrize("noise", ["exponential", "laplace"])
 @settings(max_examples=25)
 @given(candidates(most=3), st.sampled_from([2.0**-20, 1.0, 40.0]))

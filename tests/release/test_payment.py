@@ -295,7 +295,7 @@ def test_tuning_by_position_reads_every_row_group(columns, tmp_path, monkeypatch
     ("options", "message"),
     [
         (["--on-bad-unit", "skip"], "--on-bad-unit skip does not go with tune"),
-        (["--anchor", "sensitivity"], "--offset and --anchor do not go with tune"),
+        (["--offset", "sensitivity"], "--offset does not go with tune"),
         (["--tuning-epsilon", "0"], "--tuning-epsilon must be positive"),
         (["--release", "x"], "need --budget"),
         (["--key-file", "key", *RELEASE, "x"], "--key-file does not go with --budget"),
@@ -350,7 +350,7 @@ def test_a_column_has_one_role(options, message, capsys):
             {"sensitivity": "score"},
             "sensitivity and score must be two columns, not both 'score': scores are private",
         ),
-        ({"anchor": "score"}, "anchor and score must be two columns"),
+        ({"offset": "score"}, "offset and score must be two columns"),
     ],
 )
 def test_scores_cannot_be_public_at_the_same_time(names, message):

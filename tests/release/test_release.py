@@ -159,7 +159,7 @@ def test_an_unfit_argument_is_named_with_the_argument_to_pass(tmp_path):
         release_picks(LISTS, MECHANISM, tmp_path / "p.xlsx")
     with pytest.raises(ValueError, match="format must be one of csv, parquet, arrow, not 'excel'"):
         release_picks(output, MECHANISM, output, format="excel")
-    with pytest.raises(LayoutError, match="takes no positions, offsets or anchors"):
+    with pytest.raises(LayoutError, match="takes no positions or offsets"):
         release_one(LONG_TABLE, MECHANISM, layout=Layout(offset="x"))
     assert not list(tmp_path.iterdir())
 

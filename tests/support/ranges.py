@@ -66,8 +66,3 @@ def _rows(least_public):
 def offset_rows():
     """Return a strategy for (scores, offsets, sensitivities)."""
     return _rows(-1074)
-
-
-def anchored_rows():
-    """Return a strategy for (scores, anchors, sensitivities); anchors are zero or at least 2^-300."""
-    return _rows(-300)

@@ -92,21 +92,6 @@ def gem_levels(scores, sensitivities, epsilon, t, offsets=0.0):
     return [None if s is None else half * s for s in gem_scores(scores, sensitivities, t, offsets)]
 
 
-def standardized_levels(scores, sensitivities, epsilon, anchors=0.0, tilt=0.0, anchor_weight=0.0, beta=0.05):
-    """Return (ε/2)(q − c)/Δ + b; where Δ is zero, q − c outranks whatever is finite."""
-    q = fractions(scores)
-    deltas, c = fractions(sensitivities, len(q)), fractions(anchors, len(q))
-    widest, farthest = max(deltas), max(abs(anchor) for anchor in c)
-    spread = Fraction(float(np.log(len(q) / beta)))
-    ranks, values = [], []
-    for score, delta, anchor in zip(q, deltas, c, strict=True):
-        offset = -Fraction(tilt) * spread * delta / widest if widest else Fraction(0)
-        offset += Fraction(anchor_weight) * spread * anchor / farthest if farthest else 0
-        ranks.append(Fraction(0) if delta else score - anchor)
-        values.append(offset + (Fraction(epsilon) / 2 * (score - anchor) / delta if delta else 0))
-    return [value if rank == max(ranks) else None for rank, value in zip(ranks, values, strict=True)]
-
-
 # --- Noise of scale one -----------------------------------------------------------------------------------
 
 
@@ -324,14 +309,6 @@ def noisy_max(
     return NOISES[noise](global_levels(scores, sensitivities, budget, t, offsets))
 
 
-def anchored(scores, sensitivities, *, mechanism, weight, anchors):
-    family = gem if "noise" in mechanism and "monotone" not in mechanism else noisy_max
-    size, top = len(scores), max(abs(float(c)) for c in anchors)
-    reach = weight * math.log(size / mechanism["beta"]) * (2 / mechanism["epsilon"]) * float(max(sensitivities))
-    offsets = np.array([reach * (float(c) / top if top else 0.0) for c in anchors])
-    return family(scores, sensitivities, **mechanism, offsets=offsets)
-
-
 def gem(scores, sensitivities, *, epsilon, beta=0.05, tilt=1.0, noise="exponential", offsets=0.0):
     t = tilt_slope(tilt, len(scores), beta, epsilon)
     return NOISES[noise](gem_levels(scores, sensitivities, epsilon, t, offsets))
@@ -339,10 +316,6 @@ def gem(scores, sensitivities, *, epsilon, beta=0.05, tilt=1.0, noise="exponenti
 
 def modified_gem(scores, sensitivities, *, epsilon, beta=0.05, offsets=0.0):
     return gem(scores, sensitivities, epsilon=epsilon, beta=beta, tilt=-1.0, offsets=offsets)
-
-
-def standardized(scores, sensitivities, *, epsilon, noise="exponential", anchors=0.0, **fields):
-    return NOISES[noise](standardized_levels(scores, sensitivities, epsilon, anchors, **fields))
 
 
 def random_stopping(scores, sensitivities, *, epsilon, gamma=0.05, eta=1.0, noise="laplace"):

@@ -9,8 +9,6 @@ TWINS = {
     dps.NoisyMax: reference.noisy_max,
     dps.HeterogeneousNoisyMax: reference.heterogeneous_noisy_max,
     dps.GEM: reference.gem,
-    dps.Anchored: reference.anchored,
-    dps.StandardizedNoisyMax: reference.standardized,
     dps.RandomStopping: reference.random_stopping,
     dps.CombinedGEM: reference.combined_gem,
     dps.RandomizedResponse: reference.randomized_response,

@@ -24,8 +24,6 @@ VARIANTS = {
     "gem-laplace": dps.GEM(epsilon=2.0, noise="laplace"),
     "gem-gumbel": dps.GEM(epsilon=2.0, noise="gumbel", tilt=0.0),
     "gem-steep": dps.GEM(epsilon=0.5, tilt=-3.0, beta=0.5),
-    "standardized-laplace": dps.StandardizedNoisyMax(epsilon=1.0, noise="laplace", tilt=0.5),
-    "standardized-gumbel": dps.StandardizedNoisyMax(epsilon=1.0, noise="gumbel", tilt=-0.5),
     "rs-negative": dps.RandomStopping(epsilon=1.0, eta=-0.5),
     "rs-steep": dps.RandomStopping(epsilon=1.0, gamma=0.2, eta=4.0),
     "rs-once": dps.RandomStopping(epsilon=1.0, gamma=1.0),
@@ -33,8 +31,6 @@ VARIANTS = {
     "rs-exponential-negative": dps.RandomStopping(epsilon=1.0, eta=-0.5, noise="exponential"),
     "rs-exponential-steep": dps.RandomStopping(epsilon=1.0, gamma=0.2, eta=4.0, noise="exponential"),
     "rs-exponential-rarely": dps.RandomStopping(epsilon=1.0, gamma=0.001, noise="exponential"),
-    "rnm-anchored": dps.Anchored(mechanism=dps.NoisyMax(epsilon=1.0), weight=0.5),
-    "gem-anchored": dps.Anchored(mechanism=dps.GEM(epsilon=1.0, tilt=0.0), weight=-1.0),
     "combined-gem-curious": dps.CombinedGEM(epsilon=4.0, correlation_share=0.9, beta=0.2),
 }
 PRIVATE = REGISTERED | VARIANTS
@@ -50,15 +46,8 @@ def public_name(mechanism):
     return next(iter(mechanism.takes), None)
 
 
-def needed(mechanism):
-    """Return public numbers that change nothing, for mechanisms that require some."""
-    return dict.fromkeys(mechanism.needs, 0.0)
-
-
 def at_budget(mechanism, epsilon):
     """Return a mechanism with another privacy budget."""
-    if isinstance(mechanism, dps.Anchored):
-        return dataclasses.replace(mechanism, mechanism=at_budget(mechanism.mechanism, epsilon))
     return dataclasses.replace(mechanism, epsilon=epsilon)
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import dpselect as dps
-from dpselect import Anchored
 from dpselect.pools import default_pool
 from dpselect.tuning import choice, choice_pmf, fleet_errors, fleets, tune
 from dpselect.tuning.choice import UNIT
@@ -59,7 +58,7 @@ def test_ragged_and_arrow_fleets_have_the_errors_of_their_rows():
     rows = [row[:size] for row, size in zip(SCORES, lengths, strict=False)]
     widths = [WIDTHS[:size] for size in lengths]
     flat, bounds = np.concatenate(rows), np.r_[0, np.cumsum(lengths)]
-    for mechanism in (dps.GEM(epsilon=1.0), dps.StandardizedNoisyMax(epsilon=1.0)):
+    for mechanism in (dps.GEM(epsilon=1.0), dps.NoisyMax(epsilon=1.0)):
         direct = [dps.expected_error(mechanism, q, d) for q, d in zip(rows, widths, strict=True)]
         ragged = fleet_errors([mechanism], (flat, bounds), np.concatenate(widths))[0]
         assert ragged == pytest.approx(direct, rel=1e-12)
@@ -67,15 +66,6 @@ def test_ragged_and_arrow_fleets_have_the_errors_of_their_rows():
         assert (arrow == ragged).all()
         same = [dps.expected_error(mechanism, q, 0.5) for q in rows]
         assert fleet_errors([mechanism], (flat, bounds), 0.5)[0] == pytest.approx(same, rel=1e-12)
-
-
-def test_anchors_are_passed_to_mechanisms_that_take_them():
-    anchors = rng.normal(size=12)
-    pool = [Anchored(mechanism=dps.GEM(epsilon=1.0), weight=1.0), dps.StandardizedNoisyMax(epsilon=1.0), POOL[0]]
-    found = fleet_errors(pool, SCORES, WIDTHS, anchors=anchors)
-    for place, public in enumerate([{"anchors": anchors}, {"anchors": anchors}, {}]):
-        direct = dps.expected_error(pool[place], SCORES, WIDTHS, **public)
-        assert found[place] == pytest.approx(direct, rel=1e-12)
 
 
 # --- The law of the choice --------------------------------------------------------------------------------
@@ -248,14 +238,13 @@ def test_every_number_of_the_whole_is_the_largest_of_the_pool():
         assert whole.rho == pytest.approx(like_laplace(0.25) + rho)
 
 
-@pytest.mark.parametrize("member", [*POOL, *default_pool(EPSILON, anchors=True)], ids=repr)
+@pytest.mark.parametrize("member", [*POOL, *default_pool(EPSILON)], ids=repr)
 def test_every_member_satisfies_the_guarantee_of_the_whole_if_scores_move_in_opposite_directions(member):
-    public = dps.pools.public_numbers(member.takes, [0.0, 1.0])
-    here, there = (np.log(member.pmf(scores, 1.0, **public)) for scores in ([0.0, 2.0], [1.0, 1.0]))
-    tuned = tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member], anchors=[0.0, 1.0], progress=False)
+    here, there = (np.log(member.pmf(scores, 1.0)) for scores in ([0.0, 2.0], [1.0, 1.0]))
+    tuned = tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member], progress=False)
     assert np.abs(here - there).max() <= tuned.guarantee.epsilon - tuned.tuning.epsilon + 1e-9
     with pytest.raises(ValueError, match=r"^pool must hold"):  # which would lose twice its budget
-        tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member, MONOTONE], anchors=[0.0, 1.0], progress=False)
+        tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member, MONOTONE], progress=False)
 
 
 # --- What comes out ---------------------------------------------------------------------------------------
@@ -282,27 +271,17 @@ def test_a_range_of_caps_sees_differences_that_one_cap_hides():
 
 def test_picks_are_those_of_the_tuned_mechanism():
     seed = dps.Randomness.seeded(9)
-    anchored = Anchored(mechanism=dps.NoisyMax(epsilon=1.0), weight=2.0)
-    for member, anchors in ((anchored, WIDTHS), (POOL[0], WIDTHS), (POOL[0], None)):
-        tuned = tune(SCORES, WIDTHS, 1.0, 1.0, cap=1.0, pool=[member], anchors=anchors, progress=False)
-        public = {"anchors": WIDTHS} if member is anchored else {}
-        expected = member.select(SCORES, WIDTHS, randomness=seed, **public)
-        assert (tuned.select(SCORES, WIDTHS, anchors=anchors, randomness=seed) == expected).all()
+    tuned = tune(SCORES, WIDTHS, 1.0, 1.0, cap=1.0, pool=POOL[:1], progress=False)
+    expected = POOL[0].select(SCORES, WIDTHS, randomness=seed)
+    assert (tuned.select(SCORES, WIDTHS, randomness=seed) == expected).all()
 
 
-def test_the_default_pool_is_used_without_a_pool_and_has_anchors_if_they_are_given():
-    for anchors in (None, WIDTHS[:4]):
-        pool = default_pool(2.0, anchors=anchors is not None)
-        for seed in range(3):
-            settings_ = {
-                "cap": 1.0,
-                "anchors": anchors,
-                "randomness": dps.Randomness.seeded(seed),
-                "progress": False,
-            }
-            fleet = SCORES[:2, :4]
-            found = tune(fleet, WIDTHS[:4], 2.0, 0.01, **settings_)
-            assert found == tune(fleet, WIDTHS[:4], 2.0, 0.01, pool=pool, **settings_)
+def test_the_default_pool_is_used_without_a_pool():
+    for seed in range(3):
+        settings_ = {"cap": 1.0, "randomness": dps.Randomness.seeded(seed), "progress": False}
+        fleet = SCORES[:2, :4]
+        found = tune(fleet, WIDTHS[:4], 2.0, 0.01, **settings_)
+        assert found == tune(fleet, WIDTHS[:4], 2.0, 0.01, pool=default_pool(2.0), **settings_)
 
 
 def test_progress_is_shown_on_request_and_shows_no_score(capsys):
@@ -336,15 +315,11 @@ def test_progress_is_shown_on_request_and_shows_no_score(capsys):
             "^pool must hold mechanisms that are ε-DP",
         ),
         ({"pool": [POOL[0], MONOTONE]}, "^pool must hold mechanisms that are private for all scores within"),
-        ({"pool": [Anchored(mechanism=MONOTONE, weight=1.0)], "anchors": WIDTHS}, "^pool must .* same direction"),
-        ({"pool": [Anchored(mechanism=POOL[0], weight=1.0)]}, "^anchors must be given: noisy max, anchor weight 1"),
-        ({"pool": [dps.StandardizedNoisyMax(epsilon=1.0, anchor_weight=1.0)]}, "^anchors must be given"),
         ({"scores": SCORES[0]}, "^scores must have two axes"),
         ({"scores": SCORES[np.newaxis]}, "^scores must have two axes"),
         ({"scores": SCORES[:0]}, "^scores must hold at least one user"),
         ({"scores": np.where(SCORES[0, 0] == SCORES, np.nan, SCORES)}, "^scores must be finite"),
         ({"sensitivities": -WIDTHS}, "^sensitivities must be ≥ 0"),
-        ({"anchors": WIDTHS[:3]}, "^anchors must have one number for each"),
         ({"randomness": 7}, "^randomness must be"),
         (
             {"randomness": dps.Randomness.keyed(bytes(32), ["a", "b"])},

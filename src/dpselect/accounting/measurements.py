@@ -47,7 +47,7 @@ def to_measurement(
         mechanism: Any private mechanism.
         sensitivities: One number for each candidate.
         kind: ``"pure"`` for ``max_divergence``, ``"zcdp"`` for ``zero_concentrated_divergence``.
-        **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
+        **public: ``offsets=`` for mechanisms that take them.
 
     Raises:
         ValueError: If the mechanism is not private, or ``kind`` does not fit its guarantee.

@@ -64,7 +64,7 @@ def privacy_loss(
         sensitivities: The sensitivities; they broadcast against the scores.
         accuracy: How far each probability may be from the true one. 0 trusts the computed probabilities; 1e-12
             gives a loss that the mechanism certainly reaches, whatever the rounding.
-        **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
+        **public: ``offsets=`` for mechanisms that take them.
 
     Cost:
         Two calls of ``pmf``.
@@ -107,7 +107,7 @@ def privacy_profile(
         neighbour: Scores of the same shape, each within its sensitivity of ``scores``.
         sensitivities: The sensitivities; they broadcast against the scores.
         epsilons: One number, or a list of numbers, which becomes the last axis of the result.
-        **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
+        **public: ``offsets=`` for mechanisms that take them.
 
     Cost:
         Two calls of ``pmf``, and O(k) for each ε.

@@ -111,7 +111,7 @@ def audit(
         sweeps: The largest number of passes of each ascent over all candidates.
         seed: The seed of the search; the same seed finds the same pair.
         progress: Whether to show a progress bar; ``None`` shows it on a terminal only.
-        **public: ``offsets=`` or ``anchors=`` for mechanisms that take them.
+        **public: ``offsets=`` for mechanisms that take them.
 
     Cost:
         At most about 20 · restarts · sweeps · k pairs, two ``pmf`` each: a second for noisy max and GEM with ten

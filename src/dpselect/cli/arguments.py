@@ -208,7 +208,6 @@ def _add_advise(commands: Commands) -> None:
         unit="user",
         score="score",
         offset=None,
-        anchor=None,
         by_position=False,
         on_bad_unit="raise",
         public_from=None,
@@ -294,14 +293,13 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
         help="a column of the table or of --candidates, or one number for all (default: sensitivity)",
     )
     columns.add_argument("--offset", metavar="COLUMN", help="public offsets, for mechanisms that take them")
-    columns.add_argument("--anchor", metavar="COLUMN", help="public anchors, for mechanisms that take them")
     columns.add_argument(
         "--candidates", type=Path, metavar="FILE", help="a second table, with the public numbers of each candidate"
     )
     columns.add_argument(
         "--public-from",
         choices=["input", "candidates"],
-        help="which table's column of sensitivities, offsets or anchors counts if both tables have it",
+        help="which table's column of sensitivities or offsets counts if both tables have it",
     )
     columns.add_argument(
         "--by-position",

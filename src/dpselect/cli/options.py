@@ -163,7 +163,6 @@ def make_layout(options: argparse.Namespace) -> Layout:
         score=options.score,
         sensitivity=sensitivity,
         offset=options.offset,
-        anchor=options.anchor,
         public_from="table" if options.public_from == "input" else options.public_from,
         on_bad_unit=options.on_bad_unit,
     )

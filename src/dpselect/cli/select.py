@@ -71,8 +71,8 @@ def _picks(options: argparse.Namespace, mechanism: Mechanism) -> tuple[dict[str,
 
 
 def _one(options: argparse.Namespace, mechanism: Mechanism) -> tuple[dict[str, object], list[str]]:
-    if options.by_position or options.offset or options.anchor or options.on_bad_unit == "skip":
-        raise UsageError("--one goes with neither --by-position, --offset, --anchor nor --on-bad-unit=skip")
+    if options.by_position or options.offset or options.on_bad_unit == "skip":
+        raise UsageError("--one goes with neither --by-position, --offset nor --on-bad-unit=skip")
     with (
         named_options(),
         open_payment(options) as payment,

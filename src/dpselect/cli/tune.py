@@ -25,8 +25,8 @@ def run(options: argparse.Namespace) -> None:
     cap = _cap(options)
     if options.on_bad_unit == "skip":
         raise UsageError("--on-bad-unit skip does not go with tune: the number of users must not depend on scores")
-    if options.offset or options.anchor:
-        raise UsageError("--offset and --anchor do not go with tune: its mechanisms take none")
+    if options.offset:
+        raise UsageError("--offset does not go with tune")
     with named_options(), open_payment(options) as payment, input_path(options) as table:
         released = release_choice(
             table,

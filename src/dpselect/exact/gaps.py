@@ -1,14 +1,12 @@
-"""The three normalisations in fractions; see :mod:`dpselect.kernels.gaps`. ``None`` is an infinite gap."""
+"""The normalisations in fractions; see :mod:`dpselect.kernels.gaps`. ``None`` is an infinite gap."""
 
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
-import numpy as np
-
 from dpselect.kernels.arrays import FloatArray
 
-__all__ = ["Gaps", "global_gaps", "individual_gaps", "pairwise_gap", "pairwise_gaps", "upper_hull"]
+__all__ = ["Gaps", "global_gaps", "pairwise_gap", "pairwise_gaps", "upper_hull"]
 
 Gaps: TypeAlias = list[Fraction | None]
 
@@ -56,31 +54,6 @@ def pairwise_gap(height: Fraction, width: Fraction, hull: Sequence[tuple[Fractio
     if width + hull[low][0] == 0:
         return Fraction(0)
     return max(Fraction(0), _slope(height, width, hull[low]))
-
-
-def individual_gaps(
-    scores: FloatArray,
-    anchors: FloatArray,
-    sensitivities: FloatArray,
-    tilt: float,
-    anchor_weight: float,
-    budget: float,
-) -> Gaps:
-    """Return gaps of standardized scores. The public slopes of the offsets are floats, as in the kernel."""
-    widest = sensitivities.max()
-    farthest = np.abs(anchors).max()
-    tilt_slope = Fraction(-tilt / widest if widest > 0 else 0.0)
-    anchor_slope = Fraction(anchor_weight / farthest if farthest > 0 else 0.0)
-    ranked = []
-    for score, anchor, sensitivity in zip(scores, anchors, sensitivities, strict=True):
-        distance = Fraction(score) - Fraction(anchor)
-        offset = tilt_slope * Fraction(sensitivity) + anchor_slope * Fraction(anchor)
-        if sensitivity == 0:
-            ranked.append((distance, offset))
-        else:
-            ranked.append((Fraction(0), Fraction(budget) * distance / Fraction(sensitivity) + offset))
-    best_level, best_value = max(ranked)
-    return [best_value - value if level == best_level else None for level, value in ranked]
 
 
 def _tilted(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float) -> Sequence[Fraction]:

@@ -17,7 +17,7 @@ FlagArray: TypeAlias = NDArray[np.bool_]
 
 
 LARGEST = 2.0**300
-"""The largest magnitude of any input. Nonzero parameters, sensitivities and anchors must be at least its inverse.
+"""The largest magnitude of any input. Nonzero parameters and sensitivities must be at least its inverse.
 
 Kernels multiply up to three inputs, and carry rounding errors 2⁻¹⁰⁶ times smaller than the results. Within these
 limits nothing overflows and nothing that matters underflows.
@@ -48,7 +48,7 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A batch: private scores, public sensitivities, and further public numbers (offsets or anchors)."""
+    """A batch: private scores, public sensitivities, and public offsets."""
 
     scores: Column
     sensitivities: Column

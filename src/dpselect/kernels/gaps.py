@@ -1,6 +1,6 @@
-"""Three normalisations: how far each candidate trails the leader, in units of the noise.
+"""Two normalisations: how far each candidate trails the leader, in units of the noise.
 
-Noisy max, GEM and standardized noisy max all add noise of scale one to a transformed score and report the largest.
+Noisy max and GEM add noise of scale one to a transformed score and report the largest.
 Only differences of transformed scores matter, so each function here fills ``gaps`` with (largest transformed
 score) − (transformed score of a) ≥ 0; infinity means "never picked".
 
@@ -8,7 +8,6 @@ With q the scores, o public offsets, Δ the sensitivities and y_a = q_a + o_a �
 
 - global:      (budget / max Δ) · y_a
 - pairwise:    budget · min_b (y_a − y_b) / (Δ_a + Δ_b)      (the GEM score)
-- individual:  budget · (q_a − c_a) / Δ_a + b_a              (c public anchors, b public offsets)
 
 Differences are formed in pairs of floats *before* anything is scaled. Scores near 1e15 that differ in their last
 bit, or sensitivities twelve decades apart, therefore lose nothing.
@@ -22,13 +21,10 @@ while the size, in units of the noise, is below LARGE = 2⁵⁶, or below LARGE 
 
 import math
 
-import numpy as np
-
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.blocks import row_extent
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.hull import hull_tangent, lead, lead_size, upper_hull
-from dpselect.kernels.twofloat import TwoFloat, add, divide, multiply, two_difference
 
 FAR = 64.0
 LARGE = 2.0**56
@@ -117,60 +113,4 @@ def fill_pairwise_gaps(
             gaps[a] = max(0.0, gap)
             lead_error = lead_size(scores, offsets, sensitivities, t, b, a) / reach * budget
             trusted &= lead_error < (LARGE if gap < FAR else LARGE * gap)
-    return trusted
-
-
-@compiled
-def standardized(
-    score: float, anchor: float, sensitivity: float, tilt_slope: float, anchor_slope: float, budget: float
-) -> tuple[TwoFloat, TwoFloat]:
-    """Return (level, value) of budget · (q − c)/Δ + b, with b = tilt_slope · Δ + anchor_slope · c.
-
-    Candidates are ranked by level first. A sensitivity of zero is the limit of a small one: q − c is then public
-    and outranks everything finite. ``level`` is q − c for such a candidate and 0 for all others.
-    """
-    high, low = two_difference(score, anchor)
-    tilted = multiply(tilt_slope, 0.0, sensitivity, 0.0)
-    anchored = multiply(anchor_slope, 0.0, anchor, 0.0)
-    offset = add(tilted[0], tilted[1], anchored[0], anchored[1])
-    if sensitivity == 0.0:
-        return (high, low), offset
-    high, low = divide(high, low, sensitivity)
-    high, low = multiply(high, low, budget, 0.0)
-    return (0.0, 0.0), add(high, low, offset[0], offset[1])
-
-
-@compiled
-def fill_individual_gaps(
-    scores: FloatArray,
-    anchors: FloatArray,
-    sensitivities: FloatArray,
-    tilt: float,
-    anchor_weight: float,
-    budget: float,
-    gaps: FloatArray,
-) -> bool:
-    """Fill gaps of budget · (q_a − c_a)/Δ_a + b_a, b_a = −tilt · Δ_a/max Δ + anchor_weight · c_a/max|c|."""
-    widest = sensitivities.max()
-    farthest = np.abs(anchors).max()
-    tilt_slope = -tilt / widest if widest > 0.0 else 0.0
-    anchor_slope = anchor_weight / farthest if farthest > 0.0 else 0.0
-    best_level = (-math.inf, 0.0)
-    best_value = (-math.inf, 0.0)
-    for a in range(scores.size):
-        level, value = standardized(scores[a], anchors[a], sensitivities[a], tilt_slope, anchor_slope, budget)
-        if level > best_level:
-            best_level, best_value = level, value
-        elif level == best_level and value > best_value:
-            best_value = value
-    trusted = True
-    largest_offsets = 2.0 * (abs(tilt) + abs(anchor_weight))
-    for a in range(scores.size):
-        level, value = standardized(scores[a], anchors[a], sensitivities[a], tilt_slope, anchor_slope, budget)
-        if level == best_level:
-            gaps[a] = max(0.0, add(best_value[0], best_value[1], -value[0], -value[1])[0])
-            size = abs(best_value[0]) + abs(value[0]) + largest_offsets
-            trusted &= size < (LARGE if gaps[a] < FAR else LARGE * gaps[a])
-        else:
-            gaps[a] = math.inf
     return trusted

@@ -1,4 +1,4 @@
-"""The gaps of selected rows, by each of the three normalisations; :mod:`dpselect.kernels.gaps` has the formulas.
+"""The gaps of selected rows, by each normalisation; :mod:`dpselect.kernels.gaps` has the formulas.
 
 All loops have the same signature. The gaps of row ``rows[i]`` go to ``gaps[places[i]:places[i + 1]]``;
 ``trusted[i]`` says whether they are as precise as the samplers need.
@@ -11,7 +11,7 @@ import numpy as np
 from dpselect.kernels.arrays import FlagArray, FloatArray, IndexArray, Table
 from dpselect.kernels.blocks import row_of, widest_row
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.gaps import fill_global_gaps, fill_individual_gaps, fill_pairwise_gaps, fill_plain_gaps
+from dpselect.kernels.gaps import fill_global_gaps, fill_pairwise_gaps, fill_plain_gaps
 
 
 class PublicNumbers(NamedTuple):
@@ -20,8 +20,6 @@ class PublicNumbers(NamedTuple):
     budget: float
     tilts: FloatArray
     """One for each row."""
-    anchor_weights: FloatArray
-    """One for each row (individual normalisation only)."""
 
 
 @compiled
@@ -57,26 +55,6 @@ def fill_global_rows(
         offsets = row_of(table.public, table.bounds, row)
         target = gaps[places[i] : places[i + 1]]
         trusted[i] = fill_global_gaps(scores, offsets, sensitivities, numbers.tilts[row], numbers.budget, target)
-
-
-@compiled
-def fill_individual_rows(
-    rows: IndexArray,
-    places: IndexArray,
-    table: Table,
-    numbers: PublicNumbers,
-    gaps: FloatArray,
-    trusted: FlagArray,
-) -> None:
-    """Fill gaps by individual normalisation."""
-    for i in range(rows.size):
-        row = rows[i]
-        scores = row_of(table.scores, table.bounds, row)
-        sensitivities = row_of(table.sensitivities, table.bounds, row)
-        anchors = row_of(table.public, table.bounds, row)
-        tilt, weight = numbers.tilts[row], numbers.anchor_weights[row]
-        target = gaps[places[i] : places[i + 1]]
-        trusted[i] = fill_individual_gaps(scores, anchors, sensitivities, tilt, weight, numbers.budget, target)
 
 
 class Order(NamedTuple):

@@ -2,9 +2,9 @@
 
 A pair (high, low) with |low| ≤ ulp(high)/2 represents high + low. The algorithms are the classical ones of Dekker
 and Knuth. Errors are relative to the exact result, with u = 2⁻⁵³: ``two_difference`` is exact; ``add`` errs by
-less than 4u², also where its arguments cancel; ``multiply`` by less than 8u²; ``divide`` by less than 10u² (M.
-Joldes, J.-M. Muller, V. Popescu, Tight and rigorous error bounds for basic building blocks of double-word
-arithmetic, 2017: algorithms 6, 11 and 15).
+less than 4u², also where its arguments cancel; ``multiply`` by less than 8u² (M. Joldes, J.-M. Muller,
+V. Popescu, Tight and rigorous error bounds for basic building blocks of double-word arithmetic, 2017: algorithms 6
+and 11).
 """
 
 from dpselect.kernels.compilation import compiled
@@ -61,11 +61,3 @@ def multiply(a_high: float, a_low: float, b_high: float, b_low: float) -> TwoFlo
     error = fused_multiply_add(a_high, b_high, -product)
     error += a_high * b_low + a_low * b_high
     return normalised(product, error)
-
-
-@compiled
-def divide(a_high: float, a_low: float, b: float) -> TwoFloat:
-    """Return a / b for a single float b ≠ 0."""
-    quotient = a_high / b
-    remainder = fused_multiply_add(-quotient, b, a_high)
-    return normalised(quotient, (remainder + a_low) / b)

@@ -4,15 +4,14 @@
 
 Offsets are data-independent numbers added to scores. They change no sensitivity, so they cost no budget. A
 normalisation turns scores of unequal sensitivity into numbers that change by at most ``budget`` between
-neighbours. *Global* normalisation divides by the largest sensitivity. *Individual* normalisation subtracts a
-public anchor and divides by each candidate's own sensitivity. *Pairwise* normalisation compares candidates two by
-two (GEM). Noise of scale one on numbers that move by at most ε/2 (by ε if all move in the same direction) makes
-the pick ε-DP.
+neighbours. *Global* normalisation divides by the largest sensitivity. *Pairwise* normalisation compares candidates
+two by two (GEM). Noise of scale one on numbers that move by at most ε/2 (by ε if all move in the same direction)
+makes the pick ε-DP.
 """
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -20,7 +19,7 @@ import numpy as np
 from dpselect import kernels
 from dpselect.candidates import Batch
 from dpselect.exact import ExactStream
-from dpselect.exact.gaps import Gaps, global_gaps, individual_gaps, pairwise_gaps
+from dpselect.exact.gaps import Gaps, global_gaps, pairwise_gaps
 from dpselect.kernels.arrays import ALL_GAPS_NEEDED, LARGEST, FlagArray, FloatArray, IndexArray, Units
 from dpselect.laws.base import RowLaw
 from dpselect.laws.noises import Sampler, sampler_of
@@ -28,11 +27,9 @@ from dpselect.parameters import Noise
 
 __all__ = ["Composition", "tilts"]
 
-Kind: TypeAlias = Literal["global", "individual", "pairwise"]
+Kind: TypeAlias = Literal["global", "pairwise"]
 
-NO_WEIGHTS: FloatArray = np.empty(0)
-
-VISITS = {"global": (32, 128), "individual": (32, 128), "pairwise": (48, 64)}
+VISITS = {"global": (32, 128), "pairwise": (48, 64)}
 """The number of candidates visited in random order before the whole row is scanned: base + size // divisor.
 
 A visit costs about as much as scanning a dozen candidates if few of those may pass, and much less if many may. For
@@ -63,9 +60,7 @@ class Composition(RowLaw):
     noise: Noise
     budget: float
     tilts: FloatArray
-    """One for each row: t of q − tΔ (global, pairwise), or the weight of −Δ/max Δ (individual)."""
-    anchor_weights: FloatArray = field(default_factory=lambda: NO_WEIGHTS)
-    """One for each row: the weight of c/max|c| (individual normalisation only)."""
+    """One for each row: t of q − tΔ."""
 
     @property
     def sampler(self) -> Sampler:
@@ -120,9 +115,6 @@ class Composition(RowLaw):
         """Return the gaps of one row as fractions."""
         scores, sensitivities, public = batch.row(row)
         tilt = float(self.tilts[row])
-        if self.kind == "individual":
-            weight = float(self.anchor_weights[row])
-            return individual_gaps(scores, public, sensitivities, tilt, weight, self.budget)
         gaps_of = {"global": global_gaps, "pairwise": pairwise_gaps}[self.kind]
         return gaps_of(scores, public, sensitivities, tilt, self.budget)
 
@@ -134,10 +126,9 @@ class Composition(RowLaw):
         """Write the gaps of the given rows, in floats; return for which rows they can be trusted."""
         fill = {
             "global": "fill_plain_rows" if self._is_plain(batch) else "fill_global_rows",
-            "individual": "fill_individual_rows",
             "pairwise": "fill_pairwise_rows",
         }[self.kind]
-        numbers = kernels.normalisations.PublicNumbers(self.budget, self.tilts, self.anchor_weights)
+        numbers = kernels.normalisations.PublicNumbers(self.budget, self.tilts)
         trusted = np.empty(rows.size, dtype=np.bool_)
         getattr(kernels.normalisations, fill)(rows, places, batch.table, numbers, gaps, trusted)
         return trusted

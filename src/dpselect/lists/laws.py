@@ -26,7 +26,7 @@ def rank_probabilities(top: TopK, scores: Numbers, sensitivities: Numbers, **pub
         top: The list.
         scores: The scores, rows of the same length.
         sensitivities: The sensitivities.
-        **public: ``offsets=`` or ``anchors=``, for mechanisms that take them.
+        **public: ``offsets=``, for mechanisms that take them.
 
     Raises:
         ValueError: If there are too many sets. Draw many lists with :meth:`TopK.select` instead.
@@ -52,7 +52,7 @@ def inclusion(top: TopK, scores: Numbers, sensitivities: Numbers, **public: Numb
         top: The list.
         scores: The scores, rows of the same length.
         sensitivities: The sensitivities.
-        **public: ``offsets=`` or ``anchors=``, for mechanisms that take them.
+        **public: ``offsets=``, for mechanisms that take them.
 
     Raises:
         ValueError: If there are too many sets; see :func:`rank_probabilities`.

@@ -150,11 +150,6 @@ class TopK(Mechanism):
         """The public numbers that a call may pass."""
         return self.mechanism.takes
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The public numbers that a call must pass."""
-        return self.mechanism.needs
-
     @cached_property
     def law_name(self) -> str:
         """The name of the law, on which streams depend. Rows of fewer candidates have the streams of the others."""
@@ -181,7 +176,6 @@ class TopK(Mechanism):
         sensitivities: Numbers,
         *,
         offsets: Numbers | None = None,
-        anchors: Numbers | None = None,
     ) -> Any:
         """Return the exact probability of a given list of positions for each row.
 
@@ -193,7 +187,6 @@ class TopK(Mechanism):
             scores: The scores.
             sensitivities: The sensitivities.
             offsets: Public offsets, for mechanisms that take them.
-            anchors: Public anchors, for mechanisms that take them.
 
         Example:
             >>> import dpselect as dps
@@ -201,7 +194,7 @@ class TopK(Mechanism):
             >>> float(top.probability([2, 0], [0.0, 1.0, 2.0], 1.0))  # one of six
             0.16666666666666666
         """
-        batch = self.read(scores, sensitivities, offsets, anchors)
+        batch = self.read(scores, sensitivities, offsets)
         batch.check_scores()
         return self.law(batch.sizes).probability(batch, lists)
 

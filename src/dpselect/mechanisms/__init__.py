@@ -4,7 +4,6 @@ Read :mod:`~dpselect.mechanisms.noisy_max` for the shape of a mechanism, and :mo
 the law that noisy max and GEM share.
 """
 
-from dpselect.mechanisms.anchored import Anchored
 from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.combined import CombinedGEM
 from dpselect.mechanisms.gem import GEM, ModifiedGEM, gem_scores
@@ -12,12 +11,10 @@ from dpselect.mechanisms.heterogeneous import HeterogeneousNoisyMax
 from dpselect.mechanisms.noisy_max import NoisyMax
 from dpselect.mechanisms.random_stopping import RandomStopping
 from dpselect.mechanisms.randomized_response import RandomizedResponse
-from dpselect.mechanisms.standardized import StandardizedNoisyMax
 from dpselect.mechanisms.uniform import Uniform
 
 __all__ = [
     "GEM",
-    "Anchored",
     "CombinedGEM",
     "HeterogeneousNoisyMax",
     "Mechanism",
@@ -25,7 +22,6 @@ __all__ = [
     "NoisyMax",
     "RandomStopping",
     "RandomizedResponse",
-    "StandardizedNoisyMax",
     "Uniform",
     "gem_scores",
 ]

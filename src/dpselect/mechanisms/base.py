@@ -17,8 +17,8 @@ __all__ = ["Mechanism", "law_name", "tilt_label"]
 class Mechanism(ABC):
     """An immutable value made of public numbers. Private data and randomness are arguments of its methods.
 
-    Scores are private. Sensitivities, the list of candidates and a mechanism's fields are public. The further
-    numbers that some mechanisms take with a call (``offsets=``, ``anchors=``) are public too.
+    Scores are private. Sensitivities, the list of candidates and a mechanism's fields are public. The offsets that
+    some mechanisms take with a call (``offsets=``) are public too.
 
     Scores may be an array (the last axis is candidates, leading axes are a batch), a tuple ``(values, offsets)``
     for rows of different length, an Arrow list array, or a mapping or pandas Series with a label for each
@@ -51,12 +51,7 @@ class Mechanism(ABC):
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """The public numbers that a call may pass: ``"offsets"``, ``"anchors"``."""
-        return ()
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The public numbers that a call must pass."""
+        """The public numbers that a call may pass, besides sensitivities: ``"offsets"``."""
         return ()
 
     @abstractmethod
@@ -70,7 +65,6 @@ class Mechanism(ABC):
         sensitivities: Numbers,
         *,
         offsets: Numbers | None = None,
-        anchors: Numbers | None = None,
     ) -> Any:
         """Return the exact probability of each candidate, in the form of the scores.
 
@@ -82,9 +76,8 @@ class Mechanism(ABC):
                 array, a mapping or a pandas Series.
             sensitivities: How far one person can move each score. They broadcast against the scores.
             offsets: Public numbers that are added to the scores, for mechanisms that take them.
-            anchors: Public guesses of the scores, for mechanisms that take them.
         """
-        batch = self.read(scores, sensitivities, offsets, anchors)
+        batch = self.read(scores, sensitivities, offsets)
         batch.check_scores()
         return batch.restore_candidates(self.law(batch.sizes).pmf(batch))
 
@@ -95,7 +88,6 @@ class Mechanism(ABC):
         sensitivities: Numbers,
         *,
         offsets: Numbers | None = None,
-        anchors: Numbers | None = None,
         randomness: Randomness | None = None,
     ) -> Any:
         """Return the index of one candidate for each row, drawn privately; or ``count`` of them, in order.
@@ -107,11 +99,10 @@ class Mechanism(ABC):
             scores: The private scores, in any form that ``pmf`` accepts.
             sensitivities: How far one person can move each score. They broadcast against the scores.
             offsets: Public numbers that are added to the scores, for mechanisms that take them.
-            anchors: Public guesses of the scores, for mechanisms that take them.
             randomness: A key and the unit of each row, to get the same pick again; or a seed, for experiments. By
                 default a fresh secret key from the operating system.
         """
-        batch = self.read(scores, sensitivities, offsets, anchors)
+        batch = self.read(scores, sensitivities, offsets)
         law = self.law(batch.sizes)
         if not law.checks_scores:
             batch.check_scores()
@@ -140,17 +131,11 @@ class Mechanism(ABC):
         scores: Numbers,
         sensitivities: Numbers,
         offsets: Numbers | None = None,
-        anchors: Numbers | None = None,
     ) -> Batch:
         """Validate the arguments of a call and lay them out. Scores are not yet checked for NaN and infinities."""
-        given = {name: value for name, value in (("offsets", offsets), ("anchors", anchors)) if value is not None}
-        for name in given:
-            if name not in self.takes:
-                raise ValueError(f"{name} must not be given: {type(self).__name__} takes no {name}")
-        for name in self.needs:
-            if name not in given:
-                raise ValueError(f"{name} must be given: {self.label} needs them; pass {name}=")
-        return read_batch(scores, sensitivities, finite=False, **given)
+        if offsets is not None and "offsets" not in self.takes:
+            raise ValueError(f"offsets must not be given: {type(self).__name__} takes no offsets")
+        return read_batch(scores, sensitivities, offsets, finite=False)
 
 
 def law_name(mechanism: Mechanism) -> str:

@@ -199,7 +199,7 @@ class PartitionedSelection:
 
     def _composition(self, count: int) -> Composition:
         law = self.mechanism.law(np.array([count]))
-        if not isinstance(law, Composition) or law.kind == "individual" or law.noise != "exponential":
+        if not isinstance(law, Composition) or law.noise != "exponential":
             raise ValueError(
                 "mechanism must be NoisyMax or GEM, of any tilt, with exponential noise; for others, put all"
                 " candidates into one table and use select"

@@ -95,8 +95,8 @@ def release_choice(
     inputs = Inputs.open(table, layout, candidates, format)
     if inputs.layout.on_bad_unit == "skip":
         raise LayoutError("on_bad_unit must be 'raise' for tuning: the number of users must not depend on scores")
-    if inputs.layout.offset or inputs.layout.anchor:
-        raise LayoutError("tuning takes no offsets or anchors: none of its mechanisms does")
+    if inputs.layout.offset:
+        raise LayoutError("tuning takes no offsets")
     source = open_units(inputs.table, inputs.layout, memory=memory, batch_candidates=batch_candidates)
     terms = Terms.of_tables("tune", tuning, inputs)
     paying = payment or FreshKey()

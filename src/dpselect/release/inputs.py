@@ -44,7 +44,7 @@ class Inputs(NamedTuple):
             "score": columns.score,
             "sensitivity": str(columns.sensitivity),
             "offset": columns.offset,
-            "anchor": columns.anchor,
+            "anchor": None,  # a column that older versions had: releases paid then still match
             "by_position": columns.candidate is None,
             "on_bad_unit": columns.on_bad_unit,
             "one": one,

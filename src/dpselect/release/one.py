@@ -92,8 +92,8 @@ def release_one(
             refuse_second_release(path, paying, mechanism)
     inputs = Inputs.open(table, layout, candidates, format)
     columns, stored = inputs.layout, inputs.table
-    if columns.candidate is None or columns.offset or columns.anchor or columns.on_bad_unit == "skip":
-        raise LayoutError("one pick out of a table takes no positions, offsets or anchors, and skips no bad rows")
+    if columns.candidate is None or columns.offset or columns.on_bad_unit == "skip":
+        raise LayoutError("one pick out of a table takes no positions or offsets, and skips no bad rows")
     columns.check_long_schema(stored.schema, units=False, are_text=stored.is_text, table=stored.label)
     pick_type = stored.schema.field(columns.candidate).type
     if pa.types.is_dictionary(pick_type):

@@ -25,7 +25,7 @@ OnBadUnit: TypeAlias = Literal["raise", "skip"]
 
 IDENTIFIERS = "integers, text or bytes"
 
-PUBLIC = ("sensitivity", "offset", "anchor")
+PUBLIC = ("sensitivity", "offset")
 """Roles of columns that a second table may hold."""
 
 
@@ -66,7 +66,6 @@ class Layout:
         score: The column of scores. Private.
         sensitivity: A column of the table, a column of ``candidates``, or one number for all.
         offset: The same for public offsets, for mechanisms that take them.
-        anchor: The same for public anchors, for mechanisms that take them.
         candidates: A second table: a column of candidate identifiers, all distinct, and columns of public numbers.
         public_from: Where public numbers come from if both tables have the column: ``"table"`` or ``"candidates"``.
             By default that is refused, since one of the two would be ignored.
@@ -78,7 +77,6 @@ class Layout:
     score: str = "score"
     sensitivity: str | float = "sensitivity"
     offset: str | None = None
-    anchor: str | None = None
     candidates: pa.Table = field(default=None, repr=False)
     public_from: Literal["table", "candidates"] | None = None
     on_bad_unit: OnBadUnit = "raise"
@@ -163,7 +161,7 @@ class Layout:
     @property
     def public_columns(self) -> dict[str, str | float]:
         """Where each argument of public numbers comes from: a column's name, or a constant."""
-        named = {"sensitivities": self.sensitivity, "offsets": self.offset, "anchors": self.anchor}
+        named = {"sensitivities": self.sensitivity, "offsets": self.offset}
         return {argument: name for argument, name in named.items() if name is not None}
 
     @property

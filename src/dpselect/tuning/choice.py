@@ -14,7 +14,7 @@ from dpselect.guarantees import ONE_USER_CHANGED, SAME_USERS, Guarantee
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.lists import TopK
 from dpselect.mechanisms import Mechanism, NoisyMax
-from dpselect.pools import public_numbers, read_pool
+from dpselect.pools import read_pool
 from dpselect.progress import tracked
 from dpselect.randomness import Randomness
 from dpselect.tuning.fleets import Fleet
@@ -76,21 +76,18 @@ class Tuned:
         scores: Numbers,
         sensitivities: Numbers,
         *,
-        anchors: Numbers | None = None,
         randomness: Randomness | None = None,
     ) -> Any:
-        """Return a pick for each row by the tuned mechanism, which gets the ``anchors`` if it takes them.
+        """Return a pick for each row by the tuned mechanism.
 
         Each pick costs ``mechanism.guarantee``, in addition to the cost of the tuning.
 
         Args:
             scores: The private scores, a row for each user.
             sensitivities: The sensitivities, which broadcast against scores.
-            anchors: Public guesses of the scores.
             randomness: As for ``select`` of any mechanism.
         """
-        public = public_numbers(self.mechanism.takes, anchors)
-        return self.mechanism.select(scores, sensitivities, randomness=randomness, **public)
+        return self.mechanism.select(scores, sensitivities, randomness=randomness)
 
 
 def tune(
@@ -101,7 +98,6 @@ def tune(
     *,
     cap: float | tuple[float, float],
     pool: Sequence[Mechanism] | None = None,
-    anchors: Numbers | None = None,
     power: float = 2,
     count: int | None = None,
     randomness: Randomness | None = None,
@@ -125,7 +121,7 @@ def tune(
 
         - a row of scores depends only on its own user's data and on public information, one row for each user
           (a user with m rows counts m times: m · tuning_epsilon);
-        - the pool, the cap, the budgets, sensitivities, anchors and the number of users are public: chosen without
+        - the pool, the cap, the budgets, sensitivities and the number of users are public: chosen without
           looking at these scores.
 
         **Every rerun is another release and costs tuning_epsilon again**: if you tune until you like the result,
@@ -150,7 +146,6 @@ def tune(
             ``(highest possible score − lowest possible score) ** power`` cuts off nothing.
         pool: The mechanisms, each private for all scores within the sensitivities (``NoisyMax(monotone=True)`` is
             not); :func:`~dpselect.pools.default_pool` if absent.
-        anchors: Public guesses of the scores, for members of the pool that take them.
         power: 2 for the squared error, 1 for the regret.
         count: The length of each user's list, if you tune for lists. Then a member of the pool is the mechanism of
             one pick at ε/count, the result is a :class:`~dpselect.TopK`, and a user's error is the power of the
@@ -175,11 +170,11 @@ def tune(
         docs/theory/tuning.md. The idea of one private choice among private mechanisms: K. Chaudhuri, S. Vinterbo, A
         stability-based validation procedure for differentially private machine learning, 2013.
     """
-    fleet = Fleet.read(scores, sensitivities, anchors)
+    fleet = Fleet.read(scores, sensitivities)
     budget, tuning_budget = check.positive("epsilon", epsilon), check.positive("tuning_epsilon", tuning_epsilon)
     caps = _caps(cap)
     exponent = check.positive("power", power)
-    members = _members(pool, budget, anchors, count)
+    members = _members(pool, budget, count)
     if count is not None and fleet.batch.sizes.min() < count:
         user = int(np.argmin(fleet.batch.sizes))
         raise ValueError(
@@ -319,15 +314,13 @@ def choice_guarantee(tuning_epsilon: float) -> Guarantee:
     )
 
 
-def _members(
-    pool: Sequence[Mechanism] | None, budget: float, anchors: Numbers | None, count: int | None
-) -> tuple[Mechanism | TopK, ...]:
+def _members(pool: Sequence[Mechanism] | None, budget: float, count: int | None) -> tuple[Mechanism | TopK, ...]:
     """Return what to choose from: mechanisms of one pick, or lists of them."""
     if count is None:
-        return read_pool(pool, budget, anchors)
+        return read_pool(pool, budget)
     length = check.count("count", count)
     one = TopK.within(budget, count=length).mechanism.guarantee.epsilon
-    return tuple(TopK(member, length) for member in read_pool(pool, one, anchors))
+    return tuple(TopK(member, length) for member in read_pool(pool, one))
 
 
 def _whole_guarantee(tuning_epsilon: float, members: Sequence[Mechanism | TopK]) -> Guarantee:

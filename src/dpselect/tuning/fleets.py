@@ -12,7 +12,7 @@ from dpselect.kernels.arrays import Column, FloatArray
 from dpselect.lists import TopK
 from dpselect.lists.quality import list_errors
 from dpselect.mechanisms import Mechanism
-from dpselect.pools import public_numbers, read_members
+from dpselect.pools import read_members
 from dpselect.progress import tracked
 
 __all__ = ["MOST_USERS", "Fleet", "fleet_errors"]
@@ -29,7 +29,6 @@ def fleet_errors(
     scores: Numbers,
     sensitivities: Numbers,
     *,
-    anchors: Numbers | None = None,
     power: float = 2,
     progress: bool | None = False,
 ) -> FloatArray:
@@ -44,7 +43,6 @@ def fleet_errors(
         pool: The mechanisms.
         scores: A row for each user, in any form that mechanisms accept.
         sensitivities: The sensitivities, which broadcast against scores.
-        anchors: Public guesses of the scores, for mechanisms that take them.
         power: The power of the error: 2 for the mean squared error.
         progress: Whether to show a progress bar; ``None`` for a terminal only.
 
@@ -55,7 +53,7 @@ def fleet_errors(
         array([[2., 0.],
                [0., 0.]])
     """
-    fleet = Fleet.read(scores, sensitivities, anchors)
+    fleet = Fleet.read(scores, sensitivities)
     exponent = check.positive("power", power)
     members = check.as_tuple("pool", pool)
     read_members([member.mechanism if isinstance(member, TopK) else member for member in members])
@@ -71,19 +69,18 @@ class Fleet:
     """The scores of all users and the public numbers that go with them, readable in parts."""
 
     batch: Batch
-    has_anchors: bool
 
     @classmethod
-    def read(cls, scores: Numbers, sensitivities: Numbers, anchors: Numbers | None) -> "Fleet":
+    def read(cls, scores: Numbers, sensitivities: Numbers) -> "Fleet":
         """Validate a row of scores for each user."""
-        batch = read_batch(scores, sensitivities, anchors=anchors)
+        batch = read_batch(scores, sensitivities)
         if batch.shape is not None and len(batch.shape) != 1:
             raise ValueError("scores must have two axes: a row for each user, a column for each candidate")
         if batch.rows == 0:
             raise ValueError("scores must hold at least one user")
         if batch.rows > MOST_USERS:
             raise ValueError(f"scores must hold at most 2^{MOST_USERS.bit_length() - 1} users")
-        return cls(batch, anchors is not None)
+        return cls(batch)
 
     @property
     def users(self) -> int:
@@ -108,16 +105,14 @@ class Fleet:
         """
         table = self.batch.table
         rows = self._ragged_rows if self.batch.shape is None else self._dense_rows
-        anchors = rows(table.public, part) if self.has_anchors else None
         scores: Numbers = rows(table.scores, part)
         if self.batch.shape is None:
             scores = (scores, table.bounds[part.start : part.stop + 1] - table.bounds[part.start])
-        public = public_numbers(mechanism.takes, anchors)
         sensitivities = rows(table.sensitivities, part)
         if isinstance(mechanism, TopK):
             with np.errstate(over="ignore"):  # an error beyond float64 is infinite
-                return list_errors(mechanism, mechanism.read(scores, sensitivities, **public), power)
-        return np.asarray(expected_error(mechanism, scores, sensitivities, power, **public))
+                return list_errors(mechanism, mechanism.read(scores, sensitivities), power)
+        return np.asarray(expected_error(mechanism, scores, sensitivities, power))
 
     def _dense_rows(self, column: Column, part: slice) -> FloatArray:
         """Return some rows of a dense column: a single one if they are shared."""

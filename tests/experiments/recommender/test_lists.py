@@ -14,8 +14,8 @@ from experiments.recommender import list_section, lists, live, results, sections
 
 @pytest.fixture(scope="module")
 def rows(users):
-    anchors = users.scores.mean(axis=0) * np.ones_like(users.scores)
-    return lists.list_rows(users, anchors, seed=5, epsilons=(2.0, 2000.0), opendp_users=3)
+    midpoints = users.scores.mean(axis=0) * np.ones_like(users.scores)
+    return lists.list_rows(users, midpoints, seed=5, epsilons=(2.0, 2000.0), opendp_users=3)
 
 
 def find(rows, mechanism, epsilon, delta=0.0):
@@ -161,8 +161,5 @@ def test_committed_lists_are_of_a_thousand_users_at_most_and_say_what_made_them(
 
 
 def test_users_may_be_a_sample_of_a_fleet_which_makes_tuning_surer(users):
-    anchors = np.zeros_like(users.scores)
-    alone, fleet = (
-        lists._tuned_row(users, anchors, 200.0, 5, copies)["chosen"].partition("(")[2] for copies in (1, 1000)
-    )
+    alone, fleet = (lists._tuned_row(users, 200.0, 5, copies)["chosen"].partition("(")[2] for copies in (1, 1000))
     assert float(fleet.rstrip("%)")) > float(alone.rstrip("%)"))

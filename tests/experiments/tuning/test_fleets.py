@@ -22,6 +22,5 @@ def test_a_scenarios_fleet_has_5000_users_within_the_largest_error(number):
 @pytest.mark.skipif("DPSELECT_DATA" not in os.environ, reason="needs the folder of ml-1m.parquet in DPSELECT_DATA")
 def test_movielens_users_have_scores_within_the_ranges_of_their_items():
     fleet = movielens(Path(os.environ["DPSELECT_DATA"]), 30)
-    assert fleet.scores.shape == fleet.sensitivities.shape == fleet.anchors.shape == (30, 100)
-    assert (np.abs(fleet.scores - fleet.anchors) <= fleet.sensitivities / 2 * (1 + 1e-5) + 1e-9).all()
+    assert fleet.scores.shape == fleet.sensitivities.shape == (30, 100)
     assert np.ptp(fleet.scores, axis=1).max() ** 2 <= fleet.largest_error

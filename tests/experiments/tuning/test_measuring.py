@@ -42,12 +42,6 @@ def test_measured_errors_are_means_over_users_and_over_what_may_be_chosen(number
     assert row["pool_error"] == pytest.approx(everyone.mean(axis=1).min(), rel=1e-12)
 
 
-def test_anchors_help_where_scores_lie_in_public_ranges():
-    row = measure(partial(scenario_fleet, 6, 20), [1.0]).to_pylist()[0]
-    assert row["anchored_error"] < 0.6 * row["tuned_error"]
-    assert "anchor weight" in row["anchored_choice"]
-
-
 @pytest.mark.parametrize("number", SCENARIOS)
 def test_the_tuned_choice_is_at_least_as_good_as_the_best_of_the_papers_mechanisms(number):
     """The section's claim, on some of its users and of its budgets; the report has all of them.
@@ -57,5 +51,4 @@ def test_the_tuned_choice_is_at_least_as_good_as_the_best_of_the_papers_mechanis
     """
     rows = measure(partial(scenario_fleet, number, 40), [0.01, 0.3, 2.0, 10.0, 40.0, 100.0]).to_pylist()
     for row in rows:
-        for error in (row["tuned_error"], row["anchored_error"]):
-            assert error <= (WITHIN * row["paper_error"] if row["paper_error"] > 1e-6 else 1e-4)
+        assert row["tuned_error"] <= (WITHIN * row["paper_error"] if row["paper_error"] > 1e-6 else 1e-4)

@@ -28,15 +28,13 @@ def test_the_section_is_drawn_and_told_from_its_table_alone(monkeypatch):
     data = {"errors": tables.pa.concat_tables([part.cast(parts[1].schema) for part in parts])}
     with look():
         figure = TUNING.draw(data)
-    plain, anchored = figure.axes
-    assert [label.get_text() for label in plain.get_yticklabels()] == [SCENARIOS[3]().title, MOVIELENS]
-    assert [label.get_text() for label in anchored.get_yticklabels()] == [MOVIELENS]  # scenario 3 has no anchors
-    for panel in (plain, anchored):
-        (image,) = panel.images
-        assert image.get_array().size == len(panel.texts)  # a text in every cell
-        assert panel.get_xticklabels()[-1].get_text() == "10"
+    (panel,) = figure.axes
+    assert [label.get_text() for label in panel.get_yticklabels()] == [SCENARIOS[3]().title, MOVIELENS]
+    (image,) = panel.images
+    assert image.get_array().size == len(panel.texts)  # a text in every cell
+    assert panel.get_xticklabels()[-1].get_text() == "10"
     kept = {round(row["epsilon"], 9): row for row in parts[1].to_pylist()}
-    assert plain.texts[-1].get_text().startswith(f"{kept[10.0]['tuned_error'] / kept[10.0]['paper_error']:.2f}\n")
+    assert panel.texts[-1].get_text().startswith(f"{kept[10.0]['tuned_error'] / kept[10.0]['paper_error']:.2f}\n")
     assert TUNING.caption.format_map(TUNING.numbers(data))
     (listing,) = TUNING.listings(data)
     assert [row[0] for row in listing.rows] == [SCENARIOS[3]().title, MOVIELENS]
