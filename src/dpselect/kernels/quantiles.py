@@ -1,8 +1,9 @@
 """Quantiles of a discrete distribution."""
 
+import numpy as np
+
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.ranks import rising
 
 
 @compiled
@@ -18,11 +19,11 @@ def tail_quantiles(
     """Fill in, for every row, the smallest of its values that is exceeded with probability at most ``excess``."""
     for row in range(first, last):
         numbers, chances = values[bounds[row] : bounds[row + 1]], pmf[bounds[row] : bounds[row + 1]]
-        keys, order = rising(numbers)
+        order = np.argsort(numbers)
         tail, place = 0.0, numbers.size - 1  # the tail is the probability of all values after this place
         while place > 0:
             below = place
-            while below >= 0 and keys[below] == keys[place]:
+            while below >= 0 and numbers[order[below]] == numbers[order[place]]:
                 tail += chances[order[below]]
                 below -= 1
             if tail > excess or below < 0:
