@@ -12,9 +12,11 @@ import tarfile
 import tomllib
 import venv
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from dpselect import extras
 
@@ -123,6 +125,13 @@ def test_the_wheel_works_in_a_clean_environment(built, tmp_path):
     run(command, "select", "scores.csv", "--epsilon", "1", "-o", "picks.csv", env=settings, cwd=tmp_path)
     with (tmp_path / "picks.csv").open(newline="") as file:
         assert list(csv.DictReader(file)) == [{"user": "ann", "candidate": "tea"}]
+
+
+@pytest.mark.parametrize("package", ["llvmlite", "numba"])
+def test_the_compiler_is_within_the_versions_that_are_declared_as_tested(package):
+    [wanted] = [Requirement(text) for text in PROJECT["dependencies"] if Requirement(text).name == package]
+    assert {limit.operator for limit in wanted.specifier} == {">=", "<"}
+    assert wanted.specifier.contains(version(package)), f"test {package} {version(package)}, then raise the cap"
 
 
 @pytest.mark.parametrize("extra", ["arrow", "cli", "accounting", "opendp", "postgres"])
