@@ -237,7 +237,7 @@ def holders():
     for form in (scores, (scores.reshape(-1), [0, 2, 4]), pa.array(scores.tolist())):
         batch = read_batch(form, 1.0)
         yield from (batch, batch.table, batch.table.scores)
-    yield tuning.fleets.Fleet.read(scores, 1.0, None)
+    yield tuning.fleets.Fleet.read(scores, 1.0)
     yield tuning.choice.Tally(np.array([[123456789, 2]]), 2)
     yield evaluation._ErrorLaw.of(NOISY_MAX, scores, 1.0, {})
     yield read_setting({"scores": scores[0].tolist(), "sensitivities": [1.0, 1.0], "names": ["a", "b"]})
