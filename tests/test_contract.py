@@ -195,7 +195,7 @@ def test_concentrated_losses_are_claimed_only_where_they_are_proven(mechanism):
 # --- Values -----------------------------------------------------------------------------------------------
 
 FIELDS = {
-    dps.HeterogeneousNoisyMax: ("epsilon, noise='exponential', keep=(0.0, 1.0), tilt=0.0, beta=0.05, neutral=True"),
+    dps.HeterogeneousNoisyMax: "epsilon, keep=(0.0, 1.0), tilt=0.0, beta=0.05, neutral=True",
     dps.NoisyMax: "epsilon, noise='exponential', monotone=False, tilt=0.0, beta=0.05",
     dps.GEM: "epsilon, beta=0.05, tilt=1.0, noise='exponential'",
     dps.ModifiedGEM: "epsilon, beta=0.05, noise='exponential'",

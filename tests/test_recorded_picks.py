@@ -24,7 +24,7 @@ KEY = hashlib.blake2b(b"recorded picks", digest_size=32).digest()
 NOISES = ("exponential", "laplace", "gumbel")
 
 MECHANISMS = [
-    *(dps.HeterogeneousNoisyMax(epsilon=e, noise=noise) for noise in NOISES for e in (0.1, 1.0, 16.0)),
+    *(dps.HeterogeneousNoisyMax(epsilon=e) for e in (0.1, 1.0, 16.0)),
     dps.HeterogeneousNoisyMax(epsilon=2.0, tilt=0.5),
     dps.HeterogeneousNoisyMax(epsilon=2.0, keep=(0.5, 1.0), neutral=False),
     *(dps.NoisyMax(epsilon=e, noise=noise) for noise in NOISES for e in (0.1, 1.0, 16.0)),

@@ -6,7 +6,7 @@ kernel writes for a row depends on that row alone, so the number of threads does
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from dpselect.kernels.arrays import IndexArray
 
-__all__ = ["over_rows"]
+__all__ = ["cut_rows", "over_rows"]
 
 Result = TypeVar("Result")
 
@@ -57,8 +57,20 @@ def over_rows(bounds: IndexArray, work: Callable[[int, int], Result], *, seconds
     threads = _threads_asked_for() or (1 if candidates * seconds < STARTING else _processors())
     if threads == 1 or rows == 1 or hasattr(_here, "works"):
         return [work(0, rows)]
-    marks = np.linspace(0, candidates, threads * BLOCKS_PER_THREAD + 1)
-    edges = np.unique(np.searchsorted(bounds, marks)).tolist()
-    edges[0], edges[-1] = 0, rows
+    blocks = cut_rows(bounds, candidates // (threads * BLOCKS_PER_THREAD))
     with ThreadPoolExecutor(threads, initializer=lambda: setattr(_here, "works", True)) as pool:
-        return list(pool.map(work, edges[:-1], edges[1:]))
+        return list(pool.map(lambda block: work(*block), blocks))
+
+
+def cut_rows(bounds: IndexArray, most: int, first: int = 0, last: int | None = None) -> Iterator[tuple[int, int]]:
+    """Yield blocks [first, last) of the rows, each of at most ``most`` candidates or of a single row.
+
+    This is the one place where rows are cut into blocks. Row r has the candidates from ``bounds[r]`` to
+    ``bounds[r + 1]``.
+    """
+    final = bounds.size - 1 if last is None else last
+    while first < final:
+        end = int(np.searchsorted(bounds, bounds[first] + most, side="right")) - 1
+        end = min(max(end, first + 1), final)
+        yield first, end
+        first = end

@@ -13,7 +13,6 @@ MECHANISMS = [
     dps.GEM(1.0),
     dps.GEM(1.0, noise="gumbel"),
     dps.HeterogeneousNoisyMax(1.0),
-    dps.HeterogeneousNoisyMax(1.0, noise="gumbel"),
 ]
 SHAPE = (12, 6)
 

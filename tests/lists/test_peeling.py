@@ -20,7 +20,6 @@ GUMBEL = {
     "monotone": (dps.NoisyMax(0.5, noise="gumbel", monotone=True), 0.5),
     "tilted": (dps.NoisyMax(0.8, noise="gumbel", tilt=-0.7), 0.4),
     "gem": (dps.GEM(1.6, noise="gumbel"), 0.4),
-    "heterogeneous": (dps.HeterogeneousNoisyMax(0.9, noise="gumbel", tilt=0.3), 0.45),
 }
 """Mechanisms, and the b of their weights exp(b q/Δ) for equal Δ. GEM compares pairs, of sensitivity 2Δ."""
 

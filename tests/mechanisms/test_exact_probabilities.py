@@ -19,7 +19,7 @@ STOPPING = ("laplace", "exponential")
 def members(epsilon):
     """Return one mechanism for each formula of the library."""
     return [
-        *(dps.HeterogeneousNoisyMax(epsilon=epsilon, noise=noise, tilt=0.3) for noise in NOISES),
+        dps.HeterogeneousNoisyMax(epsilon=epsilon, tilt=0.3),
         dps.HeterogeneousNoisyMax(epsilon=epsilon, keep=(0.0, 0.6)),
         *(dps.NoisyMax(epsilon=epsilon, noise=noise, tilt=0.3) for noise in NOISES),
         dps.NoisyMax(epsilon=epsilon, monotone=True, tilt=-2.0, beta=0.5),

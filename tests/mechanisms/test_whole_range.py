@@ -76,12 +76,11 @@ def test_noise_of_individual_scales_is_exact(noise, drawn, epsilon):
     assert_right(NaiveHeterogeneousNoisyMax(epsilon=epsilon, noise=noise).pmf(scores, sensitivities), exact)
 
 
-@pytest.mark.parametrize("noise", ["exponential", "laplace"])
 @settings(max_examples=25)
 @given(candidates(most=3), st.sampled_from([2.0**-20, 1.0, 40.0]))
-def test_noise_that_fits_each_candidate_is_exact(noise, drawn, epsilon):
+def test_noise_that_fits_each_candidate_is_exact(drawn, epsilon):
     scores, sensitivities = drawn
-    mechanism = dps.HeterogeneousNoisyMax(epsilon=epsilon, noise=noise)
+    mechanism = dps.HeterogeneousNoisyMax(epsilon=epsilon)
     widths = [Fraction(width) for width in sensitivities]
     means = [
         (width + max([w for b, w in enumerate(widths) if b != a], default=0)) / Fraction(epsilon)
@@ -90,7 +89,7 @@ def test_noise_that_fits_each_candidate_is_exact(noise, drawn, epsilon):
     heights = [
         Fraction(q) + Fraction(n) for q, n in zip(scores, mechanism.neutral_offsets(sensitivities), strict=True)
     ]
-    assert_right(mechanism.pmf(scores, sensitivities), noisy_max_by_terms(noise, heights, means, DIGITS))
+    assert_right(mechanism.pmf(scores, sensitivities), noisy_max_by_terms("exponential", heights, means, DIGITS))
 
 
 @settings(max_examples=50)
@@ -100,7 +99,7 @@ def test_laws_of_eight_candidates_add_up_to_1(drawn, stopping):
     gamma, eta = stopping
     for mechanism in (
         *(NaiveHeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in NOISES),
-        *(dps.HeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in NOISES),
+        dps.HeterogeneousNoisyMax(epsilon=1.0),
         *(dps.RandomStopping(epsilon=1.0, gamma=gamma, eta=eta, noise=noise) for noise in STOPPING),
     ):
         assert np.isfinite(mechanism.pmf(*drawn)).all()
@@ -129,7 +128,7 @@ def test_randomized_response_and_uniform_choice_are_exact(drawn, epsilon):
 # --- Samplers against their twins in exact arithmetic -----------------------------------------------------
 
 SAMPLERS = [
-    *(dps.HeterogeneousNoisyMax(epsilon=e, noise=noise) for noise in NOISES for e in (1.0, 30.0)),
+    *(dps.HeterogeneousNoisyMax(epsilon=e) for e in (1.0, 30.0)),
     dps.HeterogeneousNoisyMax(epsilon=1.0, tilt=0.5, keep=(0.25, 1.0)),
     dps.RandomStopping(epsilon=1.0),
     dps.RandomStopping(epsilon=1.0, gamma=0.2, eta=0.0),

@@ -329,7 +329,6 @@ def heterogeneous_noisy_max(
     sensitivities,
     *,
     epsilon,
-    noise="exponential",
     keep=(0.0, 1.0),
     tilt=0.0,
     beta=0.05,
@@ -347,13 +346,13 @@ def heterogeneous_noisy_max(
     if not between:
         between = [ordered[math.floor((low + high) / 2 * (len(widths) - 1) + Fraction(1, 2))]]
     kept = [a for a, width in enumerate(widths) if between[0] <= width <= between[-1]]
-    mechanism = dps.HeterogeneousNoisyMax(epsilon=epsilon, noise=noise, neutral=neutral)
+    mechanism = dps.HeterogeneousNoisyMax(epsilon=epsilon, neutral=neutral)
     added = mechanism.neutral_offsets([float(widths[a]) for a in kept])
     means = []
     for a in kept:
         rivals = [widths[b] for b in kept if b != a]
         means.append((widths[a] + max(rivals, default=Fraction(0))) / Fraction(epsilon))
-    law = largest_noisy(noise, [y[a] + Fraction(n) for a, n in zip(kept, added, strict=True)], means)
+    law = largest_noisy("exponential", [y[a] + Fraction(n) for a, n in zip(kept, added, strict=True)], means)
     chances = dict(zip(kept, law, strict=True))
     return [chances.get(a, mp.zero) for a in range(len(y))]
 

@@ -12,8 +12,6 @@ from dpselect.unsafe import SCALES, NaiveHeterogeneousNoisyMax
 
 REGISTERED = {name: make(epsilon=1.5) for name, make in dps.MECHANISMS.items()}
 VARIANTS = {
-    "heterogeneous-laplace": dps.HeterogeneousNoisyMax(epsilon=0.7, noise="laplace"),
-    "heterogeneous-gumbel": dps.HeterogeneousNoisyMax(epsilon=2.0, noise="gumbel", tilt=0.5),
     "heterogeneous-tilted": dps.HeterogeneousNoisyMax(epsilon=1.0, tilt=-1.0, beta=0.3, neutral=False),
     "heterogeneous-most-sensitive": dps.HeterogeneousNoisyMax(epsilon=1.0, keep=(0.5, 1.0)),
     "rnm-laplace": dps.NoisyMax(epsilon=0.7, noise="laplace"),

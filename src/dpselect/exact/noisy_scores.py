@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from dpselect.exact.partial_uniform import FIRST_DIGITS, PartialUniform, log_bounds
 
-__all__ = ["GumbelScore", "NoisyScore", "largest"]
+__all__ = ["NoisyScore", "largest"]
 
 
 class NoisyScore(NamedTuple):
@@ -32,30 +32,7 @@ class NoisyScore(NamedTuple):
         return self.location + min(ends), self.location + max(ends)
 
 
-class GumbelScore(NamedTuple):
-    """A noisy score: location + scale · (−log(−log(1 − V)))."""
-
-    candidate: int
-    uniform: PartialUniform
-    scale: Fraction
-    location: Fraction
-
-    def __repr__(self) -> str:
-        return f"GumbelScore({self.candidate})"  # the location and the noise are private
-
-    def bounds(self, digits: int) -> tuple[Fraction, Fraction]:
-        """Return bounds on the noisy score, tighter with more digits and more bits of V."""
-        while self.uniform.low == 0 or self.uniform.high == 1:  # only the first bits are set, or none
-            self.uniform.refine()
-        digits = max(digits, self.uniform.bits)  # log(1 − V) of a tiny V needs them
-        ends = []
-        for v in (self.uniform.high, self.uniform.low):
-            sizes = sorted(-Fraction(bound) for bound in log_bounds(1 - v, digits))
-            ends += [-Fraction(bound) for size in sizes for bound in log_bounds(size, digits)]
-        return self.location + self.scale * min(ends), self.location + self.scale * max(ends)
-
-
-def largest(scores: Sequence[NoisyScore | GumbelScore], floor: Fraction | None = None) -> int:
+def largest(scores: Sequence[NoisyScore], floor: Fraction | None = None) -> int:
     """Return the candidate of the largest noisy score, or −1 if that is below ``floor``."""
     digits = FIRST_DIGITS
     while True:

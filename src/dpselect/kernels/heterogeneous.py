@@ -25,10 +25,9 @@ WIDER = 4.0
 NEAR = 256.0
 
 
-class Rule(NamedTuple):
+class LawParameters(NamedTuple):
     """The public parameters of the law."""
 
-    noise: int
     epsilon: float
     plain: bool
     """Whether there are no public offsets and no tilts."""
@@ -62,9 +61,7 @@ def same_sensitivities(table: Table, row: int, other: int) -> bool:
 
 
 @compiled
-def fill_offset_rows(
-    first: int, last: int, table: Table, noise: int, values: FloatArray, starts: IndexArray
-) -> None:
+def fill_offset_rows(first: int, last: int, table: Table, values: FloatArray, starts: IndexArray) -> None:
     """Fill the neutral offsets of the rows [first, last), once for rows that share their sensitivities.
 
     Those of row r start at ``values[starts[r]]``.
@@ -77,7 +74,7 @@ def fill_offset_rows(
         sensitivities = row_of(table.sensitivities, table.bounds, row)
         starts[row] = used
         used += sensitivities.size
-        fill_neutral(noise, sensitivities, widths_of(sensitivities), room, values[starts[row] : used])
+        fill_neutral(sensitivities, widths_of(sensitivities), room, values[starts[row] : used])
 
 
 @compiled_without_refcounts
@@ -94,7 +91,7 @@ def highest_of(heights: Heights) -> tuple[float, float, float]:
 
 
 @compiled_without_refcounts
-def fill_levels(rule: Rule, table: Table, row: int, widths: Widths, levels: FloatArray) -> bool:
+def fill_levels(law: LawParameters, table: Table, row: int, widths: Widths, levels: FloatArray) -> bool:
     """Fill scores with offsets and tilt, in units of the largest noise. Return whether they can be trusted.
 
     If all sensitivities are zero, the scores are public: the best candidates get 0 and all others −∞.
@@ -102,9 +99,9 @@ def fill_levels(rule: Rule, table: Table, row: int, widths: Widths, levels: Floa
     scores = row_of(table.scores, table.bounds, row)
     sensitivities = row_of(table.sensitivities, table.bounds, row)
     # Half the gaps: those up to 128, twice as many as usual, must be as precise as the samplers need.
-    budget = 0.5 * rule.epsilon * (widths.widest / widths.largest) if widths.largest > 0.0 else 1.0
+    budget = 0.5 * law.epsilon * (widths.widest / widths.largest) if widths.largest > 0.0 else 1.0
     extra = row_of(table.public, table.bounds, row)
-    trusted = fill_global_gaps(scores, extra, sensitivities, rule.tilts[row], budget, levels)
+    trusted = fill_global_gaps(scores, extra, sensitivities, law.tilts[row], budget, levels)
     for a in range(levels.size):
         levels[a] *= -2.0
     return trusted

@@ -16,8 +16,7 @@ Chebyshev points, and Σ_b log F_b = Σ_j W_j log F(c_j), where W_j is the sum o
 over all candidates. The extreme means are among the points, which makes rows with two distinct means exact. Rows of
 at most FEW candidates use the candidates themselves. A row costs O(k) and a few microseconds.
 
-For exponential and Gumbel noise |k p_a − 1| stays below 1e-6, for Laplace noise, whose density has a kink, below
-1e-3. Privacy never depends on it: any public offsets are private.
+|k p_a − 1| stays below 1e-6. Privacy never depends on it: any public offsets are private.
 """
 
 import math
@@ -29,21 +28,20 @@ from numpy.polynomial import Polynomial, chebyshev, legendre
 from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.compilation import compiled, compiled_in_any_order, compiled_without_refcounts
 from dpselect.kernels.exponential import exponential
-from dpselect.kernels.pmf.integrands import EXPONENTIAL, GUMBEL, LAPLACE
 from dpselect.kernels.shares import Widths, share_of
 
 ATOMS = 11
 FEW = 16
-POINTS = 512
 
 LEFT, RIGHT = -3.0, 0.9
 """The product of all F is below 1e-8 left of LEFT. Right of RIGHT, it is smooth in exp(−x/STRETCH)."""
 STRETCH = 4.0
-PANELS, MANY_PANELS = 4, 24
+PANELS = 4
 SMALL = 0.05
 NODES, WEIGHTS = legendre.leggauss(8)
 TAIL_POINTS = RIGHT - STRETCH * np.log(0.5 * (1 - NODES))  # rising, like all points
 TAIL_WEIGHTS = STRETCH * WEIGHTS / (1 - NODES)
+POINTS = (PANELS + 1) * NODES.size
 
 _ANGLES = np.arange(ATOMS) * np.pi / (ATOMS - 1)
 CHEBYSHEV = np.cos(np.outer(np.arange(ATOMS), _ANGLES))
@@ -101,7 +99,7 @@ def new_room() -> Room:
 
 
 @compiled_without_refcounts
-def fill_neutral(noise: int, sensitivities: FloatArray, widths: Widths, room: Room, offsets: FloatArray) -> None:
+def fill_neutral(sensitivities: FloatArray, widths: Widths, room: Room, offsets: FloatArray) -> None:
     """Fill neutral offsets, in units of the largest mean."""
     k = sensitivities.size
     if widths.least == 1.0:
@@ -111,7 +109,7 @@ def fill_neutral(noise: int, sensitivities: FloatArray, widths: Widths, room: Ro
         for a in range(k):
             room.places[a] = share_of(widths, sensitivities[a])
             room.counts[a] = 1.0
-        solve(noise, k, k, room)
+        solve(k, k, room)
         for a in range(k):
             offsets[a] = room.values[a]
         return
@@ -119,7 +117,7 @@ def fill_neutral(noise: int, sensitivities: FloatArray, widths: Widths, room: Ro
         room.places[j] = widths.least + (1.0 - widths.least) * SQUARES[j]
     fill_places(sensitivities, widths, offsets)
     fill_counts(offsets, room)
-    solve(noise, k, SQUARES.size, room)  # ATOMS, but not as a literal, for which it would be compiled again
+    solve(k, SQUARES.size, room)  # ATOMS, but not as a literal, for which it would be compiled again
     interpolate(room, offsets)
 
 
@@ -197,15 +195,15 @@ def interpolate(room: Room, places: FloatArray) -> None:
 
 
 @compiled_without_refcounts
-def solve(noise: int, k: int, atoms: int, room: Room) -> None:
+def solve(k: int, atoms: int, room: Room) -> None:
     """Fill the neutral offsets of the atoms."""
-    start(math.log(0.5 * k if noise == LAPLACE else 1.0 * k), atoms, room)
-    left = max(LEFT, largest_value(atoms, room))
-    points = fill_points(noise, k, left, room)
-    fill_decays(atoms, points, room)
+    start(math.log(1.0 * k), atoms, room)
+    left = max(LEFT, largest_value(atoms, room))  # F is zero left of an offset
+    fill_points(left, room)
+    fill_decays(atoms, room)
     room.steps[:] = 0.0
     for _ in range(steps_of(k)):
-        fill_masses(noise, k, atoms, points, room)
+        fill_masses(k, atoms, room)
         along, length, total = 0.0, 0.0, 0.0
         for j in range(atoms):
             total += room.counts[j] * room.masses[j] / k
@@ -263,61 +261,39 @@ def start(log_size: float, atoms: int, room: Room) -> None:
 
 
 @compiled_without_refcounts
-def fill_points(noise: int, k: int, left: float, room: Room) -> int:
-    """Fill Gauss–Legendre points and weights; ``left`` is the largest offset, or LEFT. Return their number."""
-    if noise == EXPONENTIAL:  # F is zero left of an offset
-        return add_tail(add_panels(left, RIGHT, PANELS, 0, room), room)
-    if noise == GUMBEL or left == LEFT:
-        return add_tail(add_panels(LEFT, RIGHT, PANELS, 0, room), room)
-    reach = max(-LEFT, 21.0 / k - 0.7)  # left of all offsets, the product falls like (e^z/2)^k
-    filled = add_panels(left - reach, left, MANY_PANELS, 0, room)
-    return add_tail(add_panels(left, RIGHT, MANY_PANELS, filled, room), room)
-
-
-@compiled_without_refcounts
-def add_panels(left: float, right: float, panels: int, filled: int, room: Room) -> int:
-    """Add points between two ends; return the number of points so far."""
-    length = (right - left) / panels
-    for panel in range(panels):
+def fill_points(left: float, room: Room) -> None:
+    """Fill Gauss–Legendre points and weights: PANELS up to RIGHT, and one beyond in exp(−(x − RIGHT)/STRETCH)."""
+    length, filled = (RIGHT - left) / PANELS, 0
+    for panel in range(PANELS):
         for i in range(NODES.size):
             room.points[filled] = left + length * (panel + 0.5 * (NODES[i] + 1.0))
             room.weights[filled] = 0.5 * length * WEIGHTS[i]
             filled += 1
-    return filled
-
-
-@compiled_without_refcounts
-def add_tail(filled: int, room: Room) -> int:
-    """Add points right of RIGHT, in u = exp(−(x − RIGHT)/STRETCH); return the number of points."""
     for i in range(NODES.size):
-        room.points[filled] = TAIL_POINTS[i]
-        room.weights[filled] = TAIL_WEIGHTS[i]
-        filled += 1
-    return filled
+        room.points[filled + i] = TAIL_POINTS[i]
+        room.weights[filled + i] = TAIL_WEIGHTS[i]
 
 
 @compiled_without_refcounts
-def fill_decays(atoms: int, points: int, room: Room) -> None:
+def fill_decays(atoms: int, room: Room) -> None:
     """Fill exp(−x/c_j) at each point."""
     for j in range(atoms):
         rate, decays = 1.0 / room.places[j], room.decays[j]
-        for i in range(points):
+        for i in range(decays.size):
             decays[i] = exponential(-room.points[i] * rate)
 
 
 @compiled_without_refcounts
-def fill_masses(noise: int, k: int, atoms: int, points: int, room: Room) -> None:
+def fill_masses(k: int, atoms: int, room: Room) -> None:
     """Fill k p_j of each atom."""
     product = room.product
-    product[:points] = 0.0
+    product[:] = 0.0
     for j in range(atoms):
-        fill_ratios(
-            noise, room.values[j] / room.places[j], room.counts[j], room.decays[j, :points], room.ratios[j], product
-        )
-    for i in range(points):
+        fill_ratios(room.values[j] / room.places[j], room.counts[j], room.decays[j], room.ratios[j], product)
+    for i in range(product.size):
         product[i] = room.weights[i] * exponential(max(product[i], -600.0))
     for j in range(atoms):
-        room.masses[j] = k * product_sum(room.ratios[j, :points], product) / room.places[j]
+        room.masses[j] = k * product_sum(room.ratios[j], product) / room.places[j]
 
 
 @compiled_in_any_order
@@ -330,23 +306,13 @@ def product_sum(a: FloatArray, b: FloatArray) -> float:
 
 
 @compiled_without_refcounts
-def fill_ratios(
-    noise: int, place: float, count: float, decays: FloatArray, ratios: FloatArray, product: FloatArray
-) -> None:
+def fill_ratios(place: float, count: float, decays: FloatArray, ratios: FloatArray, product: FloatArray) -> None:
     """Fill f/F of one atom at each point, and add ``count`` · log F to ``product``.
 
     With exp(−z) = exp(``place``) · decay. Short series, which the compiler vectorises, replace logarithms where
     exp(−z) is small.
     """
     factor = math.exp(place)
-    if noise == GUMBEL:
-        for i in range(decays.size):
-            tail = factor * decays[i]
-            ratios[i] = tail
-            product[i] -= count * tail
-        return
-    if noise == LAPLACE:
-        factor *= 0.5
     for i in range(decays.size):
         tail = factor * decays[i]
         ratios[i] = tail / (1.0 - tail)
@@ -355,11 +321,7 @@ def fill_ratios(
         tail = factor * decays[i]
         if tail < SMALL:
             return  # and so are all further ones
-        if noise == LAPLACE and tail > 0.5:  # z < 0: F is e^z/2
-            ratios[i] = 1.0
-            product[i] += count * math.log(0.25 / tail)
-        else:
-            product[i] += count * math.log1p(-tail)
+        product[i] += count * math.log1p(-tail)
 
 
 @compiled

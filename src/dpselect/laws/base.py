@@ -54,6 +54,10 @@ class RowLaw(Law):
     pmf_seconds: ClassVar[float] = 5e-8
     """Roughly how long ``pmf`` takes for one candidate; decides whether threads are worth starting."""
 
+    def for_batch(self, batch: Batch) -> "RowLaw":  # noqa: ARG002 - for laws whose blocks share something
+        """Return this law, with what all blocks of rows share computed once."""
+        return self
+
     @abstractmethod
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
@@ -79,11 +83,11 @@ class RowLaw(Law):
         Probabilities are returned as computed. Dividing them by their sum would hide an error, so a sum that
         differs from 1 raises one.
         """
-        bounds = batch.table.bounds
+        law, bounds = self.for_batch(batch), batch.table.bounds
         pmf = np.empty(int(bounds[-1]))
 
         def work(first: int, last: int) -> float:
-            self.fill_pmf(batch, first, last, pmf)
+            law.fill_pmf(batch, first, last, pmf)
             return kernels.blocks.largest_miss(first, last, bounds, pmf)
 
         miss = max(over_rows(bounds, work, seconds=self.pmf_seconds)) if batch.rows else 0.0
@@ -94,7 +98,8 @@ class RowLaw(Law):
     @final
     def select(self, batch: Batch, randomness: Randomness) -> IndexArray:
         """Return one pick for each row."""
-        return draw_rows(batch, randomness.units(batch.rows), self.fill_picks, self.pick_exactly)
+        law = self.for_batch(batch)
+        return draw_rows(batch, randomness.units(batch.rows), law.fill_picks, law.pick_exactly)
 
 
 def draw_rows(batch: Batch, units: Units, fill_picks: FillPicks, pick_exactly: PickExactly) -> IndexArray:

@@ -23,6 +23,7 @@ from dpselect.exact.gaps import Gaps, global_gaps, pairwise_gaps
 from dpselect.kernels.arrays import ALL_GAPS_NEEDED, LARGEST, FlagArray, FloatArray, IndexArray, Units
 from dpselect.laws.base import RowLaw
 from dpselect.laws.noises import Sampler, sampler_of
+from dpselect.parallel import cut_rows
 from dpselect.parameters import Noise
 
 __all__ = ["Composition", "tilts"]
@@ -136,12 +137,8 @@ class Composition(RowLaw):
 
 def _blocks(batch: Batch, rows: IndexArray) -> Iterator[tuple[IndexArray, IndexArray]]:
     """Yield rows in blocks of bounded size, with the places of their gaps."""
-    first = 0
-    ends = np.cumsum(batch.sizes[rows])
-    while first < rows.size:
-        done = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, done + BLOCK, side="right")))
-        places = np.concatenate([[0], ends[first:last] - done])
-        places.setflags(write=False)  # like a table's bounds: kernels are compiled for one or the other
-        yield rows[first:last], places
-        first = last
+    places = np.concatenate([[0], np.cumsum(batch.sizes[rows])])
+    for first, last in cut_rows(places, BLOCK):
+        block = places[first : last + 1] - places[first]
+        block.setflags(write=False)  # like a table's bounds: kernels are compiled for one or the other
+        yield rows[first:last], block

@@ -14,8 +14,7 @@ from dpselect.exact.samplers import heterogeneous_noisy_max, permute_and_flip
 from dpselect.kernels.arrays import ALL_GAPS_NEEDED, Column, FlagArray, FloatArray, IndexArray, Units
 from dpselect.laws.base import Law, RowLaw
 from dpselect.laws.composition import BLOCK, VISITS
-from dpselect.laws.noises import code_of
-from dpselect.parameters import Noise
+from dpselect.parallel import cut_rows
 from dpselect.randomness import Randomness
 
 __all__ = ["HeterogeneousLaw", "KeptLaw", "kept_candidates"]
@@ -34,24 +33,25 @@ class HeterogeneousLaw(RowLaw):
     checks_scores = True
     pmf_seconds = 1.5e-7
 
-    noise: Noise
     epsilon: float
     tilts: FloatArray
     """One for each row: t of −tΔ."""
     neutral: bool
+    shared: Column | None = None
+    """The neutral offsets, if all rows have the same; :meth:`for_batch` solves for them once."""
 
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows, from heights in fractions where floats cannot be trusted."""
         trusted = np.ones(batch.rows, dtype=np.bool_)
-        kernel, rule = kernels.pmf.heterogeneous_noisy_max, self._rule(batch)
-        for start, stop, offsets in self._offsets(batch, first, last):
-            kernel.fill_rows(start, stop, batch.table, rule, offsets, pmf, trusted)
+        kernel, parameters = kernels.pmf.heterogeneous_noisy_max, self._parameters(batch)
+        for start, stop, neutral in self._offsets(batch, first, last):
+            kernel.fill_rows(start, stop, batch.table, parameters, neutral, pmf, trusted)
         for row in np.flatnonzero(~trusted).tolist():
             heights, shares = self.exact_row(batch, row)
             top = max(height for height in heights if height is not None)
             numbers = np.array([-np.inf if height is None else float(height - top) for height in heights])
             target = pmf[batch.table.bounds[row] : batch.table.bounds[row + 1]]
-            kernel.fill(code_of(self.noise), numbers, np.array([float(share) for share in shares]), target)
+            kernel.fill(numbers, np.array([float(share) for share in shares]), target)
 
     def fill_picks(
         self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
@@ -59,21 +59,20 @@ class HeterogeneousLaw(RowLaw):
         """Write the picks of a block of rows."""
         loops, kernel = kernels.samplers.loops, kernels.samplers.heterogeneous_noisy_max
         equal, few, many = (loops.Visits(*visits) for visits in (EQUAL, FEW, MANY))
-        rule, setup, fewer = self._rule(batch), loops.Setup(many, units, width), kernel.FewerVisits(equal, few)
-        if not rule.plain:
+        parameters = self._parameters(batch)
+        setup, fewer = loops.Setup(many, units, width), kernel.FewerVisits(equal, few)
+        if not parameters.plain:
             kernels.blocks.mark_rows(first, last, batch.table, picks)
-        for start, stop, offsets in self._offsets(batch, first, last):
-            if rule.plain:
-                kernel.select_from_scores(start, stop, batch.table, rule, offsets, setup, fewer, picks)
+        for start, stop, neutral in self._offsets(batch, first, last):
+            if parameters.plain:
+                kernel.select_from_scores(start, stop, batch.table, parameters, neutral, setup, fewer, picks)
             rows = start + np.flatnonzero(picks[start:stop] == ALL_GAPS_NEEDED)
             if rows.size:
-                kernel.select_from_levels(rows, batch.table, rule, offsets, setup, fewer, picks)
+                kernel.select_from_levels(rows, batch.table, parameters, neutral, setup, fewer, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""
         heights, shares = self.exact_row(batch, row)
-        if self.noise != "exponential":
-            return heterogeneous_noisy_max.pick_noisy(self.noise, heights, shares, stream)
         equal, few, many = (min(len(shares), base + len(shares) // by) for base, by in (EQUAL, FEW, MANY))
         if min(shares) == 1:
             top = max(height for height in heights if height is not None)
@@ -105,33 +104,35 @@ class HeterogeneousLaw(RowLaw):
 
     def neutral_offsets(self, batch: Batch, row: int) -> FloatArray:
         """Return n_a of one row, in units of the largest noise."""
-        (_, _, offsets), *_ = self._offsets(batch, row, row + 1)
-        values: FloatArray = offsets.values
+        (_, _, neutral), *_ = self._offsets(batch, row, row + 1)
+        values: FloatArray = neutral.values
         return values
 
-    def _offsets(self, batch: Batch, first: int, last: int) -> Iterator[tuple[int, int, Column]]:
-        """Yield blocks of rows with their neutral offsets: all rows if they share their sensitivities."""
-        table = batch.table
-        starts = np.zeros(batch.rows, dtype=np.int64)
-        widest = kernels.blocks.widest_row(first, last, table.bounds)
-        shared = table.sensitivities.starts[first:last]
-        if not self.neutral:
-            yield first, last, Column(np.zeros(widest), starts)
-        elif (shared == shared[0]).all() and batch.shape is not None:
-            values = np.empty(widest)
-            kernels.heterogeneous.fill_offset_rows(first, first + 1, table, code_of(self.noise), values, starts)
-            yield first, last, Column(values, starts)
-        else:
-            step = max(1, BLOCK // widest)
-            for start in range(first, last, step):
-                stop = min(start + step, last)
-                values = np.empty(int(table.bounds[stop] - table.bounds[start]))
-                kernels.heterogeneous.fill_offset_rows(start, stop, table, code_of(self.noise), values, starts)
-                yield start, stop, Column(values, starts)
+    def for_batch(self, batch: Batch) -> "HeterogeneousLaw":
+        """Solve once for the neutral offsets that all rows share, if they do."""
+        starts = batch.table.sensitivities.starts
+        if not batch.rows or batch.shape is None or not (starts == starts[0]).all():
+            return self
+        [(_, _, neutral)] = self._offsets(batch, 0, 1)
+        return replace(self, shared=Column(neutral.values, np.zeros(batch.rows, dtype=np.int64)))
 
-    def _rule(self, batch: Batch) -> Any:  # noqa: ANN401 - a type of the kernels, which load the compiler
+    def _offsets(self, batch: Batch, first: int, last: int) -> Iterator[tuple[int, int, Column]]:
+        """Yield blocks of rows with their neutral offsets."""
+        if self.shared is not None:
+            yield first, last, self.shared
+            return
+        bounds, starts = batch.table.bounds, np.zeros(batch.rows, dtype=np.int64)
+        if not self.neutral:
+            yield first, last, Column(np.zeros(kernels.blocks.widest_row(first, last, bounds)), starts)
+            return
+        for start, stop in cut_rows(bounds, BLOCK, first, last):
+            values = np.empty(int(bounds[stop] - bounds[start]))
+            kernels.heterogeneous.fill_offset_rows(start, stop, batch.table, values, starts)
+            yield start, stop, Column(values, starts)
+
+    def _parameters(self, batch: Batch) -> Any:  # noqa: ANN401 - a type of the kernels, which load the compiler
         plain = not batch.has_public and not np.count_nonzero(self.tilts)
-        return kernels.heterogeneous.Rule(code_of(self.noise), self.epsilon, plain, self.tilts)
+        return kernels.heterogeneous.LawParameters(self.epsilon, plain, self.tilts)
 
 
 @dataclass(frozen=True, slots=True)

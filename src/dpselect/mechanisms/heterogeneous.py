@@ -13,7 +13,7 @@ from dpselect.laws import Law
 from dpselect.laws.composition import tilts
 from dpselect.laws.heterogeneous import HeterogeneousLaw, KeptLaw, kept_candidates
 from dpselect.mechanisms.base import Mechanism, tilt_label
-from dpselect.parameters import Noise, store
+from dpselect.parameters import store
 
 __all__ = ["HeterogeneousNoisyMax"]
 
@@ -26,11 +26,11 @@ class HeterogeneousNoisyMax(Mechanism):
     Returns $argmax_a {q_a + o_a − tΔ_a + n_a + m_a Z_a}$ with
 
     - $m_a = (Δ_a + max_{b≠a} Δ_b)/ε$: a candidate's own sensitivity and that of its most sensitive rival;
-    - $Z_a$ independent noise of scale one;
+    - $Z_a$ independent exponential noise of mean one;
     - $n_a$ *neutral offsets*: with equal scores, every candidate is picked with probability 1/k;
     - $o_a$ public offsets that you may pass, and $t = tilt · 2 log(k/β)/ε$.
 
-    With exponential noise, $Pr[a] = ∫₀^∞ p_a e^(−s/m_a)/m_a ∏_{b≠a} (1 − p_b e^(−s/m_b)) ds$,
+    $Pr[a] = ∫₀^∞ p_a e^(−s/m_a)/m_a ∏_{b≠a} (1 − p_b e^(−s/m_b)) ds$,
     $p_a = exp(−(max y − y_a)/m_a)$, where $y_a$ is everything but the noise.
 
     If all sensitivities are equal, it is :class:`NoisyMax`. Otherwise it has less noise. In every scenario of the
@@ -53,12 +53,10 @@ class HeterogeneousNoisyMax(Mechanism):
 
     Cost:
         ``select`` takes O(k), two to three times as long as noisy max. Rows with sensitivities of their own solve
-        for their neutral offsets, some microseconds each. ``pmf`` takes O(k) with exponential noise; with other
-        noises it is a quadrature of up to O(k²).
+        for their neutral offsets, some microseconds each. ``pmf`` takes O(k).
 
     Args:
         epsilon: The privacy budget of one pick.
-        noise: ``"exponential"``, the most accurate, ``"laplace"`` or ``"gumbel"``.
         keep: The lowest and highest quantile of the sensitivities that may compete. At least one candidate is kept.
         tilt: The weight of the sensitivities; any real number.
         beta: The failure probability in the tilt's scale; no effect if ``tilt`` is 0.
@@ -83,7 +81,6 @@ class HeterogeneousNoisyMax(Mechanism):
 
     epsilon: float
     _: KW_ONLY
-    noise: Noise = "exponential"
     keep: tuple[float, float] = (0.0, 1.0)
     tilt: float = 0.0
     beta: float = 0.05
@@ -93,7 +90,6 @@ class HeterogeneousNoisyMax(Mechanism):
         store(
             self,
             epsilon=check.positive("epsilon", self.epsilon),
-            noise=check.noise("noise", self.noise),
             keep=check.interval("keep", self.keep),
             tilt=check.real("tilt", self.tilt),
             beta=check.inside_unit_interval("beta", self.beta),
@@ -115,16 +111,15 @@ class HeterogeneousNoisyMax(Mechanism):
     @property
     def label(self) -> str:
         """Heterogeneous noisy max, with what is kept and the tilt."""
-        noise = "" if self.noise == "exponential" else f" with {self.noise.capitalize()} noise"
         low, high = self.keep
         kept = "" if self.keep == (0.0, 1.0) else f", keep {low:.4g} to {high:.4g}"
         biased = "" if self.neutral else ", not neutral"
-        return f"heterogeneous noisy max{noise}{kept}{tilt_label(self.tilt)}{biased}"
+        return f"heterogeneous noisy max{kept}{tilt_label(self.tilt)}{biased}"
 
     def law(self, sizes: IndexArray) -> Law:
         """Noise that fits each of the kept candidates."""
         slopes = tilts(sizes, self.tilt * 2 / self.epsilon, self.beta)
-        law = HeterogeneousLaw(self.noise, self.epsilon, slopes, self.neutral)
+        law = HeterogeneousLaw(self.epsilon, slopes, self.neutral)
         return law if self.keep == (0.0, 1.0) else KeptLaw(law, *self.keep)
 
     def neutral_offsets(self, sensitivities: Numbers) -> FloatArray:
@@ -152,7 +147,7 @@ def _offsets(mechanism: HeterogeneousNoisyMax, widths: FloatArray) -> FloatArray
     if not mechanism.neutral or first + second == 0:
         return np.zeros(widths.size)
     batch = read_batch(np.zeros(widths.size), widths)
-    law = HeterogeneousLaw(mechanism.noise, mechanism.epsilon, np.zeros(1), neutral=True)
+    law = HeterogeneousLaw(mechanism.epsilon, np.zeros(1), neutral=True)
     offsets = law.neutral_offsets(batch, 0) * ((first + second) / mechanism.epsilon)
     shifted: FloatArray = offsets - offsets.max()
     return shifted

@@ -12,6 +12,7 @@ from dpselect.kernels.arrays import Column, FloatArray
 from dpselect.lists import TopK
 from dpselect.lists.quality import list_errors
 from dpselect.mechanisms import Mechanism
+from dpselect.parallel import cut_rows
 from dpselect.pools import read_members
 from dpselect.progress import tracked
 
@@ -88,14 +89,8 @@ class Fleet:
         return self.batch.rows
 
     def parts(self) -> Iterator[slice]:
-        """Yield slices of users, none with more candidates than a block unless it is a single user."""
-        bounds = self.batch.table.bounds
-        first = 0
-        while first < self.users:
-            last = int(np.searchsorted(bounds, bounds[first] + BLOCK, side="right")) - 1
-            last = min(max(last, first + 1), self.users)
-            yield slice(first, last)
-            first = last
+        """Return slices of users, none with more candidates than a block unless it is a single user."""
+        return (slice(*block) for block in cut_rows(self.batch.table.bounds, BLOCK))
 
     def errors(self, mechanism: Mechanism | TopK, part: slice, power: float) -> FloatArray:
         """Return the exact expected error of some users; for lists, an estimate.

@@ -2,16 +2,15 @@
 
 from fractions import Fraction
 
-from dpselect.exact.noisy_scores import GumbelScore, NoisyScore, largest
+from dpselect.exact.noisy_scores import NoisyScore, largest
 from dpselect.exact.partial_uniform import bernoulli_exp
 from dpselect.exact.streams import ExactStream
-from dpselect.parameters import Noise
 
-__all__ = ["pick", "pick_noisy"]
+__all__ = ["pick"]
 
 
 def pick(heights: list[Fraction], shares: list[Fraction], few: int, many: int, stream: ExactStream) -> int:
-    """Pick the largest share · E among the candidates that pass (exponential noise)."""
+    """Pick the largest share · E among the candidates that pass."""
     size, top = len(heights), max(heights)
     gaps = [(top - height) / share for height, share in zip(heights, shares, strict=True)]
     counts = _count_octaves(size, stream)
@@ -35,21 +34,6 @@ def pick(heights: list[Fraction], shares: list[Fraction], few: int, many: int, s
             uniform.move_below_octave(octave + 1)
             passed.append(NoisyScore(a, 1, uniform, shares[a], Fraction(0)))
     return largest(passed)
-
-
-def pick_noisy(noise: Noise, heights: list[Fraction | None], shares: list[Fraction], stream: ExactStream) -> int:
-    """Pick the largest height + share · Z (Laplace or Gumbel noise). ``None`` is a height of −∞."""
-    noisy: list[NoisyScore | GumbelScore] = []
-    for a, (height, share) in enumerate(zip(heights, shares, strict=True)):
-        if noise == "gumbel":
-            uniform = stream.uniform()
-            score: NoisyScore | GumbelScore = GumbelScore(a, uniform, share, height or Fraction(0))
-        else:
-            sign, uniform = stream.signed_uniform()
-            score = NoisyScore(a, sign, uniform, share, height or Fraction(0))
-        if height is not None:
-            noisy.append(score)
-    return largest(noisy)
 
 
 def _count_octaves(size: int, stream: ExactStream) -> list[int]:

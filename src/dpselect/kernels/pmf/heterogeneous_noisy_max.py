@@ -5,54 +5,46 @@ import numpy as np
 from dpselect.kernels.arrays import Column, FlagArray, FloatArray, Table
 from dpselect.kernels.blocks import row_extent, row_of, widest_row
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.heterogeneous import Rule, fill_levels
+from dpselect.kernels.heterogeneous import LawParameters, fill_levels
 from dpselect.kernels.pmf import permute_and_flip, similar_scales
-from dpselect.kernels.pmf.integrands import EXPONENTIAL
-from dpselect.kernels.pmf.noisy_argmax import ONCE, fill_largest_noisy_pmf
 from dpselect.kernels.shares import share_of, widths_of
 
 
 @compiled
-def fill(noise: int, heights: FloatArray, shares: FloatArray, pmf: FloatArray) -> None:
-    """Fill the probabilities of one row. Heights of −∞ are never picked."""
-    top, magnitude = row_extent(heights)
-    if not magnitude < np.inf:
-        for a in range(heights.size):
-            pmf[a] = 1.0 if heights[a] == top else 0.0
-        pmf /= pmf.sum()
-    elif noise == EXPONENTIAL and shares.min() == 1.0:
+def fill(heights: FloatArray, shares: FloatArray, pmf: FloatArray) -> None:
+    """Fill the probabilities of one row. Heights of −∞ are never picked; all shares are then 1."""
+    top = row_extent(heights)[0]
+    if shares.min() == 1.0:
         for a in range(heights.size):
             pmf[a] = top - heights[a]
         permute_and_flip.fill(pmf, pmf)
-    elif noise == EXPONENTIAL:
-        similar_scales.fill(heights, top, shares, pmf)
     else:
-        fill_largest_noisy_pmf(noise, heights, shares, ONCE, 1.0, 1.0, pmf)
+        similar_scales.fill(heights, top, shares, pmf)
 
 
 @compiled
 def fill_rows(
-    first: int, last: int, table: Table, rule: Rule, public: Column, pmf: FloatArray, trusted: FlagArray
+    first: int, last: int, table: Table, law: LawParameters, neutral: Column, pmf: FloatArray, trusted: FlagArray
 ) -> None:
     """Fill the probabilities of each row of a block whose heights can be trusted, and say which those are.
 
-    ``public`` has the neutral offsets.
+    ``neutral`` has the neutral offsets.
     """
     size = widest_row(first, last, table.bounds)
     heights, shares = np.empty(size), np.empty(size)
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
-        offsets = row_of(public, table.bounds, row)
+        offsets = row_of(neutral, table.bounds, row)
         levels = heights[: scores.size]
         widths = widths_of(sensitivities)
-        plain = rule.plain and widths.largest > 0.0
-        trusted[row] = plain or fill_levels(rule, table, row, widths, levels)
+        plain = law.plain and widths.largest > 0.0
+        trusted[row] = plain or fill_levels(law, table, row, widths, levels)
         if trusted[row]:
-            best, rate = row_extent(scores)[0], rule.epsilon / widths.largest
+            best, rate = row_extent(scores)[0], law.epsilon / widths.largest
             for a in range(scores.size):
                 level = (scores[a] - best) * rate if plain else levels[a]
                 levels[a] = level + offsets[a]
                 shares[a] = share_of(widths, sensitivities[a]) if widths.largest > 0.0 else 1.0
             target = pmf[table.bounds[row] : table.bounds[row + 1]]
-            fill(rule.noise, levels, shares[: scores.size], target)
+            fill(levels, shares[: scores.size], target)

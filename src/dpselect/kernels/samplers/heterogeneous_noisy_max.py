@@ -1,6 +1,6 @@
 """The largest of height + share · Z, with shares between 1/2 and 1.
 
-Exponential noise. Let the *gap* of a candidate be (highest height − height)/share. Its noisy score exceeds the
+Let the *gap* of a candidate be (highest height − height)/share. Its noisy score exceeds the
 highest height with probability exp(−gap), independently of all others: it *passes*. The highest candidate always
 passes, so only those that pass can be picked. Exponential noise has no memory. So a candidate that passes exceeds
 the highest height by share · E with a fresh exponential variable E. The largest share · E is picked.
@@ -13,8 +13,6 @@ others in one pass, as permute-and-flip does. One byte for each candidate decide
 pass draw E, given that it is in a lower octave.
 
 If all shares are equal, this is permute-and-flip, and that sampler is used.
-
-Laplace and Gumbel noise. Every candidate draws its noise, and the largest interval around a noisy score is picked.
 
 The twin in :mod:`dpselect.exact.samplers` does the same in exact arithmetic, without stopping early.
 """
@@ -43,7 +41,7 @@ from dpselect.kernels.heterogeneous import (
     NEAR,
     WIDER,
     Heights,
-    Rule,
+    LawParameters,
     fill_levels,
     height_of,
     highest_of,
@@ -51,7 +49,6 @@ from dpselect.kernels.heterogeneous import (
 )
 from dpselect.kernels.instructions import BLOCK, lowest_bit, ones_of, reaching, zero_bytes
 from dpselect.kernels.lazy_gaps import KNOWN, LazyGaps
-from dpselect.kernels.pmf.integrands import EXPONENTIAL, GUMBEL
 from dpselect.kernels.samplers import permute_and_flip
 from dpselect.kernels.samplers.loops import Setup, Visits, Workspace, new_workspace, visits_of
 from dpselect.kernels.samplers.permute_and_flip import LONG_SHOT, bernoulli_exp_candidate
@@ -187,43 +184,6 @@ def scan(
     return True, best
 
 
-@compiled
-def draw_gumbel(word: np.uint64) -> tuple[float, float]:
-    """Return −log(−log(1 − V)) and a bound on its error, given that V lies in [word, word + 1)/2⁶⁴."""
-    if word < np.uint64(64) or word > np.uint64(2**64 - 2**24):
-        return 0.0, math.inf
-    v = (np.float64(word) + 0.5) * 2.0**-64
-    size = -math.log1p(-v)
-    relative = 1.02 / np.float64(word) + 2.0**-51 / (1.0 - v) / size * v + 2.0**-44
-    value = -math.log(size)
-    return value, relative + (1.0 + abs(value)) * 2.0**-44
-
-
-@compiled_without_refcounts
-def pick_noisy(noise: int, heights: Heights, top: float, space: Workspace) -> int:
-    """Pick the largest height + share · Z. A candidate takes one word: for Laplace noise a sign bit and 63 bits."""
-    best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
-    for a in range(heights.values.size):
-        word = next_word(space.stream)
-        if noise == GUMBEL:
-            size, error = draw_gumbel(word)
-        else:
-            size, error = draw_exponential(word >> np.uint64(1), np.uint64(1))
-            size = size if word & np.uint64(1) else -size
-        gap = top - height_of(heights, a)
-        if gap == math.inf:
-            continue
-        share = share_of(heights.widths, heights.sensitivities[a]) if heights.widths.largest > 0.0 else 1.0
-        value = share * size - gap
-        error += space.width * (1.0 + abs(size) + gap)
-        if value - error > best_low:
-            rival = max(rival, best_high)
-            best_low, best_high, picked = value - error, value + error, a
-        else:
-            rival = max(rival, value + error)
-    return picked if best_low > rival else UNRESOLVED
-
-
 class FewerVisits(NamedTuple):
     """Numbers of visits for special cases."""
 
@@ -255,17 +215,22 @@ def new_space(setup: Setup, fewer: FewerVisits, size: int) -> Space:
 
 
 @compiled_without_refcounts
-def pick_row(noise: int, heights: Heights, top: float, space: Space) -> int:
+def pick_row(heights: Heights, top: float, space: Space) -> int:
     """Pick one candidate of one row."""
-    if noise == EXPONENTIAL:
-        few, many = visits_of(space.few, heights.values.size), visits_of(space.many, heights.values.size)
-        return pick(heights, top, few, many, space.work, space.counts, space.block)
-    return pick_noisy(noise, heights, top, space.work)
+    few, many = visits_of(space.few, heights.values.size), visits_of(space.many, heights.values.size)
+    return pick(heights, top, few, many, space.work, space.counts, space.block)
 
 
 @compiled_without_refcounts
 def pick_scores(
-    first: int, last: int, table: Table, rule: Rule, public: Column, units: Units, space: Space, picks: IndexArray
+    first: int,
+    last: int,
+    table: Table,
+    law: LawParameters,
+    neutral: Column,
+    units: Units,
+    space: Space,
+    picks: IndexArray,
 ) -> None:
     """Pick one candidate for each row, without offsets and tilts.
 
@@ -283,15 +248,15 @@ def pick_scores(
             if not row_extent(scores)[1] <= LARGEST:
                 picks[row] = INVALID
             continue
-        rate = rule.epsilon / widths.largest
-        if widths.equal and rule.noise == EXPONENTIAL:
+        rate = law.epsilon / widths.largest
+        if widths.equal:
             top, magnitude = row_extent(scores)
             equal = LazyGaps(scores, top, rate, KNOWN, scores, 0.0, 0.0, 0.0)
             picks[row] = INVALID
             if magnitude <= LARGEST:
                 picks[row] = permute_and_flip.pick(equal, visits_of(space.equal, scores.size), space.work)
             continue
-        offsets = row_of(public, table.bounds, row)
+        offsets = row_of(neutral, table.bounds, row)
         heights = Heights(scores, scores[0], rate, offsets, sensitivities, widths)
         top, magnitude, farthest = highest_of(heights)
         if not magnitude <= LARGEST:
@@ -300,26 +265,32 @@ def pick_scores(
         if farthest * rate > NEAR:
             heights = Heights(scores, row_extent(scores)[0], rate, offsets, sensitivities, widths)
             top, _, _ = highest_of(heights)
-        picks[row] = pick_row(rule.noise, heights, top, space)
+        picks[row] = pick_row(heights, top, space)
 
 
 @compiled_without_refcounts
 def pick_levels(
-    rows: IndexArray, table: Table, rule: Rule, public: Column, units: Units, space: Space, picks: IndexArray
+    rows: IndexArray,
+    table: Table,
+    law: LawParameters,
+    neutral: Column,
+    units: Units,
+    space: Space,
+    picks: IndexArray,
 ) -> None:
     """Pick one candidate for each of the given rows, with offsets and tilts."""
     for row in rows:
         sensitivities = row_of(table.sensitivities, table.bounds, row)
         widths, levels = widths_of(sensitivities), space.levels[: sensitivities.size]
         seek(space.work.stream, units.nonces, row)
-        if not fill_levels(rule, table, row, widths, levels):
+        if not fill_levels(law, table, row, widths, levels):
             picks[row] = UNRESOLVED
-        elif widths.equal and rule.noise == EXPONENTIAL:
+        elif widths.equal:
             equal = LazyGaps(levels, 0.0, 1.0, KNOWN, levels, 0.0, 0.0, 0.0)
             picks[row] = permute_and_flip.pick(equal, visits_of(space.equal, levels.size), space.work)
         else:
-            heights = Heights(levels, 0.0, 1.0, row_of(public, table.bounds, row), sensitivities, widths)
-            picks[row] = pick_row(rule.noise, heights, highest_of(heights)[0], space)
+            heights = Heights(levels, 0.0, 1.0, row_of(neutral, table.bounds, row), sensitivities, widths)
+            picks[row] = pick_row(heights, highest_of(heights)[0], space)
 
 
 @compiled
@@ -327,23 +298,23 @@ def select_from_scores(
     first: int,
     last: int,
     table: Table,
-    rule: Rule,
-    public: Column,
+    law: LawParameters,
+    neutral: Column,
     setup: Setup,
     fewer: FewerVisits,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate for each row of a block, without offsets and tilts; ``public`` has the neutral offsets."""
+    """Pick one candidate for each row of a block, without offsets and tilts."""
     space = new_space(setup, fewer, widest_row(first, last, table.bounds))
-    pick_scores(first, last, table, rule, public, setup.units, space, picks)
+    pick_scores(first, last, table, law, neutral, setup.units, space, picks)
 
 
 @compiled
 def select_from_levels(
     rows: IndexArray,
     table: Table,
-    rule: Rule,
-    public: Column,
+    law: LawParameters,
+    neutral: Column,
     setup: Setup,
     fewer: FewerVisits,
     picks: IndexArray,
@@ -352,4 +323,4 @@ def select_from_levels(
     size = 0
     for row in rows:
         size = max(size, table.bounds[row + 1] - table.bounds[row])
-    pick_levels(rows, table, rule, public, setup.units, new_space(setup, fewer, size), picks)
+    pick_levels(rows, table, law, neutral, setup.units, new_space(setup, fewer, size), picks)
