@@ -241,9 +241,9 @@ def stop_with(packed, further=(), noise=LAPLACE, scores=(0.0, -1.0), widths=(1.0
     scores, widths = frozen(*scores), frozen(*widths)
     state, stream = stopping_state(pair_state(), packed, further), ExactStream(UNITS, 0)
     stopping_state(stream._state, packed, further)
-    length = random_stopping.length_of(gamma, eta)
-    law = scores, scores.max(), widths, widths.max(), 1.0
-    kernel = random_stopping.pick(noise, *law, length, state, room(), FILTER_WIDTH)
+    law = random_stopping.stopping_of(noise, 1.0, gamma, eta)
+    row = random_stopping.Row(scores, scores.max(), widths, widths.max())
+    kernel = random_stopping.pick(law, row, random_stopping.Space(state, room(), FILTER_WIDTH))
     return kernel, twin.pick(noise, scores, widths, Fraction(1), gamma, eta, stream)
 
 
@@ -449,7 +449,7 @@ def test_noise_of_any_size_is_counted_by_the_twin_and_left_to_it_by_the_kernel()
 def test_the_draws_that_are_not_made_would_not_have_been_picked(noise, epsilon):
     """With an infinite largest sensitivity no octave is skipped."""
     random = np.random.default_rng(5)
-    length = random_stopping.length_of(0.02, 1.0)
+    law = random_stopping.stopping_of(noise, 3 / epsilon, 0.02, 1.0)
     made_less = 0
     for address in range(400):
         units = UNITS._replace(nonces=np.array([[address, 0, 0]], dtype=np.uint32))
@@ -457,8 +457,8 @@ def test_the_draws_that_are_not_made_would_not_have_been_picked(noise, epsilon):
         found = []
         for widest in (widths.max(), np.inf):
             state = pair_state(units)
-            law = scores, scores.max(), widths, widest, 3 / epsilon
-            found.append(random_stopping.pick(noise, *law, length, state, room(), FILTER_WIDTH))
+            row = random_stopping.Row(scores, scores.max(), widths, widest)
+            found.append(random_stopping.pick(law, row, random_stopping.Space(state, room(), FILTER_WIDTH)))
             loaded = int(state[chacha.LOADED_BYTES])
             found.append(0 if loaded == chacha.NO_GROUP else loaded)
         assert found[0] == found[2]

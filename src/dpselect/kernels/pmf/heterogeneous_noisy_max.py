@@ -12,9 +12,13 @@ from dpselect.kernels.shares import share_of, widths_of
 
 @compiled
 def fill(heights: FloatArray, shares: FloatArray, pmf: FloatArray) -> None:
-    """Fill the probabilities of one row. Heights of −∞ are never picked; all shares are then 1."""
-    top = row_extent(heights)[0]
-    if shares.min() == 1.0:
+    """Fill the probabilities of one row. If a height is −∞, all scores are public and the best are picked."""
+    top, magnitude = row_extent(heights)
+    if not magnitude < np.inf:
+        ties = (heights == top).sum()
+        for a in range(heights.size):
+            pmf[a] = 1.0 / ties if heights[a] == top else 0.0
+    elif shares.min() == 1.0:
         for a in range(heights.size):
             pmf[a] = top - heights[a]
         permute_and_flip.fill(pmf, pmf)

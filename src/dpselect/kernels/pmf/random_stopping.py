@@ -34,18 +34,19 @@ import math
 
 import numpy as np
 
-from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.compilation import compiled, in_numpy
 from dpselect.kernels.pmf.stopping_panels import (
-    NODES,
     ONE_SIDED,
     REACH,
     TWO_SIDED,
-    Scratch,
+    Panel,
+    Row,
     Stopping,
     all_over,
     integrate_panel,
     is_over,
+    new_scratch,
     new_stopping,
 )
 
@@ -57,41 +58,37 @@ CANCELLING = 64.0
 
 
 @compiled
-def widest_panel(
-    law: Stopping, scores: FloatArray, scales: FloatArray, base: float, delta: float, flat: float
-) -> tuple[float, float, float]:
+def widest_panel(law: Stopping, row: Row, base: float, delta: float, flat: float) -> tuple[float, float, float]:
     """Return the largest width of a panel from base + delta, the smallest active scale, and the next landing.
 
     The landing is where further noise starts, relative to ``base``. It is infinite if none starts. Panels end
     at a landing of one-sided noise.
     """
     width, finest, landing = math.inf, math.inf, math.inf
-    for a in range(scores.size):
-        scale = scales[a]
-        z = ((base - scores[a]) + delta) / scale
-        if is_over(law, z, ((base - scores[a]) + flat) / scale):
+    for a in range(row.scores.size):
+        scale, start = row.scales[a], base - row.scores[a]
+        z = (start + delta) / scale
+        if is_over(law, z, (start + flat) / scale):
             continue
         if z >= 0.0:
             room = min(2.0 * (z - law.height), 14.0 + 0.4 * z, WIDEST)
         elif law.peak == ONE_SIDED:
             if z <= -FINE:
-                landing = min(landing, scores[a] - base)
+                landing = min(landing, -start)
                 continue
             room = FINE
         else:
             room = max(min(-0.7 * z, 10.0 - 0.3 * z, WIDEST), -z - REACH - 1.0)
         width = min(width, max(room, FINE) * scale)
         if z < -REACH - 1.0:
-            landing = min(landing, (scores[a] - base) - REACH * scale)
+            landing = min(landing, -start - REACH * scale)
         else:
             finest = min(finest, scale)
     return width, finest, landing
 
 
 @compiled
-def widest_polynomial(
-    law: Stopping, scores: FloatArray, scales: FloatArray, base: float, delta: float, flat: float
-) -> float:
+def widest_polynomial(law: Stopping, row: Row, base: float, delta: float, flat: float) -> float:
     """Return the largest width of a panel from base + delta on which every branch is a polynomial of degree 15.
 
     Interpolation at 16 Gauss–Legendre nodes on w scales has an error of 2^−15 (w/2)^16/16! times the largest value
@@ -99,9 +96,10 @@ def widest_polynomial(
     2.6 exp(|z|/16).
     """
     width = math.inf
-    for a in range(scores.size):
-        z = ((base - scores[a]) + delta) / scales[a]
-        if is_over(law, z, ((base - scores[a]) + flat) / scales[a]) or z < -REACH - WIDEST:
+    for a in range(row.scores.size):
+        scale, start = row.scales[a], base - row.scores[a]
+        z = (start + delta) / scale
+        if is_over(law, z, (start + flat) / scale) or z < -REACH - WIDEST:
             continue
         if law.peak == ONE_SIDED and z <= -FINE:
             continue
@@ -110,18 +108,16 @@ def widest_polynomial(
             room = FINE  # continued to the left, the branch is as large as exp(FINE)
         elif z < 0.0:
             room /= 1.0 + room / 16.0  # the nearer end is the right one, closer by w: w ≤ 2.6 exp((|z| − w)/16)
-        width = min(width, max(room, FINE) * scales[a])
+        width = min(width, max(room, FINE) * scale)
     return width
 
 
 @in_numpy(widest_panel)
-def _widest_panel(
-    law: Stopping, scores: FloatArray, scales: FloatArray, base: float, delta: float, flat: float
-) -> tuple[float, float, float]:
-    starts = base - scores
-    z = (starts + delta) / scales
-    here = ~all_over(law, z, (starts + flat) / scales)
-    scales, starts, z = scales[here], starts[here], z[here]
+def _widest_panel(law: Stopping, row: Row, base: float, delta: float, flat: float) -> tuple[float, float, float]:
+    starts = base - row.scores
+    z = (starts + delta) / row.scales
+    here = ~all_over(law, z, (starts + flat) / row.scales)
+    scales, starts, z = row.scales[here], starts[here], z[here]
     right = np.minimum(np.minimum(2.0 * (z - law.height), 14.0 + 0.4 * z), WIDEST)
     if law.peak == ONE_SIDED:
         waiting, landings, left = z <= -FINE, -starts, np.where(z <= -FINE, math.inf, FINE)
@@ -133,14 +129,12 @@ def _widest_panel(
 
 
 @in_numpy(widest_polynomial)
-def _widest_polynomial(
-    law: Stopping, scores: FloatArray, scales: FloatArray, base: float, delta: float, flat: float
-) -> float:
-    z = ((base - scores) + delta) / scales
+def _widest_polynomial(law: Stopping, row: Row, base: float, delta: float, flat: float) -> float:
+    z = ((base - row.scores) + delta) / row.scales
     farthest = -FINE if law.peak == ONE_SIDED else -REACH - WIDEST
-    here = ~all_over(law, z, ((base - scores) + flat) / scales)
+    here = ~all_over(law, z, ((base - row.scores) + flat) / row.scales)
     here &= z > farthest if law.peak == ONE_SIDED else z >= farthest
-    z, scales = z[here], scales[here]
+    z, scales = z[here], row.scales[here]
     room = 2.6 * np.exp(np.abs(z) / 16.0)
     room = np.where(z < 0.0, FINE if law.peak == ONE_SIDED else room / (1.0 + room / 16.0), room)
     width: float = (np.maximum(room, FINE) * scales).min(initial=math.inf)
@@ -148,15 +142,26 @@ def _widest_polynomial(
 
 
 @compiled
-def crowding(scores: FloatArray, scales: FloatArray, rising: IndexArray, upcoming: int, gap: float) -> float:
+def crowding(row: Row, upcoming: int, gap: float) -> float:
     """Return the smallest scale of the next score and of those that follow it within the distance ``gap``."""
     smallest = math.inf
-    first = scores[rising[upcoming]]
-    for j in range(upcoming, rising.size):
-        if scores[rising[j]] - first > gap:
+    first = row.scores[row.rising[upcoming]]
+    for a in row.rising[upcoming:]:
+        if row.scores[a] - first > gap:
             break
-        smallest = min(smallest, scales[rising[j]])
+        smallest = min(smallest, row.scales[a])
     return smallest
+
+
+@compiled
+def starting_place(law: Stopping, row: Row) -> tuple[float, float]:
+    """Return where the first panel starts and where h becomes flat, relative to the lowest score."""
+    base, delta, flat = row.scores[row.rising[0]], 0.0, 0.0
+    for a in range(row.scores.size):
+        if law.peak == TWO_SIDED:
+            delta = min(delta, (row.scores[a] - base) - REACH * row.scales[a])
+        flat = max(flat, (row.scores[a] - base) + law.height * row.scales[a])
+    return delta, flat
 
 
 @compiled
@@ -168,33 +173,20 @@ def fill_stopping_pmf(
     The panels go from left to right. The position is kept as ``base + delta`` with ``base`` the nearest score, so
     distances are accurate whatever the scores' magnitude.
     """
-    k = scores.size
+    k, law, rising = scores.size, new_stopping(peak, gamma, eta, mean), np.argsort(scores)
+    row, scratch = Row(scores, scales, rising), new_scratch(k)
+    delta, flat = starting_place(law, row)
+    base, passed = scores[rising[0]], 0
     pmf[:] = 0.0
-    law = new_stopping(peak, gamma, eta, mean)
-    scratch = Scratch(
-        np.empty((k, NODES)),
-        np.empty((k, NODES)),
-        np.empty(NODES),
-        np.empty(NODES),
-        np.empty(NODES),
-        np.empty(NODES),
-    )
-    rising = np.argsort(scores)
-    base, delta, flat = scores[rising[0]], 0.0, 0.0
-    for a in range(k):
-        if peak == TWO_SIDED:
-            delta = min(delta, (scores[a] - base) - REACH * scales[a])
-        flat = max(flat, (scores[a] - base) + law.height * scales[a])
-    passed = 0
     while True:
         end = math.inf
         if 0 < passed < k and base == scores[rising[passed - 1]]:
             gap = scores[rising[passed]] - base
             if delta >= 0.5 * gap:
                 base, delta, flat = scores[rising[passed]], delta - gap, flat - gap
-            elif gap > CANCELLING * crowding(scores, scales, rising, passed, gap):
+            elif gap > CANCELLING * crowding(row, passed, gap):
                 end = 0.5 * gap
-        width, finest, landing = widest_panel(law, scores, scales, base, delta, flat)
+        width, finest, landing = widest_panel(law, row, base, delta, flat)
         if finest == math.inf:
             if landing == math.inf:
                 break
@@ -204,15 +196,14 @@ def fill_stopping_pmf(
         if peak == ONE_SIDED:
             end = min(end, landing)
         if passed < k:
-            # Polynomials of degree 15 must suffice here. If they do not reach the next score, the panel ends
-            # there.
+            # Polynomials of degree 15 must suffice here. If they do not reach the next score, the panel ends there.
             near = scores[rising[passed]] - base
-            end = min(end, max(near, delta + widest_polynomial(law, scores, scales, base, delta, flat)))
-        half, middle = 0.5 * (end - delta), 0.5 * (end + delta)
+            end = min(end, max(near, delta + widest_polynomial(law, row, base, delta, flat)))
         after = passed
         while after < k and scores[rising[after]] - base < end:
             after += 1
-        integrate_panel(law, scores, scales, rising, passed, after, base, middle, half, finest, flat, scratch, pmf)
+        panel = Panel(base, 0.5 * (end + delta), 0.5 * (end - delta), finest, flat, passed, after)
+        integrate_panel(law, row, panel, scratch, pmf)
         delta = end
         if peak == ONE_SIDED and end == landing:
             # The next score is here. Its own position is the exact one: a gap of one rounding would lose a part of

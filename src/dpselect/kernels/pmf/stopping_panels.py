@@ -80,6 +80,30 @@ def is_over(law: Stopping, z: float, flat: float) -> bool:
     return z >= REACH + max(0.0, min(flat, law.growth))
 
 
+class Row(NamedTuple):
+    """The candidates of a row."""
+
+    scores: FloatArray
+    scales: FloatArray
+    rising: IndexArray
+    """The candidates in the order of their scores."""
+
+
+class Panel(NamedTuple):
+    """The part of the line within ``half`` of base + middle."""
+
+    base: float
+    middle: float
+    half: float
+    finest: float
+    """The smallest scale of noise that matters here."""
+    flat: float
+    """Where h becomes flat, relative to ``base``."""
+    passed: int
+    after: int
+    """The scores in the panel are those of ``rising[passed:after]``."""
+
+
 class Scratch(NamedTuple):
     """Work arrays for one panel."""
 
@@ -91,6 +115,13 @@ class Scratch(NamedTuple):
     shared: FloatArray
     moments: FloatArray
     basis: FloatArray
+
+
+@compiled
+def new_scratch(k: int) -> Scratch:
+    """Return work arrays for rows of k candidates."""
+    nodes = np.empty((4, NODES))
+    return Scratch(np.empty((k, NODES)), np.empty((k, NODES)), nodes[0], nodes[1], nodes[2], nodes[3])
 
 
 @compiled
@@ -126,19 +157,7 @@ def fill_exponentials(rate: float, factor: float, values: FloatArray) -> None:
 
 
 @compiled
-def fill_branches(
-    law: Stopping,
-    scores: FloatArray,
-    scales: FloatArray,
-    rising: IndexArray,
-    passed: int,
-    after: int,
-    base: float,
-    middle: float,
-    half: float,
-    flat: float,
-    scratch: Scratch,
-) -> None:
+def fill_branches(law: Stopping, row: Row, panel: Panel, scratch: Scratch) -> None:
     """Fill in every candidate's branches at the nodes, and S as it is left of all scores in the panel.
 
     A candidate beyond its reach has no branch; the first entry −1 marks that.
@@ -146,21 +165,21 @@ def fill_branches(
     waiting = 0.0
     for j in range(NODES):
         scratch.survival[j] = 0.0
-    for i in range(rising.size):
-        a = rising[i]
-        z, rate = ((base - scores[a]) + middle) / scales[a], half / scales[a]
-        if i < after:
-            if is_over(law, z - rate, ((base - scores[a]) + flat) / scales[a]):
+    for i in range(row.rising.size):
+        scale, start = row.scales[row.rising[i]], panel.base - row.scores[row.rising[i]]
+        z, rate = (start + panel.middle) / scale, panel.half / scale
+        if i < panel.after:
+            if is_over(law, z - rate, (start + panel.flat) / scale):
                 scratch.falls[i, 0] = -1.0  # marks: no branch
                 continue
             fill_exponentials(-rate, law.peak * math.exp(-z), scratch.falls[i])
-            if i < passed:
+            if i < panel.passed:
                 for j in range(NODES):
                     scratch.survival[j] += scratch.falls[i, j]
-        if i >= passed:
+        if i >= panel.passed:
             waiting += 1.0
             if law.peak == ONE_SIDED:
-                scratch.rises[i] = 0.0 if i < after else -1.0
+                scratch.rises[i] = 0.0 if i < panel.after else -1.0
                 continue
             if z + rate < -REACH - 0.5:
                 scratch.rises[i, 0] = -1.0
@@ -169,7 +188,7 @@ def fill_branches(
             for j in range(NODES):
                 scratch.survival[j] -= scratch.rises[i, j]
     for j in range(NODES):
-        scratch.survival[j] = (scratch.survival[j] + waiting) / rising.size
+        scratch.survival[j] = (scratch.survival[j] + waiting) / row.rising.size
 
 
 @compiled
@@ -226,25 +245,11 @@ def weigh(values: FloatArray, weights: FloatArray) -> float:
 
 
 @compiled
-def integrate_panel(
-    law: Stopping,
-    scores: FloatArray,
-    scales: FloatArray,
-    rising: IndexArray,
-    passed: int,
-    after: int,
-    base: float,
-    middle: float,
-    half: float,
-    finest: float,
-    flat: float,
-    scratch: Scratch,
-    pmf: FloatArray,
-) -> None:
-    """Add the integral over the panel around base + middle, which holds the scores ``passed`` up to ``after``."""
-    k = rising.size
-    fill_branches(law, scores, scales, rising, passed, after, base, middle, half, flat, scratch)
-    if passed == after:
+def integrate_panel(law: Stopping, row: Row, panel: Panel, scratch: Scratch, pmf: FloatArray) -> None:
+    """Add the integral over a panel."""
+    k, half, extent = row.rising.size, panel.half, panel.half / panel.finest
+    fill_branches(law, row, panel, scratch)
+    if panel.passed == panel.after:
         for j in range(NODES):
             scratch.shared[j] = WEIGHTS[j] * slope(law, scratch.survival[j])
     else:
@@ -252,36 +257,34 @@ def integrate_panel(
         add_coefficients(scratch.survival, coefficients)
         scratch.moments[:] = 0.0
         left = -1.0
-        for i in range(passed, after):
-            a = rising[i]
-            here = max(left, min(1.0, ((scores[a] - base) - middle) / half))
+        for i in range(panel.passed, panel.after):
+            a = row.rising[i]
+            here = max(left, min(1.0, ((row.scores[a] - panel.base) - panel.middle) / half))
             if here > left:
-                add_cell(law, coefficients, left, here, half / finest, scratch)
+                add_cell(law, coefficients, left, here, extent, scratch)
                 fill_shared(scratch)
-            elif i == passed:
+            elif i == panel.passed:
                 scratch.shared[:] = 0.0
             left = here
             # Up to here the candidate's density rises. From here on it falls; the end of the panel adds that part.
             share = weigh(scratch.rises[i], scratch.shared) - weigh(scratch.falls[i], scratch.shared)
-            pmf[a] += share * half / (scales[a] * k)
+            pmf[a] += share * half / (row.scales[a] * k)
             add_coefficients((scratch.falls[i] + scratch.rises[i]) / k, coefficients)
             coefficients[0] -= 1.0 / k
         if left < 1.0:
-            add_cell(law, coefficients, left, 1.0, half / finest, scratch)
+            add_cell(law, coefficients, left, 1.0, extent, scratch)
             fill_shared(scratch)
-    add_shares(scales, rising, after, half, scratch, pmf)
+    add_shares(row, panel, scratch, pmf)
 
 
 @compiled
-def add_shares(
-    scales: FloatArray, rising: IndexArray, after: int, half: float, scratch: Scratch, pmf: FloatArray
-) -> None:
+def add_shares(row: Row, panel: Panel, scratch: Scratch, pmf: FloatArray) -> None:
     """Add the integral over the panel of every branch that reaches its end."""
-    k = rising.size
+    k = row.rising.size
     for i in range(k):
-        branch = scratch.falls[i] if i < after else scratch.rises[i]
+        branch, a = scratch.falls[i] if i < panel.after else scratch.rises[i], row.rising[i]
         if branch[0] >= 0.0:
-            pmf[rising[i]] += weigh(branch, scratch.shared) * half / (scales[rising[i]] * k)
+            pmf[a] += weigh(branch, scratch.shared) * panel.half / (row.scales[a] * k)
 
 
 # --- The same in NumPy ------------------------------------------------------------------------------------
@@ -293,34 +296,23 @@ def all_over(law: Stopping, z: FloatArray, flat: FloatArray) -> FlagArray:
 
 
 @in_numpy(fill_branches)
-def _fill_branches(
-    law: Stopping,
-    scores: FloatArray,
-    scales: FloatArray,
-    rising: IndexArray,
-    passed: int,
-    after: int,
-    base: float,
-    middle: float,
-    half: float,
-    flat: float,
-    scratch: Scratch,
-) -> None:
-    scales, starts = scales[rising], base - scores[rising]
-    z, rates = (starts + middle) / scales, half / scales
-    over = all_over(law, z - rates, (starts + flat) / scales)[:after]
+def _fill_branches(law: Stopping, row: Row, panel: Panel, scratch: Scratch) -> None:
+    k, passed, after = row.rising.size, panel.passed, panel.after
+    scales, starts = row.scales[row.rising], panel.base - row.scores[row.rising]
+    z, rates = (starts + panel.middle) / scales, panel.half / scales
+    over = all_over(law, z - rates, (starts + panel.flat) / scales)[:after]
     scratch.falls[:after] = law.peak * np.exp(-z[:after, None] - rates[:after, None] * POINTS)
     scratch.survival[:] = np.where(over[:passed, None], 0.0, scratch.falls[:passed]).sum(axis=0)
     scratch.falls[:after][over, 0] = -1.0
-    scratch.survival[:] += rising.size - passed
+    scratch.survival[:] += k - passed
     if law.peak == ONE_SIDED:
         scratch.rises[passed:after], scratch.rises[after:] = 0.0, -1.0
-        scratch.survival[:] /= rising.size
+        scratch.survival[:] /= k
         return
     early = (z + rates < -REACH - 0.5)[passed:]
     scratch.rises[passed:] = 0.5 * np.exp(z[passed:, None] + rates[passed:, None] * POINTS)
     scratch.survival[:] -= np.where(early[:, None], 0.0, scratch.rises[passed:]).sum(axis=0)
-    scratch.survival[:] /= rising.size
+    scratch.survival[:] /= k
     scratch.rises[passed:][early, 0] = -1.0
 
 
@@ -353,9 +345,7 @@ def _weigh(values: FloatArray, weights: FloatArray) -> float:
 
 
 @in_numpy(add_shares)
-def _add_shares(
-    scales: FloatArray, rising: IndexArray, after: int, half: float, scratch: Scratch, pmf: FloatArray
-) -> None:
-    branches = np.concatenate([scratch.falls[:after], scratch.rises[after:]])
+def _add_shares(row: Row, panel: Panel, scratch: Scratch, pmf: FloatArray) -> None:
+    branches = np.concatenate([scratch.falls[: panel.after], scratch.rises[panel.after :]])
     shares = np.where(branches[:, 0] >= 0.0, branches @ scratch.shared, 0.0)
-    pmf[rising] += shares * half / (scales[rising] * rising.size)
+    pmf[row.rising] += shares * panel.half / (row.scales[row.rising] * row.rising.size)

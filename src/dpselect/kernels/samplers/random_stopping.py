@@ -19,7 +19,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpselect.kernels.arrays import INVALID, LARGEST, MOST_DRAWS, UNRESOLVED, FloatArray, IndexArray, Table, Units
+from dpselect.kernels.arrays import (
+    INVALID,
+    LARGEST,
+    MOST_DRAWS,
+    UNRESOLVED,
+    FloatArray,
+    IndexArray,
+    Table,
+    Units,
+    WordArray,
+)
 from dpselect.kernels.blocks import row_extent, row_of
 from dpselect.kernels.chacha import StreamState, candidate_word, load_pair, new_stream, paired_word, seek_in_pair
 from dpselect.kernels.coins import (
@@ -46,45 +56,56 @@ OCTAVES = 64
 """The largest number of octaves."""
 
 
-class Length(NamedTuple):
-    """The law of the number of draws, and a logarithm that it needs."""
+class Stopping(NamedTuple):
+    """The law: the noise, and the number of draws with a logarithm that it needs."""
 
+    one_sided: bool
+    scale: float
+    """Candidate a's noise has scale ``scale`` · Δ_a."""
     gamma: float
     eta: float
     rate: float
     """−log(1 − γ)."""
 
 
+class Row(NamedTuple):
+    """The candidates of a row."""
+
+    scores: FloatArray
+    top: float
+    """The largest score."""
+    sensitivities: FloatArray
+    widest: float
+    """The largest sensitivity."""
+
+
+class Space(NamedTuple):
+    """Random bits, room to count octaves, and a bound on the relative error of a computed probability."""
+
+    stream: StreamState
+    counts: IndexArray
+    error_bound: float
+
+
 @compiled
-def length_of(gamma: float, eta: float) -> Length:
-    """Return the law of the number of draws."""
-    return Length(gamma, eta, -math.log1p(-gamma) if gamma < 1.0 else math.inf)
+def stopping_of(one_sided: bool, scale: float, gamma: float, eta: float) -> Stopping:  # noqa: FBT001
+    """Return the law."""
+    return Stopping(one_sided, scale, gamma, eta, -math.log1p(-gamma) if gamma < 1.0 else math.inf)
 
 
 @compiled_without_refcounts
-def pick(
-    one_sided: bool,  # noqa: FBT001
-    scores: FloatArray,
-    top: float,
-    sensitivities: FloatArray,
-    widest: float,
-    scale: float,
-    length: Length,
-    stream: StreamState,
-    counts: IndexArray,
-    width: float,
-) -> int:
+def pick(law: Stopping, row: Row, space: Space) -> int:
     """Draw K candidates with replacement, add fresh noise of scale · Δ_a to each, and pick the largest."""
-    count = count_draws(paired_word(stream, 0), length, width)
+    count = count_draws(paired_word(space.stream, 0), law, space.error_bound)
     if count == UNSURE:
         return UNRESOLVED
-    octaves, words = count_octaves(one_sided, count, stream, counts)
+    octaves, words = count_octaves(law.one_sided, count, space.stream, space.counts)
     if octaves == UNSURE:
         return UNRESOLVED
-    draws = Draws(stream, counts, count, octaves, words)
-    picked = pick_largest_draw(COARSE, draws, scores, top, sensitivities, widest, scale, width)
+    draws = Draws(space.stream, space.counts, count, octaves, words)
+    picked = pick_largest_draw(COARSE, draws, row, law.scale, space.error_bound)
     if picked == UNRESOLVED:
-        picked = pick_largest_draw(FINE, draws, scores, top, sensitivities, widest, scale, width)
+        picked = pick_largest_draw(FINE, draws, row, law.scale, space.error_bound)
     return picked
 
 
@@ -137,17 +158,9 @@ def count_octaves(
 
 
 @compiled_without_refcounts
-def pick_largest_draw(
-    fine: bool,  # noqa: FBT001
-    draws: Draws,
-    scores: FloatArray,
-    top: float,
-    sensitivities: FloatArray,
-    widest: float,
-    scale: float,
-    width: float,
-) -> int:
+def pick_largest_draw(fine: bool, draws: Draws, row: Row, scale: float, error_bound: float) -> int:  # noqa: FBT001
     """Pick the largest draw. If draws without noise (Δ_a = 0) tie, the first one counts."""
+    scores, top, sensitivities, widest = row
     best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
     atom, atom_pick = -math.inf, UNRESOLVED
     made = 0
@@ -168,7 +181,7 @@ def pick_largest_draw(
             reach = spread * largest_noise(octave, rest)
             if not shortfall + reach + 2.0**-30 * (reach - shortfall) <= best_low:  # otherwise: not the largest
                 least, most = noise_bounds(octave, rest, span, fine)
-                doubt = width * (spread * (1.0 + abs(least)) - shortfall)
+                doubt = error_bound * (spread * (1.0 + abs(least)) - shortfall)
                 low, high = shortfall + spread * least - doubt, shortfall + spread * most + doubt
                 if low > best_low:
                     rival = max(rival, best_high)
@@ -177,7 +190,7 @@ def pick_largest_draw(
                     rival = max(rival, high)
         made = wanted
     level = atom - top
-    doubt = -width * level if level > -math.inf else 0.0
+    doubt = -error_bound * level if level > -math.inf else 0.0
     if level - doubt > max(best_high, rival):
         return atom_pick
     return picked if best_low > max(rival, level + doubt) else UNRESOLVED
@@ -226,18 +239,18 @@ def draw(draws: Draws, i: int, size: int, fine: bool) -> tuple[int, np.uint64, n
 
 
 @compiled
-def count_draws(word: np.uint64, length: Length, width: float) -> int:
+def count_draws(word: np.uint64, law: Stopping, error_bound: float) -> int:
     """Return K, the smallest n such that U < Pr[K ≤ n], given that U lies in [word, word + 1)/2⁶⁴; or UNSURE.
 
     Pr[K = 1] is η(1−γ)/(γ^−η − 1), and Pr[K = n+1]/Pr[K = n] is (1−γ)(n+η)/(n+1). Terms are summed in units of γ^η
     · 2^(300 · shifts), because for large η the first ones underflow. Each term loses at most 2⁻⁴⁹ to rounding, and
     all of them lose 2⁻⁴² of the exponent η log(1/γ), the amplified error of a logarithm.
     """
-    gamma, eta = length.gamma, length.eta
+    gamma, eta = law.gamma, law.eta
     if gamma == 1.0:
         return 1
     if eta == 1.0:
-        return count_geometric_draws(word, length.rate, width)
+        return count_geometric_draws(word, law.rate, error_bound)
     uniform = np.float64(word) * 2.0**-64
     decay = -math.log(gamma)
     exponent = -max(0.0, eta) * decay
@@ -256,7 +269,7 @@ def count_draws(word: np.uint64, length: Length, width: float) -> int:
             term *= 2.0**-300
             shifts += 1.0
             unit = math.exp(exponent + shifts * (300.0 * LOG_2))
-        doubt = width + n * 2.0**-49 - exponent * 2.0**-42
+        doubt = error_bound + n * 2.0**-49 - exponent * 2.0**-42
         if uniform + doubt < reached:
             return n
         if not uniform - doubt > reached:
@@ -265,40 +278,28 @@ def count_draws(word: np.uint64, length: Length, width: float) -> int:
 
 
 @compiled
-def count_geometric_draws(word: np.uint64, rate: float, width: float) -> int:
+def count_geometric_draws(word: np.uint64, rate: float, error_bound: float) -> int:
     """Return K for η = 1: Pr[K > n] = (1−γ)^n, so K is ⌊−log(1 − U)/rate⌋ + 1."""
     size, error = draw_exponential(~word >> np.uint64(1), np.uint64(1))
     level = size / rate
     if level > MOST_DRAWS:
         raise OverflowError("random stream exhausted: a pick may take at most 2^33 draws")
-    doubt = error / rate + level * width
+    doubt = error / rate + level * error_bound
     least, most = np.floor(level - doubt), np.floor(level + doubt)
     return int(least) + 1 if least == most else UNSURE
 
 
 @compiled_without_refcounts
 def pick_rows(
-    first: int,
-    last: int,
-    table: Table,
-    one_sided: bool,  # noqa: FBT001
-    scale: float,
-    gamma: float,
-    eta: float,
-    units: Units,
-    stream: StreamState,
-    counts: IndexArray,
-    width: float,
-    picks: IndexArray,
+    first: int, last: int, table: Table, law: Stopping, nonces: WordArray, space: Space, picks: IndexArray
 ) -> None:
     """Pick one candidate for each row. The first words of two rows' streams are computed together."""
-    length = length_of(gamma, eta)
     widest = 0.0
     for row in range(first, last):
         second = (row - first) & 1
         if not second:
-            load_pair(stream, units.nonces, row, min(row + 1, last - 1))
-        seek_in_pair(stream, units.nonces, row, second)
+            load_pair(space.stream, nonces, row, min(row + 1, last - 1))
+        seek_in_pair(space.stream, nonces, row, second)
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
         top, magnitude = row_extent(scores)
@@ -307,7 +308,7 @@ def pick_rows(
             continue
         if row == first or table.sensitivities.starts[row] != table.sensitivities.starts[row - 1]:
             widest = row_extent(sensitivities)[0]
-        picks[row] = pick(one_sided, scores, top, sensitivities, widest, scale, length, stream, counts, width)
+        picks[row] = pick(law, Row(scores, top, sensitivities, widest), space)
 
 
 @compiled
@@ -320,9 +321,9 @@ def select_rows(
     gamma: float,
     eta: float,
     units: Units,
-    width: float,
+    error_bound: float,
     picks: IndexArray,
 ) -> None:
     """Pick one candidate for each row of a block; candidate a's noise has scale ``scale`` · Δ_a."""
-    stream, counts = new_stream(units.key), np.empty(OCTAVES + 1, np.int64)
-    pick_rows(first, last, table, one_sided, scale, gamma, eta, units, stream, counts, width, picks)
+    space = Space(new_stream(units.key), np.empty(OCTAVES + 1, np.int64), error_bound)
+    pick_rows(first, last, table, stopping_of(one_sided, scale, gamma, eta), units.nonces, space, picks)
