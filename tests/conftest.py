@@ -47,7 +47,7 @@ def forced(monkeypatch):
             return ExactStream(units, row)
 
         with monkeypatch.context() as patch:
-            patch.setattr(running, "FILTER_WIDTH", 1e300)
+            patch.setattr(running, "FILTER_ERROR", 1e300)
             patch.setattr(running, "ExactStream", counted)
             return mechanism.select(*arguments, **settings), len(streams)
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpselect import kernels, rules
-from dpselect.kernels.arrays import LARGEST, Column, FloatArray, IndexArray, Table
+from dpselect.kernels.arrays import LARGEST, Column, FloatArray, IndexArray, Rows
 from dpselect.labels import Labels, is_labelled, split_labels
 
 __all__ = [
@@ -52,14 +52,14 @@ WORTH_A_KERNEL = 1 << 14
 class Batch:
     """The candidates of any number of rows, flat, and how to return results in the caller's form."""
 
-    table: Table = field(repr=False)
+    table: Rows = field(repr=False)
     shape: tuple[int, ...] | None
     """The leading axes of a dense batch; ``None`` for ragged rows."""
     arrow: bool
     """Whether the scores are an Arrow array, so that probabilities are returned as one."""
-    has_public: bool
-    """Whether the call passed public numbers (offsets). If not, they are zero."""
-    width: int = 0
+    has_offsets: bool
+    """Whether the call passed offsets. If not, they are zero."""
+    row_size: int = 0
     """The number of candidates in each row of a dense batch."""
     labels: Labels | None = None
     """The labels of the candidates, if the scores have any."""
@@ -72,18 +72,18 @@ class Batch:
     @property
     def sizes(self) -> IndexArray:
         """The number of candidates in each row."""
-        return np.diff(self.table.bounds) if self.shape is None else np.full(self.rows, self.width)
+        return np.diff(self.table.bounds) if self.shape is None else np.full(self.rows, self.row_size)
 
     def check_scores(self) -> None:
         """Raise if a score is not finite, or too large."""
         _check_finite("scores", self.table.scores.values)
 
     def row(self, index: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the scores, sensitivities and further public numbers of one row."""
+        """Return the scores, sensitivities and offsets of one row."""
         size = self.table.bounds[index + 1] - self.table.bounds[index]
-        columns = (self.table.scores, self.table.sensitivities, self.table.public)
-        scores, sensitivities, public = (c.values[c.starts[index] : c.starts[index] + size] for c in columns)
-        return scores, sensitivities, public
+        columns = (self.table.scores, self.table.sensitivities, self.table.offsets)
+        scores, sensitivities, offsets = (c.values[c.starts[index] : c.starts[index] + size] for c in columns)
+        return scores, sensitivities, offsets
 
     def rows_between(self, first: int, last: int) -> "Batch":
         """Return a block of rows."""
@@ -96,13 +96,15 @@ class Batch:
             return Column(column.values[low:high], starts - low)
 
         shape = None if self.shape is None else (last - first,)
-        return replace(self, table=remade(self.table, block, bounds - bounds[0]), shape=shape, labels=None)
+        return replace(self, table=map_columns(self.table, block, bounds - bounds[0]), shape=shape, labels=None)
 
     def repeated(self, times: int) -> "Batch":
         """Return a batch with each row repeated, without copying numbers."""
         bounds = np.zeros(self.rows * times + 1, dtype=np.int64)
         np.cumsum(np.repeat(self.sizes, times), out=bounds[1:])
-        table = remade(self.table, lambda column: Column(column.values, np.repeat(column.starts, times)), bounds)
+        table = map_columns(
+            self.table, lambda column: Column(column.values, np.repeat(column.starts, times)), bounds
+        )
         shape = None if self.shape is None else (self.rows * times,)
         return replace(self, table=table, shape=shape, arrow=False, labels=None)
 
@@ -112,7 +114,7 @@ class Batch:
         if column.values.size == self.table.bounds[-1] and np.array_equal(column.starts, starts):
             return column.values
         if self.shape is not None and self.rows and (column.starts == column.starts[0]).all():
-            return np.tile(column.values[column.starts[0] :][: self.width], self.rows)
+            return np.tile(column.values[column.starts[0] :][: self.row_size], self.rows)
         places: IndexArray = np.repeat(column.starts - starts, self.sizes) + np.arange(self.table.bounds[-1])
         return column.values.take(places)
 
@@ -132,7 +134,7 @@ class Batch:
             return pa.LargeListArray.from_arrays(self.table.bounds, flat)
         if self.shape is None:
             return flat
-        shaped = flat.reshape(*self.shape, self.width)
+        shaped = flat.reshape(*self.shape, self.row_size)
         return shaped if self.labels is None else self.labels.name_candidates(shaped)
 
     def restore_picks(self, flat: IndexArray) -> Any:
@@ -297,16 +299,16 @@ def _read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     return view
 
 
-def frozen(table: Table) -> Table:
+def frozen(table: Rows) -> Rows:
     """Return a table of read-only arrays: kernels are compiled for those."""
-    return remade(table, lambda column: column, table.bounds)
+    return map_columns(table, lambda column: column, table.bounds)
 
 
-def remade(table: Table, change: Callable[[Column], Column], bounds: IndexArray) -> Table:
+def map_columns(table: Rows, change: Callable[[Column], Column], bounds: IndexArray) -> Rows:
     """Return a table of read-only arrays whose columns are changed, each by the same function."""
-    columns = (change(column) for column in (table.scores, table.sensitivities, table.public))
-    scores, sensitivities, public = (Column(_read_only(c.values), _read_only(c.starts)) for c in columns)
-    return Table(scores, sensitivities, public, _read_only(bounds))
+    columns = (change(column) for column in (table.scores, table.sensitivities, table.offsets))
+    scores, sensitivities, offsets = (Column(_read_only(c.values), _read_only(c.starts)) for c in columns)
+    return Rows(scores, sensitivities, offsets, _read_only(bounds))
 
 
 FIRST_ROW = _read_only(np.zeros(1, dtype=np.int64))
@@ -333,8 +335,8 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, offsets: Numbers | None
     rows = math.prod(shape)
     score_column, sensitivity_column, public_column = (_dense_column(a, shape) for a in arrays.values())
     bounds = np.arange(0, (rows + 1) * size, size, dtype=np.int64)
-    table = Table(score_column, sensitivity_column, public_column, _read_only(bounds))
-    return Batch(table, shape, arrow=False, has_public=offsets is not None, width=size)
+    table = Rows(score_column, sensitivity_column, public_column, _read_only(bounds))
+    return Batch(table, shape, arrow=False, has_offsets=offsets is not None, row_size=size)
 
 
 def _broadcast_leading_axes(arrays: dict[str, FloatArray]) -> tuple[int, ...]:
@@ -388,8 +390,8 @@ def _read_ragged(scores: Numbers, sensitivities: Numbers, offsets: Numbers | Non
         raise ValueError(f"scores {rules.HAS_CANDIDATES} in each row: row {row} has none")
     sensitivity_column = _ragged_column("sensitivities", sensitivities, bounds)
     public_column = _ragged_column("offsets", 0.0 if offsets is None else offsets, bounds)
-    table = Table(Column(_read_only(values), bounds[:-1]), sensitivity_column, public_column, bounds)
-    return Batch(table, None, arrow=_is_arrow(scores), has_public=offsets is not None)
+    table = Rows(Column(_read_only(values), bounds[:-1]), sensitivity_column, public_column, bounds)
+    return Batch(table, None, arrow=_is_arrow(scores), has_offsets=offsets is not None)
 
 
 def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:

@@ -119,7 +119,7 @@ MECHANISMS: Mapping[str, Record] = _by_name(
     ),
     Record(
         name="kept-rnm",
-        label="heterogeneous noisy max, some kept",
+        label="heterogeneous noisy max, keep 0 to 0.25",
         symbol="kept RNM",
         description="the same, for candidates in a range of sensitivities",
         constructor=partial(HeterogeneousNoisyMax, keep=(0.0, 0.25)),
@@ -283,11 +283,11 @@ MECHANISMS: Mapping[str, Record] = _by_name(
 UNSAFE: Mapping[str, Record] = _by_name(
     Record(
         name="rnmh",
-        label="naive heterogeneous noisy max",
+        label="naive noisy max (not private)",
         symbol="RNMH",
         description="noisy max with each candidate's own noise; not private",
         constructor=NaiveHeterogeneousNoisyMax,
-        family="naive heterogeneous noisy max",
+        family="naive noisy max",
         in_paper=True,
         is_private=False,
         has_slow_pmf=True,

@@ -68,8 +68,8 @@ class NaiveHeterogeneousNoisyMax(Mechanism):
 
     @property
     def label(self) -> str:
-        """The naive heterogeneous noisy max."""
-        return "naive heterogeneous noisy max (not private)"
+        """The naive noisy max."""
+        return "naive noisy max (not private)"
 
     def law(self, sizes: IndexArray) -> NoisyArgmaxLaw:  # noqa: ARG002 - the same for all sizes
         """Noise in proportion to each candidate's own sensitivity."""

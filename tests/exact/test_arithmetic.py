@@ -18,7 +18,7 @@ from mpmath import mp
 from dpselect.exact.partial_uniform import PartialUniform, bernoulli_exp, exp_bounds, log_bounds
 from dpselect.kernels import coins
 from dpselect.kernels.gaps import FAR
-from dpselect.laws.base import FILTER_WIDTH
+from dpselect.laws.base import FILTER_ERROR
 
 GAP_ERROR = Fraction(1, 2**42)
 """The largest error of a trusted gap below FAR."""
@@ -41,7 +41,7 @@ def power(x, bits):
 def bernoulli_exp_interval(number, bits, x):
     """Decide U < exp(−x) if the first bits of U are ``number``, converted to a float as in the samplers."""
     high, low = divmod(number, 2**64)
-    return coins.bernoulli_exp_interval(float(high) * 2.0**64 + float(low), 1.0, 2.0**bits, x, FILTER_WIDTH)
+    return coins.bernoulli_exp_interval(float(high) * 2.0**64 + float(low), 1.0, 2.0**bits, x, FILTER_ERROR)
 
 
 def assert_right(number, bits, x):
@@ -87,7 +87,7 @@ def test_a_coin_is_unsure_on_one_side_or_the_other_of_the_whole_interval_of_doub
     edge = int(power(0.7, 64))
     doubtful = [k for k in range(-4096, 4097) if bernoulli_exp_interval(edge + k * 2**13, 64, 0.7) == coins.UNSURE]
     assert doubtful == list(range(doubtful[0], doubtful[-1] + 1))
-    width = float(edge) * FILTER_WIDTH / 2**13
+    width = float(edge) * FILTER_ERROR / 2**13
     assert -doubtful[0] == pytest.approx(width, rel=0.02)
     assert doubtful[-1] == pytest.approx(width, rel=0.02)
 
@@ -179,7 +179,7 @@ def test_a_random_real_number_is_split_into_indices_and_the_place_that_is_left(w
 def test_a_coin_with_a_span_is_decided_correctly_or_not_at_all(word, span, x, step):
     for number in (word, min(max(0, int(power(x, 64)) + step * span // 16), 2**64 - 1)):
         top = min(span, 2**64 - number)
-        verdict = coins.bernoulli_exp(np.uint64(number), span, x, FILTER_WIDTH)
+        verdict = coins.bernoulli_exp(np.uint64(number), span, x, FILTER_ERROR)
         least, most = (power(x + sign * GAP_ERROR, 64) for sign in (Fraction(1), Fraction(-1)))
         if verdict == coins.PASS:
             assert number + top <= least

@@ -15,7 +15,7 @@ from variants import candidates, every_mechanism
 
 import dpselect as dps
 from dpselect.kernels import chacha, compilation, instructions
-from dpselect.kernels.arrays import Column, Table, Units
+from dpselect.kernels.arrays import Column, Rows, Units
 from dpselect.kernels.compilation import IEEE, Kernel, compiled, size_of
 
 FLOOR = 1e-250
@@ -86,7 +86,7 @@ def test_a_large_call_is_compiled_and_a_small_one_is_not():
 
 def test_rows_that_share_their_candidates_count_each_time():
     column = Column(np.ones(100), np.zeros(40, np.int64))
-    table = Table(column, column, column, np.arange(41) * 100)
+    table = Rows(column, column, column, np.arange(41) * 100)
     assert size_of((0, 40, table, 1.0)) == 4000
     assert size_of(((table, 2.0), np.ones(5000))) == 5000
     assert size_of((Units(np.zeros(8, np.uint32), np.zeros((40, 3), np.uint32)),)) == 40 * compilation.ROW

@@ -85,7 +85,7 @@ def test_a_row_has_the_same_pick_alone_and_in_a_batch_whose_groups_have_their_ow
 
 
 def test_exact_picks_do_not_depend_on_the_decimal_context_of_the_caller(monkeypatch):
-    monkeypatch.setattr(base, "FILTER_WIDTH", 1e300)
+    monkeypatch.setattr(base, "FILTER_ERROR", 1e300)
     scores, sensitivities = np.broadcast_to([600.0, 0.0, 599.0], (40, 3)), [1.0, 2.0, 0.7]
     for mechanism in WIDE:
         expected = mechanism.select(scores, sensitivities, randomness=dps.Randomness.seeded(4))
@@ -97,7 +97,7 @@ def test_exact_picks_do_not_depend_on_the_decimal_context_of_the_caller(monkeypa
 
 @pytest.mark.parametrize("width", [2.0**-40, 1e300])
 def test_enormous_gaps_are_decided_at_once(monkeypatch, width):
-    monkeypatch.setattr(base, "FILTER_WIDTH", width)
+    monkeypatch.setattr(base, "FILTER_ERROR", width)
     for mechanism in WIDE[:-3]:
         picks = mechanism.select(
             np.broadcast_to([1e60, 1e60, -1e60], (20, 3)), 1.0, randomness=dps.Randomness.seeded(1)
@@ -123,7 +123,7 @@ def test_randomness_must_be_a_randomness(wrong):
 
 def test_the_number_of_draws_is_right_for_steep_laws_in_exact_arithmetic(monkeypatch):
     """η and γ at which the law of K needs large exponents or loses digits; K = 1 or 2 determines the pick."""
-    monkeypatch.setattr(base, "FILTER_WIDTH", 1e300)
+    monkeypatch.setattr(base, "FILTER_ERROR", 1e300)
     for eta, gamma in ((1e-300, 0.3), (5e-324, 1 - 2**-53), (-0.999, 0.5), (30.0, 0.9)):
         mechanism = dps.RandomStopping(epsilon=1.0, eta=eta, gamma=gamma)
         picks = mechanism.select(np.zeros((30, 4)), [0.0, 1.0, 1.0, 1.0], randomness=dps.Randomness.seeded(2))

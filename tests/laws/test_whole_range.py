@@ -12,7 +12,7 @@ from ranges import TILTS, offset_rows
 
 import dpselect as dps
 from dpselect.auditing import audit, privacy_loss
-from dpselect.laws import base, composition
+from dpselect.laws import base, noisy_max
 
 WEIGHTS = st.sampled_from([0.0, 0.0, 1.0, -1.0, 0.3, 2.0**40, -(2.0**-40)])
 
@@ -86,7 +86,7 @@ def exactly(monkeypatch):
 
     def select(mechanism, *arguments, **settings):
         with monkeypatch.context() as patch:
-            patch.setattr(base, "FILTER_WIDTH", 1e300)
+            patch.setattr(base, "FILTER_ERROR", 1e300)
             return mechanism.select(*arguments, **settings)
 
     return select
@@ -153,7 +153,7 @@ def test_ordinary_rows_and_ties_are_weighed_by_floats(monkeypatch):
     def refuse(*_):
         raise AssertionError("a row went to fractions")
 
-    monkeypatch.setattr(composition.Composition, "exact_gaps", refuse)
+    monkeypatch.setattr(noisy_max.NoisyMaxLaw, "exact_gaps", refuse)
     rng = np.random.default_rng(3)
     counts, offsets = rng.integers(0, 9, (40, 60)), rng.integers(-3, 3, 60)
     for scores in (counts, counts / 8, rng.normal(size=(40, 60)), np.zeros((40, 60)), 1e15 + counts):

@@ -50,7 +50,7 @@ def test_lists_are_those_of_exact_arithmetic(kind, monkeypatch):
         top = dps.TopK(mechanism, count=4)
         lists = top.select(scores, sensitivities, randomness=seed)
         with monkeypatch.context() as patch:
-            patch.setattr(base, "FILTER_WIDTH", 1e300)  # floats decide nothing
+            patch.setattr(base, "FILTER_ERROR", 1e300)  # floats decide nothing
             exact = top.select(scores, sensitivities, randomness=seed)
         assert (lists == exact).all(), mechanism
         assert all(len(set(row)) == 4 for row in lists.tolist()), mechanism

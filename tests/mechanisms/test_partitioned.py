@@ -19,7 +19,7 @@ from dpselect.cli import main
 from dpselect.exact import ExactStream
 from dpselect.exact.gaps import global_gaps, pairwise_gaps
 from dpselect.exact.partial_uniform import bernoulli_exp, largest_priority
-from dpselect.laws.base import FILTER_WIDTH
+from dpselect.laws.base import FILTER_ERROR
 from dpselect.mechanisms.base import law_name
 from dpselect.mechanisms.partitioned import PartitionedSelection
 
@@ -35,7 +35,7 @@ MECHANISMS = {
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
 
 
-def select(mechanism, parts, key=KEY, width=FILTER_WIDTH):
+def select(mechanism, parts, key=KEY, width=FILTER_ERROR):
     class Selection(PartitionedSelection):
         _width = width
 

@@ -11,20 +11,18 @@ __all__ = ["Gaps", "global_gaps", "pairwise_gap", "pairwise_gaps", "upper_hull"]
 Gaps: TypeAlias = list[Fraction | None]
 
 
-def global_gaps(
-    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, budget: float
-) -> Gaps:
+def global_gaps(scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, rate: float) -> Gaps:
     """Return gaps over the largest sensitivity."""
     values = _tilted(scores, offsets, sensitivities, t)
     top = max(values)
     widest = Fraction(sensitivities.max())
     if widest == 0:
         return [Fraction(0) if value == top else None for value in values]
-    return [(top - value) * Fraction(budget) / widest for value in values]
+    return [(top - value) * Fraction(rate) / widest for value in values]
 
 
 def pairwise_gaps(
-    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, budget: float
+    scores: FloatArray, offsets: FloatArray, sensitivities: FloatArray, t: float, rate: float
 ) -> Gaps:
     """Return gaps of GEM scores, by tangents to the upper hull."""
     heights = _tilted(scores, offsets, sensitivities, t)
@@ -36,7 +34,7 @@ def pairwise_gaps(
         if width == 0 and height != best_public:
             gaps.append(None)
         else:
-            gaps.append(pairwise_gap(height, width, hull) * Fraction(budget))
+            gaps.append(pairwise_gap(height, width, hull) * Fraction(rate))
     return gaps
 
 

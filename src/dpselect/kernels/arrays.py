@@ -47,12 +47,12 @@ class Column(NamedTuple):
         return f"Column({self.values.size} values, {self.starts.size} rows)"  # values may be private
 
 
-class Table(NamedTuple):
+class Rows(NamedTuple):
     """A batch: private scores, public sensitivities, and public offsets."""
 
     scores: Column
     sensitivities: Column
-    public: Column
+    offsets: Column
     bounds: IndexArray
 
 

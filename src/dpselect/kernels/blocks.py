@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dpselect.kernels.arrays import ALL_GAPS_NEEDED, INVALID, LARGEST, Column, FloatArray, IndexArray, Table
+from dpselect.kernels.arrays import ALL_GAPS_NEEDED, INVALID, LARGEST, Column, FloatArray, IndexArray, Rows
 from dpselect.kernels.compilation import compiled_without_refcounts, in_numpy, inlined
 from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, ordered_bits_of
 from dpselect.kernels.twofloat import add
@@ -63,7 +63,7 @@ def largest_miss(first: int, last: int, bounds: IndexArray, pmf: FloatArray) -> 
 
 
 @compiled_without_refcounts
-def mark_rows(first: int, last: int, table: Table, picks: IndexArray) -> None:
+def mark_rows(first: int, last: int, table: Rows, picks: IndexArray) -> None:
     """Mark each row as INVALID if a score is not finite or too large, and as ALL_GAPS_NEEDED otherwise."""
     for row in range(first, last):
         magnitude = row_extent(row_of(table.scores, table.bounds, row))[1]

@@ -5,7 +5,7 @@ number with a computed one is therefore decided here only if the result is certa
 real number that starts with the random bits drawn so far, and for every error within the bounds. Otherwise the
 result is UNSURE, and :mod:`dpselect.exact` decides the row in exact arithmetic, with the same bits.
 
-``width`` bounds all relative errors of a computed probability: those of the gap (2⁻⁴² absolute, see
+``error_bound`` bounds all relative errors of a computed probability: those of the gap (2⁻⁴² absolute, see
 :mod:`dpselect.kernels.gaps`), of ``exp`` (assumed below 2⁻⁴⁴, some 500 units in the last place), and of the few
 roundings here. It is an argument so that tests can widen it.
 """
@@ -60,31 +60,31 @@ def split(word: np.uint64, parts: int) -> tuple[int, np.uint64]:
 
 
 @compiled
-def bernoulli_exp_byte(byte: np.uint64, x: float, width: float) -> int:
+def bernoulli_exp_byte(byte: np.uint64, x: float, error_bound: float) -> int:
     """Decide U < exp(−x) from a table, which usually suffices, given that U lies in [byte, byte + 1 + 2⁻²⁴)/2⁸."""
-    margin = width + 2.0**-23
+    margin = error_bound + 2.0**-23
     if x + margin < LOGARITHMS[byte + np.uint64(1)]:
         return PASS
     return FAIL if x - margin > LOGARITHMS[byte] else UNSURE
 
 
 @compiled
-def bernoulli_exp_interval(bits: float, span: float, scale: float, x: float, width: float) -> int:
+def bernoulli_exp_interval(bits: float, span: float, scale: float, x: float, error_bound: float) -> int:
     """Decide U < exp(−x), given that U lies in [bits, bits + span)/scale."""
     threshold = math.exp(-x) * scale
-    if (bits + span) * (1.0 + width) < threshold:
+    if (bits + span) * (1.0 + error_bound) < threshold:
         return PASS
-    if bits * (1.0 - width) > threshold:
+    if bits * (1.0 - error_bound) > threshold:
         return FAIL
     return UNSURE
 
 
 @compiled
-def bernoulli_exp(word: np.uint64, span: int, x: float, width: float) -> int:
+def bernoulli_exp(word: np.uint64, span: int, x: float, error_bound: float) -> int:
     """Decide U < exp(−x), given that U lies in [word, word + span)/2⁶⁴, span ≤ 2³²."""
-    verdict = bernoulli_exp_byte(word >> np.uint64(56), x, width)
+    verdict = bernoulli_exp_byte(word >> np.uint64(56), x, error_bound)
     return (
-        bernoulli_exp_interval(np.float64(word), np.float64(span), 2.0**64, x, width)
+        bernoulli_exp_interval(np.float64(word), np.float64(span), 2.0**64, x, error_bound)
         if verdict == UNSURE
         else verdict
     )

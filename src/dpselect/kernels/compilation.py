@@ -19,7 +19,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from dpselect.kernels.arrays import Table, Units
+from dpselect.kernels.arrays import Rows, Units
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -187,7 +187,7 @@ def size_of(arguments: tuple[Any, ...]) -> int:
     for argument in arguments:
         if isinstance(argument, np.ndarray):
             size = max(size, argument.size)
-        elif isinstance(argument, Table):  # rows may share their candidates
+        elif isinstance(argument, Rows):  # rows may share their candidates
             size = max(size, int(argument.bounds[-1]), ROW * (argument.bounds.size - 1))
         elif isinstance(argument, Units):
             size = max(size, ROW * len(argument.nonces))

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpselect.kernels.arrays import FloatArray, IndexArray, Table
+from dpselect.kernels.arrays import FloatArray, IndexArray, Rows
 from dpselect.kernels.blocks import row_of
 from dpselect.kernels.compilation import compiled
 from dpselect.kernels.ranks import centred_ranks, rank_correlation, rank_covariance_sign
@@ -18,7 +18,7 @@ class Ranks(NamedTuple):
 
 
 @compiled
-def sensitivity_ranks(table: Table, row: int, known: Ranks) -> Ranks:
+def sensitivity_ranks(table: Rows, row: int, known: Ranks) -> Ranks:
     """Return the ranks of a row. If the known ranks belong to the same sensitivities, return those."""
     start = table.sensitivities.starts[row]
     if known.start == start and known.values.size == table.bounds[row + 1] - table.bounds[row]:
@@ -27,7 +27,7 @@ def sensitivity_ranks(table: Table, row: int, known: Ranks) -> Ranks:
 
 
 @compiled
-def spearman_rows(first: int, last: int, table: Table, correlations: FloatArray) -> None:
+def spearman_rows(first: int, last: int, table: Rows, correlations: FloatArray) -> None:
     """Fill in Spearman's correlation for every row."""
     ranks = Ranks(np.empty(0, np.int64), -1)
     for row in range(first, last):
@@ -37,7 +37,7 @@ def spearman_rows(first: int, last: int, table: Table, correlations: FloatArray)
 
 
 @compiled
-def correlation_signs(first: int, last: int, table: Table, positive: IndexArray) -> None:
+def correlation_signs(first: int, last: int, table: Rows, positive: IndexArray) -> None:
     """Fill in, for every row, whether Spearman's correlation of scores and sensitivities is at least 0."""
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)

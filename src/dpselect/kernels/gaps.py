@@ -6,8 +6,8 @@ score) − (transformed score of a) ≥ 0; infinity means "never picked".
 
 With q the scores, o public offsets, Δ the sensitivities and y_a = q_a + o_a − tΔ_a:
 
-- global:      (budget / max Δ) · y_a
-- pairwise:    budget · min_b (y_a − y_b) / (Δ_a + Δ_b)      (the GEM score)
+- global:      (rate / max Δ) · y_a
+- pairwise:    rate · min_b (y_a − y_b) / (Δ_a + Δ_b)      (the GEM score)
 
 Differences are formed in pairs of floats *before* anything is scaled. Scores near 1e15 that differ in their last
 bit, or sensitivities twelve decades apart, therefore lose nothing.
@@ -31,13 +31,13 @@ LARGE = 2.0**56
 
 
 @compiled
-def fill_plain_gaps(scores: FloatArray, sensitivities: FloatArray, budget: float, gaps: FloatArray) -> bool:
+def fill_plain_gaps(scores: FloatArray, sensitivities: FloatArray, rate: float, gaps: FloatArray) -> bool:
     """Fill gaps of scores over the largest sensitivity. If that is zero, all gaps are zero or infinite."""
     top, widest = row_extent(scores)[0], row_extent(sensitivities)[0]
     for a in range(scores.size):
         distance = top - scores[a]
         if widest > 0.0:
-            gaps[a] = distance / widest * budget
+            gaps[a] = distance / widest * rate
         else:
             gaps[a] = 0.0 if distance == 0.0 else math.inf
     return True
@@ -49,7 +49,7 @@ def fill_global_gaps(
     offsets: FloatArray,
     sensitivities: FloatArray,
     t: float,
-    budget: float,
+    rate: float,
     gaps: FloatArray,
 ) -> bool:
     """Fill gaps of the tilted scores over the largest sensitivity. If that is zero, all gaps are zero or infinite.
@@ -68,8 +68,8 @@ def fill_global_gaps(
         distance = lead(scores, offsets, sensitivities, t, leader, a)[0]
         trusted &= distance >= 0.0
         if widest > 0.0:
-            gaps[a] = max(0.0, distance / widest * budget)
-            size = lead_size(scores, offsets, sensitivities, t, leader, a) / widest * budget
+            gaps[a] = max(0.0, distance / widest * rate)
+            size = lead_size(scores, offsets, sensitivities, t, leader, a) / widest * rate
             trusted &= size < (LARGE if gaps[a] < FAR else LARGE * gaps[a])
         else:
             gaps[a] = 0.0 if distance == 0.0 else math.inf
@@ -83,11 +83,11 @@ def fill_pairwise_gaps(
     sensitivities: FloatArray,
     order: IndexArray,
     t: float,
-    budget: float,
+    rate: float,
     hull: IndexArray,
     gaps: FloatArray,
 ) -> bool:
-    """Fill budget · max_b (y_b − y_a) / (Δ_a + Δ_b), the negative GEM score, in O(k log k).
+    """Fill rate · max_b (y_b − y_a) / (Δ_a + Δ_b), the negative GEM score, in O(k log k).
 
     The largest quotient is the steepest slope from an outside point to the candidates, so it is attained on their
     upper hull (:mod:`dpselect.kernels.hull`). ``order`` sorts the candidates by sensitivity; ``hull`` has room for
@@ -109,8 +109,8 @@ def fill_pairwise_gaps(
         gaps[a] = 0.0
         reach = sensitivities[a] + sensitivities[b]
         if b != a and reach > 0.0:
-            gap = lead(scores, offsets, sensitivities, t, b, a)[0] / reach * budget
+            gap = lead(scores, offsets, sensitivities, t, b, a)[0] / reach * rate
             gaps[a] = max(0.0, gap)
-            lead_error = lead_size(scores, offsets, sensitivities, t, b, a) / reach * budget
+            lead_error = lead_size(scores, offsets, sensitivities, t, b, a) / reach * rate
             trusted &= lead_error < (LARGE if gap < FAR else LARGE * gap)
     return trusted

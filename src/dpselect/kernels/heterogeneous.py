@@ -6,20 +6,20 @@ offset. Its *share* is c_a = (Δ_a + max_{b≠a} Δ_b)/L. The pick is the larges
 Only differences of heights matter, so scores are taken relative to one of them. That is the first score, as long as
 all scores are within NEAR units of it; otherwise it is the best score. Heights within 128 of the highest then err
 by at most 2⁻⁴² (docs/theory/exact-sampling.md), and gaps in units of a candidate's own noise by at most four times
-that. Samplers therefore use WIDER times the usual width.
+that. Samplers therefore use WIDER times the usual error bound.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from dpselect.kernels.arrays import FloatArray, IndexArray, Table
+from dpselect.kernels.arrays import FloatArray, IndexArray, Rows
 from dpselect.kernels.blocks import row_of
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.gaps import fill_global_gaps
 from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, ordered_bits, ordered_bits_of
 from dpselect.kernels.neutral import fill_neutral, new_room
-from dpselect.kernels.shares import Widths, widths_of
+from dpselect.kernels.shares import Extremes, extremes_of
 
 WIDER = 4.0
 NEAR = 256.0
@@ -43,7 +43,7 @@ class Heights(NamedTuple):
     rate: float
     offsets: FloatArray
     sensitivities: FloatArray
-    widths: Widths
+    extremes: Extremes
 
 
 @compiled_without_refcounts
@@ -54,14 +54,14 @@ def height_of(heights: Heights, a: int) -> float:
 
 
 @compiled_without_refcounts
-def same_sensitivities(table: Table, row: int, other: int) -> bool:
+def same_sensitivities(table: Rows, row: int, other: int) -> bool:
     """Return whether two rows share their sensitivities."""
     sizes_agree = table.bounds[row + 1] - table.bounds[row] == table.bounds[other + 1] - table.bounds[other]
     return bool(sizes_agree and table.sensitivities.starts[row] == table.sensitivities.starts[other])
 
 
 @compiled
-def fill_offset_rows(first: int, last: int, table: Table, values: FloatArray, starts: IndexArray) -> None:
+def fill_offset_rows(first: int, last: int, table: Rows, values: FloatArray, starts: IndexArray) -> None:
     """Fill the neutral offsets of the rows [first, last), once for rows that share their sensitivities.
 
     Those of row r start at ``values[starts[r]]``.
@@ -74,7 +74,7 @@ def fill_offset_rows(first: int, last: int, table: Table, values: FloatArray, st
         sensitivities = row_of(table.sensitivities, table.bounds, row)
         starts[row] = used
         used += sensitivities.size
-        fill_neutral(sensitivities, widths_of(sensitivities), room, values[starts[row] : used])
+        fill_neutral(sensitivities, extremes_of(sensitivities), room, values[starts[row] : used])
 
 
 @compiled_without_refcounts
@@ -91,7 +91,7 @@ def highest_of(heights: Heights) -> tuple[float, float, float]:
 
 
 @compiled_without_refcounts
-def fill_levels(law: LawParameters, table: Table, row: int, widths: Widths, levels: FloatArray) -> bool:
+def fill_levels(law: LawParameters, table: Rows, row: int, extremes: Extremes, levels: FloatArray) -> bool:
     """Fill scores with offsets and tilt, in units of the largest noise. Return whether they can be trusted.
 
     If all sensitivities are zero, the scores are public: the best candidates get 0 and all others −∞.
@@ -99,9 +99,9 @@ def fill_levels(law: LawParameters, table: Table, row: int, widths: Widths, leve
     scores = row_of(table.scores, table.bounds, row)
     sensitivities = row_of(table.sensitivities, table.bounds, row)
     # Half the gaps: those up to 128, twice as many as usual, must be as precise as the samplers need.
-    budget = 0.5 * law.epsilon * (widths.widest / widths.largest) if widths.largest > 0.0 else 1.0
-    extra = row_of(table.public, table.bounds, row)
-    trusted = fill_global_gaps(scores, extra, sensitivities, law.tilts[row], budget, levels)
+    rate = 0.5 * law.epsilon * (extremes.widest / extremes.largest) if extremes.largest > 0.0 else 1.0
+    extra = row_of(table.offsets, table.bounds, row)
+    trusted = fill_global_gaps(scores, extra, sensitivities, law.tilts[row], rate, levels)
     for a in range(levels.size):
         levels[a] *= -2.0
     return trusted

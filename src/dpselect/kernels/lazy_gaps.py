@@ -46,8 +46,7 @@ class LazyGaps(NamedTuple):
     lazy: bool
     sensitivities: FloatArray
     """This field and the following ones are used only if ``lazy``."""
-    width: float
-    """The leader's sensitivity."""
+    leader_sensitivity: float
     narrowest: float
     """The smallest sensitivity."""
     error: float
@@ -87,9 +86,9 @@ def _fill_heights(
 @inlined
 def block_of(gaps: LazyGaps, first: int) -> LazyGaps:
     """Return the BLOCK candidates from index ``first`` on, or fewer at the end of the row."""
-    values, top, rate, lazy, sensitivities, width, narrowest, error = gaps
+    values, top, rate, lazy, sensitivities, leader_sensitivity, narrowest, error = gaps
     values, sensitivities = values[first : first + BLOCK], sensitivities[first : first + BLOCK]
-    return LazyGaps(values, top, rate, lazy, sensitivities, width, narrowest, error)
+    return LazyGaps(values, top, rate, lazy, sensitivities, leader_sensitivity, narrowest, error)
 
 
 @compiled_without_refcounts
@@ -98,7 +97,7 @@ def gap_bound(gaps: LazyGaps, a: int) -> float:
     gap: float = (gaps.top - gaps.values[a]) * gaps.rate
     if gaps.lazy:
         slack = gaps.error * gaps.rate / (2.0 * gaps.narrowest)
-        gap = gap / (gaps.sensitivities[a] + gaps.width) * MARGIN - slack
+        gap = gap / (gaps.sensitivities[a] + gaps.leader_sensitivity) * MARGIN - slack
     return gap
 
 
@@ -109,25 +108,25 @@ def exact_gap(gaps: LazyGaps, a: int) -> float:
     Quotients are computed only in blocks where one exceeds the largest so far. A product, which is faster, shows
     that.
     """
-    height, width = gaps.values[a], gaps.sensitivities[a]
-    steepest = float_bits((gaps.top - height) / (width + gaps.width))
+    height, sensitivity = gaps.values[a], gaps.sensitivities[a]
+    steepest = float_bits((gaps.top - height) / (sensitivity + gaps.leader_sensitivity))
     for first in range(0, gaps.values.size, BLOCK):
         block = block_of(gaps, first)
-        values, widths = block.values, block.sensitivities
+        values, others = block.values, block.sensitivities
         slope, excess = float_of_bits(steepest), np.int64(0)
         for b in range(values.size):
-            excess = max(excess, float_bits((values[b] - height) - slope * (width + widths[b])))
+            excess = max(excess, float_bits((values[b] - height) - slope * (sensitivity + others[b])))
         if excess > 0:
             for b in range(values.size):
-                steepest = max(steepest, float_bits((values[b] - height) / (width + widths[b])))
+                steepest = max(steepest, float_bits((values[b] - height) / (sensitivity + others[b])))
     gap = gaps.rate * float_of_bits(steepest)
-    error = gaps.rate * gaps.error / (width + gaps.narrowest)
+    error = gaps.rate * gaps.error / (sensitivity + gaps.narrowest)
     return gap if error < PRECISE or gap - error > FAR else math.nan
 
 
 @in_numpy(exact_gap)
 def _exact_gap(gaps: LazyGaps, a: int) -> float:
-    height, width = gaps.values[a], gaps.sensitivities[a]
-    gap = gaps.rate * max(0.0, ((gaps.values - height) / (gaps.sensitivities + width)).max())
-    error = gaps.rate * gaps.error / (width + gaps.narrowest)
+    height, sensitivity = gaps.values[a], gaps.sensitivities[a]
+    gap = gaps.rate * max(0.0, ((gaps.values - height) / (gaps.sensitivities + sensitivity)).max())
+    error = gaps.rate * gaps.error / (sensitivity + gaps.narrowest)
     return gap if error < PRECISE or gap - error > FAR else math.nan

@@ -28,7 +28,7 @@ from numpy.polynomial import Polynomial, chebyshev, legendre
 from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.compilation import compiled, compiled_in_any_order, compiled_without_refcounts
 from dpselect.kernels.exponential import exponential
-from dpselect.kernels.shares import Widths, share_of
+from dpselect.kernels.shares import Extremes, share_of
 
 ATOMS = 11
 FEW = 16
@@ -99,36 +99,36 @@ def new_room() -> Room:
 
 
 @compiled_without_refcounts
-def fill_neutral(sensitivities: FloatArray, widths: Widths, room: Room, offsets: FloatArray) -> None:
+def fill_neutral(sensitivities: FloatArray, extremes: Extremes, room: Room, offsets: FloatArray) -> None:
     """Fill neutral offsets, in units of the largest mean."""
     k = sensitivities.size
-    if widths.least == 1.0:
+    if extremes.least == 1.0:
         offsets[:] = 0.0
         return
     if k <= FEW:
         for a in range(k):
-            room.places[a] = share_of(widths, sensitivities[a])
+            room.places[a] = share_of(extremes, sensitivities[a])
             room.counts[a] = 1.0
         solve(k, k, room)
         for a in range(k):
             offsets[a] = room.values[a]
         return
     for j in range(ATOMS):
-        room.places[j] = widths.least + (1.0 - widths.least) * SQUARES[j]
-    fill_places(sensitivities, widths, offsets)
+        room.places[j] = extremes.least + (1.0 - extremes.least) * SQUARES[j]
+    fill_places(sensitivities, extremes, offsets)
     fill_counts(offsets, room)
     solve(k, SQUARES.size, room)  # ATOMS, but not as a literal, for which it would be compiled again
     interpolate(room, offsets)
 
 
 @compiled_without_refcounts
-def fill_places(sensitivities: FloatArray, widths: Widths, places: FloatArray) -> None:
+def fill_places(sensitivities: FloatArray, extremes: Extremes, places: FloatArray) -> None:
     """Fill where each c_a lies between the points: x in [−1, 1], with c = least + (1 − least)((x + 1)/2)²."""
-    inverse, scale = 1.0 / widths.largest, 1.0 / (1.0 - widths.least)
+    inverse, scale = 1.0 / extremes.largest, 1.0 / (1.0 - extremes.least)
     for a in range(sensitivities.size):
-        rival = widths.widest if sensitivities[a] < widths.widest else widths.second
+        rival = extremes.widest if sensitivities[a] < extremes.widest else extremes.second
         share = (sensitivities[a] + rival) * inverse
-        places[a] = 2.0 * math.sqrt(min(1.0, max(0.0, (share - widths.least) * scale))) - 1.0
+        places[a] = 2.0 * math.sqrt(min(1.0, max(0.0, (share - extremes.least) * scale))) - 1.0
 
 
 @compiled_in_any_order

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpselect.kernels.arrays import FlagArray, FloatArray, IndexArray, Table
+from dpselect.kernels.arrays import FlagArray, FloatArray, IndexArray, Rows
 from dpselect.kernels.blocks import row_of, widest_row
 from dpselect.kernels.compilation import compiled
 from dpselect.kernels.gaps import fill_global_gaps, fill_pairwise_gaps, fill_plain_gaps
@@ -17,7 +17,7 @@ from dpselect.kernels.gaps import fill_global_gaps, fill_pairwise_gaps, fill_pla
 class PublicNumbers(NamedTuple):
     """The public parameters of a normalisation."""
 
-    budget: float
+    rate: float
     tilts: FloatArray
     """One for each row."""
 
@@ -26,7 +26,7 @@ class PublicNumbers(NamedTuple):
 def fill_plain_rows(
     rows: IndexArray,
     places: IndexArray,
-    table: Table,
+    table: Rows,
     numbers: PublicNumbers,
     gaps: FloatArray,
     trusted: FlagArray,
@@ -35,14 +35,14 @@ def fill_plain_rows(
     for i in range(rows.size):
         scores = row_of(table.scores, table.bounds, rows[i])
         sensitivities = row_of(table.sensitivities, table.bounds, rows[i])
-        trusted[i] = fill_plain_gaps(scores, sensitivities, numbers.budget, gaps[places[i] : places[i + 1]])
+        trusted[i] = fill_plain_gaps(scores, sensitivities, numbers.rate, gaps[places[i] : places[i + 1]])
 
 
 @compiled
 def fill_global_rows(
     rows: IndexArray,
     places: IndexArray,
-    table: Table,
+    table: Rows,
     numbers: PublicNumbers,
     gaps: FloatArray,
     trusted: FlagArray,
@@ -52,9 +52,9 @@ def fill_global_rows(
         row = rows[i]
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
-        offsets = row_of(table.public, table.bounds, row)
+        offsets = row_of(table.offsets, table.bounds, row)
         target = gaps[places[i] : places[i + 1]]
-        trusted[i] = fill_global_gaps(scores, offsets, sensitivities, numbers.tilts[row], numbers.budget, target)
+        trusted[i] = fill_global_gaps(scores, offsets, sensitivities, numbers.tilts[row], numbers.rate, target)
 
 
 class Order(NamedTuple):
@@ -71,7 +71,7 @@ def no_order() -> Order:
 
 
 @compiled
-def sensitivity_order(table: Table, row: int, known: Order) -> Order:
+def sensitivity_order(table: Rows, row: int, known: Order) -> Order:
     """Return the order of a row. If the known order is for the same sensitivities, return that."""
     start = table.sensitivities.starts[row]
     if known.start == start and known.candidates.size == table.bounds[row + 1] - table.bounds[row]:
@@ -83,7 +83,7 @@ def sensitivity_order(table: Table, row: int, known: Order) -> Order:
 def fill_pairwise_rows(
     rows: IndexArray,
     places: IndexArray,
-    table: Table,
+    table: Rows,
     numbers: PublicNumbers,
     gaps: FloatArray,
     trusted: FlagArray,
@@ -95,9 +95,9 @@ def fill_pairwise_rows(
         row = rows[i]
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
-        offsets = row_of(table.public, table.bounds, row)
+        offsets = row_of(table.offsets, table.bounds, row)
         target = gaps[places[i] : places[i + 1]]
         order = sensitivity_order(table, row, order)
         trusted[i] = fill_pairwise_gaps(
-            scores, offsets, sensitivities, order.candidates, numbers.tilts[row], numbers.budget, hull, target
+            scores, offsets, sensitivities, order.candidates, numbers.tilts[row], numbers.rate, hull, target
         )

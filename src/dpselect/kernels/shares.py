@@ -9,7 +9,7 @@ from dpselect.kernels.compilation import compiled_without_refcounts
 from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits
 
 
-class Widths(NamedTuple):
+class Extremes(NamedTuple):
     """The extremes of a row of sensitivities."""
 
     widest: float
@@ -24,7 +24,7 @@ class Widths(NamedTuple):
 
 
 @compiled_without_refcounts
-def widths_of(sensitivities: FloatArray) -> Widths:
+def extremes_of(sensitivities: FloatArray) -> Extremes:
     """Return the extremes of a row of sensitivities, in two loops that the compiler vectorises."""
     first, last = np.int64(0), MAGNITUDE
     for a in range(sensitivities.size):
@@ -41,10 +41,12 @@ def widths_of(sensitivities: FloatArray) -> Widths:
     widest, next_widest = float_of_bits(first), float_of_bits(second)
     largest = widest + next_widest
     equal = last == second or sensitivities.size == 1
-    return Widths(widest, next_widest, largest, 1.0 if equal else (float_of_bits(last) + widest) / largest, equal)
+    return Extremes(widest, next_widest, largest, 1.0 if equal else (float_of_bits(last) + widest) / largest, equal)
 
 
 @compiled_without_refcounts
-def share_of(widths: Widths, sensitivity: float) -> float:
+def share_of(extremes: Extremes, sensitivity: float) -> float:
     """Return c = (Δ + largest other Δ)/L."""
-    return (sensitivity + (widths.widest if sensitivity < widths.widest else widths.second)) / widths.largest
+    return (
+        sensitivity + (extremes.widest if sensitivity < extremes.widest else extremes.second)
+    ) / extremes.largest

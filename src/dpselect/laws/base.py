@@ -17,14 +17,14 @@ from dpselect.kernels.arrays import INVALID, FloatArray, IndexArray, Units
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
 
-__all__ = ["FILTER_WIDTH", "Law", "RowLaw", "draw_rows"]
+__all__ = ["FILTER_ERROR", "Law", "RowLaw", "draw_rows"]
 
 FillPicks: TypeAlias = Callable[[Batch, int, int, Units, float, IndexArray], None]
 PickExactly: TypeAlias = Callable[[Batch, int, ExactStream], int]
 
 TOLERANCE = 1e-12
 
-FILTER_WIDTH = 2.0**-40
+FILTER_ERROR = 2.0**-40
 """A bound on the relative error of any probability a sampler computes; docs/theory/exact-sampling.md derives it."""
 
 
@@ -64,12 +64,12 @@ class RowLaw(Law):
 
     @abstractmethod
     def fill_picks(
-        self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
+        self, batch: Batch, first: int, last: int, units: Units, error_bound: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows.
 
-        Write UNRESOLVED where floats of relative precision ``width`` cannot decide, and INVALID where a kernel
-        that checks scores finds bad ones.
+        Write UNRESOLVED where floats within ``error_bound`` cannot decide, and INVALID where a kernel that checks
+        scores finds bad ones.
         """
 
     @abstractmethod
@@ -109,7 +109,7 @@ def draw_rows(batch: Batch, units: Units, fill_picks: FillPicks, pick_exactly: P
         return picks
     over_rows(
         batch.table.bounds,
-        lambda first, last: fill_picks(batch, first, last, units, FILTER_WIDTH, picks),
+        lambda first, last: fill_picks(batch, first, last, units, FILTER_ERROR, picks),
         seconds=2e-9,
     )
     if picks[0] < 0 if batch.rows == 1 else picks.min() < 0:

@@ -12,7 +12,7 @@ from dpselect.exact import ExactStream
 from dpselect.exact.samplers.randomized_response import report_bit
 from dpselect.kernels.arrays import FloatArray, IndexArray, Units
 from dpselect.laws.base import Law, draw_rows
-from dpselect.laws.composition import Composition
+from dpselect.laws.noisy_max import NoisyMaxLaw
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
 
@@ -24,7 +24,7 @@ class CombinedLaw(Law):
     """GEM with tilt −1 where a noisy answer says that the correlation is at least 0, and with tilt +1 elsewhere."""
 
     sign_epsilon: float
-    gem: Callable[[float | FloatArray], Composition]
+    gem: Callable[[float | FloatArray], NoisyMaxLaw]
     """Returns GEM at the pick's budget for a tilt, which may differ between rows."""
 
     def pmf(self, batch: Batch) -> FloatArray:
@@ -39,8 +39,10 @@ class CombinedLaw(Law):
         """Return one pick for each row."""
         signs, epsilon = _signs(batch), self.sign_epsilon
 
-        def fill(_: Batch, first: int, last: int, units: Units, width: float, answers: IndexArray) -> None:
-            kernels.samplers.randomized_response.select_bits(first, last, signs, epsilon, units, width, answers)
+        def fill(_: Batch, first: int, last: int, units: Units, error_bound: float, answers: IndexArray) -> None:
+            kernels.samplers.randomized_response.select_bits(
+                first, last, signs, epsilon, units, error_bound, answers
+            )
 
         def answer(_: Batch, row: int, stream: ExactStream) -> int:
             return report_bit(int(signs[row]), epsilon, stream)

@@ -13,7 +13,7 @@ from dpselect.exact import ExactStream
 from dpselect.exact.samplers import heterogeneous_noisy_max, permute_and_flip
 from dpselect.kernels.arrays import ALL_GAPS_NEEDED, Column, FlagArray, FloatArray, IndexArray, Units
 from dpselect.laws.base import Law, RowLaw
-from dpselect.laws.composition import BLOCK, VISITS
+from dpselect.laws.noisy_max import BLOCK, VISITS
 from dpselect.parallel import cut_rows
 from dpselect.randomness import Randomness
 
@@ -54,13 +54,13 @@ class HeterogeneousLaw(RowLaw):
             kernel.fill(numbers, np.array([float(share) for share in shares]), target)
 
     def fill_picks(
-        self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
+        self, batch: Batch, first: int, last: int, units: Units, error_bound: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows."""
         loops, kernel = kernels.samplers.loops, kernels.samplers.heterogeneous_noisy_max
         equal, few, many = (loops.Visits(*visits) for visits in (EQUAL, FEW, MANY))
         parameters = self._parameters(batch)
-        setup, fewer = loops.Setup(many, units, width), kernel.FewerVisits(equal, few)
+        setup, fewer = loops.Setup(many, units, error_bound), kernel.FewerVisits(equal, few)
         if not parameters.plain:
             kernels.blocks.mark_rows(first, last, batch.table, picks)
         for start, stop, neutral in self._offsets(batch, first, last):
@@ -83,11 +83,11 @@ class HeterogeneousLaw(RowLaw):
 
     def exact_row(self, batch: Batch, row: int) -> tuple[list[Fraction | None], list[Fraction]]:
         """Return heights and shares as fractions; ``None`` is −∞. Neutral offsets are the kernel's floats."""
-        scores, sensitivities, public = batch.row(row)
+        scores, sensitivities, given = batch.row(row)
         widths = [Fraction(sensitivity) for sensitivity in sensitivities]
         tilt = Fraction(self.tilts[row])
         levels = [
-            Fraction(q) + Fraction(o) - tilt * width for q, o, width in zip(scores, public, widths, strict=True)
+            Fraction(q) + Fraction(o) - tilt * width for q, o, width in zip(scores, given, widths, strict=True)
         ]
         *_, second, widest = [Fraction(0), *sorted(widths)] if len(widths) == 1 else sorted(widths)
         largest = second + widest
@@ -131,7 +131,7 @@ class HeterogeneousLaw(RowLaw):
             yield start, stop, Column(values, starts)
 
     def _parameters(self, batch: Batch) -> Any:  # noqa: ANN401 - a type of the kernels, which load the compiler
-        plain = not batch.has_public and not np.count_nonzero(self.tilts)
+        plain = not batch.has_offsets and not np.count_nonzero(self.tilts)
         return kernels.heterogeneous.LawParameters(self.epsilon, plain, self.tilts)
 
 
@@ -169,26 +169,26 @@ class KeptLaw(Law):
         keep = kept_candidates(batch.spread(batch.table.sensitivities), bounds, self.low, self.high)
         places = np.flatnonzero(keep)
         kept_bounds = np.concatenate([[0], np.cumsum(keep)])[bounds]
-        columns = (batch.table.scores, batch.table.sensitivities, batch.table.public)
-        scores, widths, public = (Column(batch.spread(c)[places], kept_bounds[:-1]) for c in columns)
-        table = batch.table._replace(scores=scores, sensitivities=widths, public=public, bounds=kept_bounds)
-        return replace(batch, table=frozen(table), shape=None, width=0), places
+        columns = (batch.table.scores, batch.table.sensitivities, batch.table.offsets)
+        scores, widths, offsets = (Column(batch.spread(c)[places], kept_bounds[:-1]) for c in columns)
+        table = batch.table._replace(scores=scores, sensitivities=widths, offsets=offsets, bounds=kept_bounds)
+        return replace(batch, table=frozen(table), shape=None, row_size=0), places
 
     def _keep_alike(self, batch: Batch) -> tuple[Batch, IndexArray]:
         """Do the same for dense rows that share their sensitivities, which stay shared."""
-        table, rows, size = batch.table, batch.rows, batch.width
+        table, rows, size = batch.table, batch.rows, batch.row_size
         start = table.sensitivities.starts[0]
         widths = table.sensitivities.values[start : start + size]
         kept = np.flatnonzero(kept_candidates(widths, np.array([0, size]), self.low, self.high))
         places = (table.bounds[:-1, None] + kept).reshape(-1)
         bounds = np.arange(rows + 1) * kept.size
-        scores, public = (
+        scores, offsets = (
             Column(column.values[(column.starts[:, None] + kept).reshape(-1)], bounds[:-1])
-            for column in (table.scores, table.public)
+            for column in (table.scores, table.offsets)
         )
         shared = Column(widths[kept], np.zeros(rows, dtype=np.int64))
-        reduced = table._replace(scores=scores, sensitivities=shared, public=public, bounds=bounds)
-        return replace(batch, table=frozen(reduced), shape=(rows,), width=kept.size), places
+        reduced = table._replace(scores=scores, sensitivities=shared, offsets=offsets, bounds=bounds)
+        return replace(batch, table=frozen(reduced), shape=(rows,), row_size=kept.size), places
 
 
 def kept_candidates(sensitivities: FloatArray, bounds: IndexArray, low: float, high: float) -> FlagArray:

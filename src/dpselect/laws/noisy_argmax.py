@@ -35,7 +35,7 @@ class NoisyArgmaxLaw(RowLaw):
         fill(first, last, batch.table, noise, float(self.scale), kernels.pmf.noisy_argmax.ONCE, 1.0, 1.0, pmf)
 
     def fill_picks(
-        self, batch: Batch, first: int, last: int, units: Units, _width: float, picks: IndexArray
+        self, batch: Batch, first: int, last: int, units: Units, _error_bound: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows."""
         noise = code_of(self.noise)

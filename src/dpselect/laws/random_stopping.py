@@ -58,12 +58,12 @@ class RandomStoppingLaw(RowLaw):
         law.fill_rows(first, last, batch.table, noise, scale, law.STOPPING, self.gamma, self.eta, pmf)
 
     def fill_picks(
-        self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
+        self, batch: Batch, first: int, last: int, units: Units, error_bound: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows."""
         law = (self.is_one_sided, float(self.scale), self.gamma, self.eta)
         try:
-            kernels.samplers.random_stopping.select_rows(first, last, batch.table, *law, units, width, picks)
+            kernels.samplers.random_stopping.select_rows(first, last, batch.table, *law, units, error_bound, picks)
         except OverflowError:  # by chance, whatever the scores: the mean is just below the limit
             raise ValueError(TOO_MANY) from None
 

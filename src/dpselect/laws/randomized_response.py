@@ -25,11 +25,11 @@ class RandomizedResponseLaw(RowLaw):
         kernels.pmf.randomized_response.fill_rows(first, last, batch.table, self.epsilon, pmf)
 
     def fill_picks(
-        self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
+        self, batch: Batch, first: int, last: int, units: Units, error_bound: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows."""
         kernels.samplers.randomized_response.select_rows(
-            first, last, batch.table, self.epsilon, units, width, picks
+            first, last, batch.table, self.epsilon, units, error_bound, picks
         )
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
@@ -46,7 +46,7 @@ class UniformLaw(RowLaw):
         pmf[bounds[0] : bounds[-1]] = np.repeat(1.0 / np.diff(bounds), np.diff(bounds))
 
     def fill_picks(
-        self, batch: Batch, first: int, last: int, units: Units, _width: float, picks: IndexArray
+        self, batch: Batch, first: int, last: int, units: Units, _error_bound: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows. Integer arithmetic decides all of them."""
         kernels.samplers.uniform.select_rows(first, last, batch.table, units, picks)

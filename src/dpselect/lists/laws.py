@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dpselect.candidates import Batch, Numbers, remade
+from dpselect.candidates import Batch, Numbers, map_columns
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray
 from dpselect.lists.top_k import TopK
 
@@ -39,7 +39,7 @@ def rank_probabilities(top: TopK, scores: Numbers, sensitivities: Numbers, **pub
                [0.8161, 0.1839]])
     """
     batch = _read_rows(top, scores, sensitivities, public)
-    return _exact_ranks(top, batch).reshape(*(batch.shape or ()), top.count, batch.width)
+    return _exact_ranks(top, batch).reshape(*(batch.shape or ()), top.count, batch.row_size)
 
 
 def inclusion(top: TopK, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> FloatArray:
@@ -77,7 +77,7 @@ def _read_rows(top: TopK, scores: Numbers, sensitivities: Numbers, public: dict[
     batch.check_scores()
     if batch.shape is None:
         raise ValueError("scores must be an array: the law of a list is for rows of the same length")
-    numbers, size = 0, batch.width
+    numbers, size = 0, batch.row_size
     for number in range(min(top.count, size)):
         numbers += math.comb(size, number) * (size - number) * max(1, batch.rows)
         if numbers > MOST_NUMBERS:
@@ -90,7 +90,7 @@ def _read_rows(top: TopK, scores: Numbers, sensitivities: Numbers, public: dict[
 
 def _exact_ranks(top: TopK, batch: Batch) -> FloatArray:
     """Return the probability of each candidate at each rank of each row, (rows, count, candidates)."""
-    rows, size = batch.rows, batch.width
+    rows, size = batch.rows, batch.row_size
     ranks = np.zeros((rows, top.count, size))
     taken, reached = np.zeros((1, size), dtype=bool), np.ones((rows, 1))  # sets of earlier picks; their chances
     for number in range(min(top.count, size) if rows else 0):
@@ -112,9 +112,9 @@ def _pmf_of_sets(top: TopK, batch: Batch, left: IndexArray) -> FloatArray:
     sets, size = left.shape
 
     def subsets(column: Column) -> Column:
-        rows = column.values[column.starts[:, None] + np.arange(batch.width)]
+        rows = column.values[column.starts[:, None] + np.arange(batch.row_size)]
         return Column(rows[:, left].reshape(-1), np.arange(batch.rows * sets) * size)
 
-    table = remade(batch.table, subsets, np.arange(batch.rows * sets + 1) * size)
-    part = Batch(table, (batch.rows * sets,), arrow=False, has_public=batch.has_public, width=size)
+    table = map_columns(batch.table, subsets, np.arange(batch.rows * sets + 1) * size)
+    part = Batch(table, (batch.rows * sets,), arrow=False, has_offsets=batch.has_offsets, row_size=size)
     return top.mechanism.law(part.sizes).pmf(part).reshape(batch.rows, sets, size)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpselect.candidates import Batch, remade
+from dpselect.candidates import Batch, map_columns
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray
 from dpselect.laws import Law
 from dpselect.parallel import over_rows
@@ -47,17 +47,17 @@ class Remaining:
         bounds = np.zeros(rows.size + 1, dtype=np.int64)
         np.cumsum(sizes, out=bounds[1:])
         return Batch(
-            remade(self._table, lambda c: c if every else Column(c.values, c.starts[rows]), bounds),
+            map_columns(self._table, lambda c: c if every else Column(c.values, c.starts[rows]), bounds),
             (rows.size,) if dense else None,
             arrow=False,
-            has_public=self._batch.has_public,
-            width=int(sizes[0]) if dense else 0,
+            has_offsets=self._batch.has_offsets,
+            row_size=int(sizes[0]) if dense else 0,
         )
 
     def take(self, rows: IndexArray, places: IndexArray) -> None:
         """Take the candidate at a place out of each of the given rows."""
         if self._table is self._batch.table:
-            self._table = remade(self._table, self._owned, self._table.bounds)
+            self._table = map_columns(self._table, self._owned, self._table.bounds)
         self._sizes[rows] -= 1
         starts = self._batch.table.bounds[rows]
         for values in self._own:
@@ -129,16 +129,16 @@ class ListLaw(Law):
         if given.dtype.kind not in "iu" or given.shape != shape:
             raise ValueError(f"lists must be whole numbers of shape {shape}: a position for each pick")
         candidates = given.reshape(batch.rows, self.count)
-        if candidates.size and not (candidates.min() >= 0 and candidates.max() < batch.width):
-            raise ValueError(f"lists must hold positions from 0 to {batch.width - 1}")
+        if candidates.size and not (candidates.min() >= 0 and candidates.max() < batch.row_size):
+            raise ValueError(f"lists must hold positions from 0 to {batch.row_size - 1}")
         product = np.array([float(np.unique(row).size == self.count) for row in candidates])
         rows, remaining = np.flatnonzero(product), Remaining(batch)
-        standing = np.tile(np.arange(batch.width), (batch.rows, 1))  # who is at each place
+        standing = np.tile(np.arange(batch.row_size), (batch.rows, 1))  # who is at each place
         for number in range(self.count if rows.size else 0):
             left = remaining.batch(rows)
             pmf = self.law_of(left.sizes).pmf(left).reshape(rows.size, -1)
-            places = np.argmax(standing[rows, : left.width] == candidates[rows, number, None], axis=1)
+            places = np.argmax(standing[rows, : left.row_size] == candidates[rows, number, None], axis=1)
             product[rows] *= pmf[np.arange(rows.size), places]
-            standing[rows, places] = standing[rows, left.width - 1]
+            standing[rows, places] = standing[rows, left.row_size - 1]
             remaining.take(rows, places)
         return batch.restore_rows(product)

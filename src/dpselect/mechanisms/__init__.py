@@ -1,6 +1,6 @@
 """The mechanisms, with a short module for each family.
 
-Read :mod:`~dpselect.mechanisms.noisy_max` for the shape of a mechanism, and :mod:`~dpselect.laws.composition` for
+Read :mod:`~dpselect.mechanisms.noisy_max` for the shape of a mechanism, and :mod:`~dpselect.laws.noisy_max` for
 the law that noisy max and GEM share.
 """
 

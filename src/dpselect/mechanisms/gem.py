@@ -9,7 +9,7 @@ import dpselect.parameters as check
 from dpselect.candidates import Numbers, read_batch
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.laws.composition import Composition, tilts
+from dpselect.laws.noisy_max import NoisyMaxLaw, tilts
 from dpselect.mechanisms.base import Mechanism, tilt_label
 from dpselect.parallel import over_rows
 from dpselect.parameters import Noise, store
@@ -93,7 +93,7 @@ class GEM(Mechanism):
         """GEM, modified GEM, or GEM with its tilt."""
         return {1.0: "GEM", -1.0: "modified GEM", 0.0: "GEM, tilt 0"}.get(self.tilt, "GEM" + tilt_label(self.tilt))
 
-    def law(self, sizes: IndexArray) -> Composition:
+    def law(self, sizes: IndexArray) -> NoisyMaxLaw:
         """Pairwise normalisation: the GEM score."""
         return gem_law(sizes, self.epsilon, self.beta, self.tilt, self.noise)
 
@@ -130,11 +130,9 @@ def ModifiedGEM(epsilon: float, *, beta: float = 0.05, noise: Noise = "exponenti
 
 def gem_law(
     sizes: IndexArray, epsilon: float, beta: float, tilt: float | FloatArray, noise: Noise = "exponential"
-) -> Composition:
+) -> NoisyMaxLaw:
     """Return GEM's law; ``tilt`` may differ between rows."""
-    return Composition(
-        kind="pairwise", noise=noise, budget=epsilon / 2, tilts=tilts(sizes, tilt * 2 / epsilon, beta)
-    )
+    return NoisyMaxLaw(kind="pairwise", noise=noise, rate=epsilon / 2, tilts=tilts(sizes, tilt * 2 / epsilon, beta))
 
 
 def gem_scores(scores: Numbers, sensitivities: Numbers, t: float) -> Any:
@@ -159,12 +157,12 @@ def gem_scores(scores: Numbers, sensitivities: Numbers, t: float) -> Any:
     """
     batch = read_batch(scores, sensitivities)
     tilts = np.full(batch.rows, check.real("t", t))
-    composition = Composition(kind="pairwise", noise="exponential", budget=1.0, tilts=tilts)
+    law = NoisyMaxLaw(kind="pairwise", noise="exponential", rate=1.0, tilts=tilts)
     gaps = np.empty(int(batch.table.bounds[-1]))
     if batch.rows:
         over_rows(
             batch.table.bounds,
-            lambda first, last: composition.fill_gaps(batch, first, last, gaps),
+            lambda first, last: law.fill_gaps(batch, first, last, gaps),
             seconds=1e-7,
         )
     return batch.restore_candidates(0.0 - gaps)

@@ -10,8 +10,8 @@ from dpselect.candidates import Numbers, read_batch, read_sensitivities
 from dpselect.guarantees import WITHIN_SENSITIVITIES, Guarantee
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.laws import Law
-from dpselect.laws.composition import tilts
 from dpselect.laws.heterogeneous import HeterogeneousLaw, KeptLaw, kept_candidates
+from dpselect.laws.noisy_max import tilts
 from dpselect.mechanisms.base import Mechanism, tilt_label
 from dpselect.parameters import store
 

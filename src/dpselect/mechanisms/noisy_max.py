@@ -6,7 +6,7 @@ from typing import final
 import dpselect.parameters as check
 from dpselect.guarantees import SAME_DIRECTION, WITHIN_SENSITIVITIES, Guarantee
 from dpselect.kernels.arrays import IndexArray
-from dpselect.laws.composition import Composition, tilts
+from dpselect.laws.noisy_max import NoisyMaxLaw, tilts
 from dpselect.mechanisms.base import Mechanism, tilt_label
 from dpselect.parameters import Noise, store
 
@@ -100,11 +100,11 @@ class NoisyMax(Mechanism):
         names = {"exponential": "noisy max", "gumbel": "exponential mechanism", "laplace": "Laplace noisy max"}
         return names.get(self.noise, f"noisy max with {self.noise} noise") + tilt_label(self.tilt)
 
-    def law(self, sizes: IndexArray) -> Composition:
+    def law(self, sizes: IndexArray) -> NoisyMaxLaw:
         """Global normalisation: the noise is scaled to the largest sensitivity."""
-        return Composition(
+        return NoisyMaxLaw(
             kind="global",
             noise=self.noise,
-            budget=self.epsilon if self.monotone else self.epsilon / 2,
+            rate=self.epsilon if self.monotone else self.epsilon / 2,
             tilts=tilts(sizes, self.tilt * 2 / self.epsilon, self.beta),
         )

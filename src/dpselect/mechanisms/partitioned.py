@@ -15,8 +15,8 @@ from dpselect.exact import ExactStream
 from dpselect.exact.gaps import pairwise_gap, upper_hull
 from dpselect.exact.partial_uniform import bernoulli_exp, largest_priority
 from dpselect.kernels.arrays import FloatArray, Units, WordArray
-from dpselect.laws.base import FILTER_WIDTH
-from dpselect.laws.composition import Composition
+from dpselect.laws.base import FILTER_ERROR
+from dpselect.laws.noisy_max import NoisyMaxLaw
 from dpselect.mechanisms.base import Mechanism, law_name
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
@@ -46,7 +46,7 @@ class Contender(NamedTuple):
 class Standard(NamedTuple):
     """The reference for all gaps, computed from the summary of all parts in exact arithmetic."""
 
-    composition: Composition
+    composition: NoisyMaxLaw
     hull: list[tuple[Fraction, Fraction]]
     """Vertices (Δ, q − tΔ)."""
     vertex_scores: FloatArray
@@ -158,7 +158,7 @@ class PartitionedSelection:
             np.arange(values.size + 1),
             lambda first, last: kernels.partitioned.toss_coins(
                 *(first, last, rule.kind == "pairwise", all_values, all_widths, size, standard.leader),
-                *(standard.widest, float(rule.tilts[0]), rule.budget, units, self._width, verdicts, priorities),
+                *(standard.widest, float(rule.tilts[0]), rule.rate, units, self._width, verdicts, priorities),
             ),
             seconds=1e-7,
         )
@@ -197,9 +197,9 @@ class PartitionedSelection:
     def _stream(self, candidates: Sequence[Any] | NDArray[Any]) -> Randomness:
         return Randomness.keyed(self.key, candidates).serving(f"PartitionedSelection({law_name(self.mechanism)})")
 
-    def _composition(self, count: int) -> Composition:
+    def _composition(self, count: int) -> NoisyMaxLaw:
         law = self.mechanism.law(np.array([count]))
-        if not isinstance(law, Composition) or law.noise != "exponential":
+        if not isinstance(law, NoisyMaxLaw) or law.noise != "exponential":
             raise ValueError(
                 "mechanism must be NoisyMax or GEM, of any tilt, with exponential noise; for others, put all"
                 " candidates into one table and use select"
@@ -209,7 +209,7 @@ class PartitionedSelection:
     @property
     def _width(self) -> float:
         """The relative error that the float comparisons allow for; tests widen it."""
-        return FILTER_WIDTH
+        return FILTER_ERROR
 
     def _read(self, scores: Numbers, sensitivities: Numbers) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(scores)
@@ -258,7 +258,7 @@ class PartitionedSelection:
             gap = (
                 distance / Fraction(standard.widest) if standard.widest else Fraction(0) if distance == 0 else None
             )
-        return gap is not None and bernoulli_exp(stream.uniform(), gap * Fraction(rule.budget))
+        return gap is not None and bernoulli_exp(stream.uniform(), gap * Fraction(rule.rate))
 
 
 def _summary(values: FloatArray, widths: FloatArray, count: int) -> Summary:

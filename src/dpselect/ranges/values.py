@@ -106,7 +106,7 @@ class Ranges:
         named = labels is not None and self.labels is not None
         batch = read_batch(scores, dict.fromkeys(self.labels or (), 0.0) if named else 0.0)
         values = batch.spread(batch.table.scores)
-        width = values.size if batch.shape is None else batch.width
+        width = values.size if batch.shape is None else batch.row_size
         if self.lows.ndim and self.lows.size != width:
             raise ValueError(f"scores must have the {self.lows.size} candidates of the ranges, got {width}")
         rows = values.reshape(-1, width) if width else values

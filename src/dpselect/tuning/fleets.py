@@ -111,10 +111,10 @@ class Fleet:
 
     def _dense_rows(self, column: Column, part: slice) -> FloatArray:
         """Return some rows of a dense column: a single one if they are shared."""
-        rows = column.values.reshape(-1, self.batch.width)
+        rows = column.values.reshape(-1, self.batch.row_size)
         if len(rows) == 1 < self.users:
             return np.asarray(rows[0])
-        return np.asarray(rows[column.starts[part] // self.batch.width])
+        return np.asarray(rows[column.starts[part] // self.batch.row_size])
 
     def _ragged_rows(self, column: Column, part: slice) -> FloatArray:
         """Return some rows of a ragged column, flat: a single number if all candidates share it."""

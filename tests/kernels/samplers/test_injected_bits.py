@@ -20,7 +20,7 @@ from dpselect.kernels.samplers import (
     randomized_response,
 )
 from dpselect.kernels.samplers.loops import Workspace
-from dpselect.laws.base import FILTER_WIDTH
+from dpselect.laws.base import FILTER_ERROR
 from dpselect.laws.noises import sampler_of
 
 LAPLACE, EXPONENTIAL = False, True
@@ -88,7 +88,7 @@ def room():
 
 
 def workspace_of(state, size=2):
-    return Workspace(state, FILTER_WIDTH, np.zeros(size, dtype=np.bool_), np.zeros(size + 1, dtype=np.int64))
+    return Workspace(state, FILTER_ERROR, np.zeros(size, dtype=np.bool_), np.zeros(size + 1, dtype=np.int64))
 
 
 def visit(*words, x=X):
@@ -103,7 +103,7 @@ def propose(*words, x=X):
 
 
 def reply(*words, x=X):
-    return randomized_response.keep_proposal(2, 0, x, state_of(*words), FILTER_WIDTH)
+    return randomized_response.keep_proposal(2, 0, x, state_of(*words), FILTER_ERROR)
 
 
 @pytest.mark.parametrize("pick", [visit, propose, reply], ids=["visit", "propose", "reply"])
@@ -137,7 +137,7 @@ def test_a_scanned_candidate_on_the_edge_is_undecided(x):
         state[chacha.LOADED_WORDS] = 0
         state[chacha.WORDS + 7] = own
         verdict = permute_and_flip.bernoulli_exp_candidate(
-            state, np.uint64(byte), np.uint64(after_zero), 7, x, FILTER_WIDTH
+            state, np.uint64(byte), np.uint64(after_zero), 7, x, FILTER_ERROR
         )
         assert verdict == expected
 
@@ -145,11 +145,11 @@ def test_a_scanned_candidate_on_the_edge_is_undecided(x):
 def test_a_byte_that_decides_needs_no_word():
     state = state_of()
     assert (
-        permute_and_flip.bernoulli_exp_candidate(state, np.uint64(255), np.uint64(0), 7, X, FILTER_WIDTH)
+        permute_and_flip.bernoulli_exp_candidate(state, np.uint64(255), np.uint64(0), 7, X, FILTER_ERROR)
         == coins.FAIL
     )
     assert (
-        permute_and_flip.bernoulli_exp_candidate(state, np.uint64(1), np.uint64(0), 7, X, FILTER_WIDTH)
+        permute_and_flip.bernoulli_exp_candidate(state, np.uint64(1), np.uint64(0), 7, X, FILTER_ERROR)
         == coins.PASS
     )
     assert state[chacha.LOADED_WORDS] == chacha.NO_GROUP
@@ -162,7 +162,7 @@ def test_a_word_that_does_not_tell_its_index_leaves_the_row_undecided():
         workspace = workspace_of(state_of(word), size=3)
         tossed = permute_and_flip.pick(gaps_of(0.0, 0.0, 0.0), 3, workspace)
         proposed = exponential_mechanism.pick(gaps_of(0.0, 0.0, 0.0), 0, workspace_of(state_of(word), size=3))
-        replied = randomized_response.keep_proposal(3, 1, 0.0, state_of(word), FILTER_WIDTH)
+        replied = randomized_response.keep_proposal(3, 1, 0.0, state_of(word), FILTER_ERROR)
         return {tossed, proposed, replied}
 
     assert pick_all(third) == {UNRESOLVED}
@@ -243,7 +243,7 @@ def stop_with(packed, further=(), noise=LAPLACE, scores=(0.0, -1.0), widths=(1.0
     stopping_state(stream._state, packed, further)
     law = random_stopping.stopping_of(noise, 1.0, gamma, eta)
     row = random_stopping.Row(scores, scores.max(), widths, widths.max())
-    kernel = random_stopping.pick(law, row, random_stopping.Space(state, room(), FILTER_WIDTH))
+    kernel = random_stopping.pick(law, row, random_stopping.Space(state, room(), FILTER_ERROR))
     return kernel, twin.pick(noise, scores, widths, Fraction(1), gamma, eta, stream)
 
 
@@ -458,7 +458,7 @@ def test_the_draws_that_are_not_made_would_not_have_been_picked(noise, epsilon):
         for widest in (widths.max(), np.inf):
             state = pair_state(units)
             row = random_stopping.Row(scores, scores.max(), widths, widest)
-            found.append(random_stopping.pick(law, row, random_stopping.Space(state, room(), FILTER_WIDTH)))
+            found.append(random_stopping.pick(law, row, random_stopping.Space(state, room(), FILTER_ERROR)))
             loaded = int(state[chacha.LOADED_BYTES])
             found.append(0 if loaded == chacha.NO_GROUP else loaded)
         assert found[0] == found[2]

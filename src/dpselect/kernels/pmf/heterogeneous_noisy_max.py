@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from dpselect.kernels.arrays import Column, FlagArray, FloatArray, Table
+from dpselect.kernels.arrays import Column, FlagArray, FloatArray, Rows
 from dpselect.kernels.blocks import row_extent, row_of, widest_row
 from dpselect.kernels.compilation import compiled
 from dpselect.kernels.heterogeneous import LawParameters, fill_levels
 from dpselect.kernels.pmf import permute_and_flip, similar_scales
-from dpselect.kernels.shares import share_of, widths_of
+from dpselect.kernels.shares import extremes_of, share_of
 
 
 @compiled
@@ -28,7 +28,7 @@ def fill(heights: FloatArray, shares: FloatArray, pmf: FloatArray) -> None:
 
 @compiled
 def fill_rows(
-    first: int, last: int, table: Table, law: LawParameters, neutral: Column, pmf: FloatArray, trusted: FlagArray
+    first: int, last: int, table: Rows, law: LawParameters, neutral: Column, pmf: FloatArray, trusted: FlagArray
 ) -> None:
     """Fill the probabilities of each row of a block whose heights can be trusted, and say which those are.
 
@@ -41,14 +41,14 @@ def fill_rows(
         sensitivities = row_of(table.sensitivities, table.bounds, row)
         offsets = row_of(neutral, table.bounds, row)
         levels = heights[: scores.size]
-        widths = widths_of(sensitivities)
-        plain = law.plain and widths.largest > 0.0
-        trusted[row] = plain or fill_levels(law, table, row, widths, levels)
+        extremes = extremes_of(sensitivities)
+        plain = law.plain and extremes.largest > 0.0
+        trusted[row] = plain or fill_levels(law, table, row, extremes, levels)
         if trusted[row]:
-            best, rate = row_extent(scores)[0], law.epsilon / widths.largest
+            best, rate = row_extent(scores)[0], law.epsilon / extremes.largest
             for a in range(scores.size):
                 level = (scores[a] - best) * rate if plain else levels[a]
                 levels[a] = level + offsets[a]
-                shares[a] = share_of(widths, sensitivities[a]) if widths.largest > 0.0 else 1.0
+                shares[a] = share_of(extremes, sensitivities[a]) if extremes.largest > 0.0 else 1.0
             target = pmf[table.bounds[row] : table.bounds[row + 1]]
             fill(levels, shares[: scores.size], target)

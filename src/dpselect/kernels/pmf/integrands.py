@@ -17,7 +17,7 @@ TINY = 1e-290
 """If exp(−z) is below this, it is computed again together with √E[K]."""
 
 
-class Law(NamedTuple):
+class NoiseLaw(NamedTuple):
     """The law to compute: the noise, and how many candidates are drawn."""
 
     noise: int | np.int64
@@ -74,7 +74,7 @@ def stopping_increment(gamma: float, eta: float, survival: float, jump: float) -
 
 
 @compiled_without_refcounts
-def weigh_point(law: Law, row: Row, base: float, delta: float) -> tuple[float, float]:
+def weigh_point(law: NoiseLaw, row: Row, base: float, delta: float) -> tuple[float, float]:
     """Fill r_a at x = base + delta; return G and the slope of its logarithm.
 
     The product carries its own rounding error along, so the errors of a million factors do not add up.
@@ -144,7 +144,7 @@ def weigh_point(law: Law, row: Row, base: float, delta: float) -> tuple[float, f
 
 
 @compiled_without_refcounts
-def atom_mass(law: Law, row: Row, base: float, atoms: int) -> float:
+def atom_mass(law: NoiseLaw, row: Row, base: float, atoms: int) -> float:
     """Return the probability that the largest noisy score is the atom at ``base``."""
     k = row.scores.size
     if not law.stopping:
@@ -165,7 +165,9 @@ def atom_mass(law: Law, row: Row, base: float, atoms: int) -> float:
 # --- The same in NumPy ------------------------------------------------------------------------------------
 
 
-def weigh_points(law: Law, row: Row, base: float, deltas: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def weigh_points(
+    law: NoiseLaw, row: Row, base: float, deltas: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return G, the slope of its logarithm, and r_a, at several points."""
     k, noisy = row.scores.size, row.rates > 0.0
     distances = (base - row.scores) + deltas[:, None]
@@ -199,7 +201,7 @@ def weigh_points(law: Law, row: Row, base: float, deltas: FloatArray) -> tuple[F
 
 
 @in_numpy(atom_mass)
-def _atom_mass(law: Law, row: Row, base: float, atoms: int) -> float:
+def _atom_mass(law: NoiseLaw, row: Row, base: float, atoms: int) -> float:
     if not law.stopping:
         return float(weigh_points(law, row, base, np.zeros(1))[0][0])
     distances = base - row.scores
@@ -213,7 +215,7 @@ def _atom_mass(law: Law, row: Row, base: float, atoms: int) -> float:
 
 
 @in_numpy(weigh_point)
-def _weigh_point(law: Law, row: Row, base: float, delta: float) -> tuple[float, float]:
+def _weigh_point(law: NoiseLaw, row: Row, base: float, delta: float) -> tuple[float, float]:
     shared, slopes, ratios = weigh_points(law, row, base, np.array([delta]))
     row.ratios[:] = ratios[0]
     return shared[0], slopes[0]

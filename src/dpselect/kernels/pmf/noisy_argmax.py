@@ -35,7 +35,7 @@ import math
 
 import numpy as np
 
-from dpselect.kernels.arrays import FloatArray, IndexArray, Table
+from dpselect.kernels.arrays import FloatArray, IndexArray, Rows
 from dpselect.kernels.blocks import row_of
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts, in_numpy
 from dpselect.kernels.pmf.integrands import (
@@ -43,7 +43,7 @@ from dpselect.kernels.pmf.integrands import (
     GUMBEL,
     LAPLACE,
     NO_ETA,
-    Law,
+    NoiseLaw,
     Row,
     atom_mass,
     mean_draws,
@@ -96,7 +96,7 @@ value is for η above FLAT.
 
 @compiled_without_refcounts
 def widest_panel(
-    law: Law, row: Row, height: float, margin: float, base: float, delta: float, direction: float
+    law: NoiseLaw, row: Row, height: float, margin: float, base: float, delta: float, direction: float
 ) -> tuple[float, float]:
     """Return the largest width of a panel from base + delta, and the largest 1/b_a that matters there.
 
@@ -124,7 +124,7 @@ def widest_panel(
 
 @in_numpy(widest_panel)
 def _widest_panel(
-    law: Law, row: Row, height: float, margin: float, base: float, delta: float, direction: float
+    law: NoiseLaw, row: Row, height: float, margin: float, base: float, delta: float, direction: float
 ) -> tuple[float, float]:
     z = ((base - row.scores) + delta) * row.rates
     relevant = row.rates > 0.0
@@ -141,7 +141,7 @@ def _widest_panel(
 
 @compiled_without_refcounts
 def add_panel(
-    law: Law,
+    law: NoiseLaw,
     row: Row,
     base: float,
     direction: float,
@@ -165,7 +165,7 @@ def add_panel(
 
 @in_numpy(add_panel)
 def _add_panel(
-    law: Law,
+    law: NoiseLaw,
     row: Row,
     base: float,
     direction: float,
@@ -184,7 +184,7 @@ def _add_panel(
 
 @compiled_without_refcounts
 def integrate_cell(
-    law: Law,
+    law: NoiseLaw,
     row: Row,
     base: float,
     direction: float,
@@ -242,7 +242,7 @@ def integrate_cell(
 
 
 @compiled_without_refcounts
-def scout(law: Law, row: Row, base: float, delta: float) -> tuple[float, float, float]:
+def scout(law: NoiseLaw, row: Row, base: float, delta: float) -> tuple[float, float, float]:
     """Raise least probabilities to the bound from base + delta; return G, its slope, and the smallest of them."""
     shared, slope = weigh_point(law, row, base, delta)
     smallest = 1.0
@@ -254,7 +254,7 @@ def scout(law: Law, row: Row, base: float, delta: float) -> tuple[float, float, 
 
 
 @in_numpy(scout)
-def _scout(law: Law, row: Row, base: float, delta: float) -> tuple[float, float, float]:
+def _scout(law: NoiseLaw, row: Row, base: float, delta: float) -> tuple[float, float, float]:
     [shared], [slope], [ratios] = weigh_points(law, row, base, np.array([delta]))
     if shared > 0.0:
         np.maximum(row.least, shared * ratios, out=row.least)
@@ -262,7 +262,7 @@ def _scout(law: Law, row: Row, base: float, delta: float) -> tuple[float, float,
 
 
 @compiled_without_refcounts
-def start_least(law: Law, row: Row, leader: int) -> None:
+def start_least(law: NoiseLaw, row: Row, leader: int) -> None:
     """Fill in FLOOR, or infinity for atoms and for candidates whose probability is below 1e-300."""
     for a in range(row.least.size):
         gap = row.scores[leader] - row.scores[a]
@@ -272,7 +272,7 @@ def start_least(law: Law, row: Row, leader: int) -> None:
 
 
 @compiled_without_refcounts
-def rarest_atom(law: Law, row: Row, falling: IndexArray) -> float:
+def rarest_atom(law: NoiseLaw, row: Row, falling: IndexArray) -> float:
     """Return the smallest probability of any atom that can be picked; 1 if there is none."""
     rarest = 1.0
     for i in range(falling.size):
@@ -290,7 +290,7 @@ def rarest_atom(law: Law, row: Row, falling: IndexArray) -> float:
 
 @compiled
 def scout_row(
-    law: Law, row: Row, falling: IndexArray, firsts: IndexArray, shares: FloatArray, slopes: FloatArray
+    law: NoiseLaw, row: Row, falling: IndexArray, firsts: IndexArray, shares: FloatArray, slopes: FloatArray
 ) -> tuple[int, float]:
     """Fill in least probabilities, and G and its slope at each distinct score; return (cells to visit, cut)."""
     start_least(law, row, falling[0])
@@ -317,7 +317,7 @@ def scout_row(
 
 
 @compiled
-def fill_by_cells(law: Law, scores: FloatArray, scales: FloatArray, pmf: FloatArray) -> None:
+def fill_by_cells(law: NoiseLaw, scores: FloatArray, scales: FloatArray, pmf: FloatArray) -> None:
     """Fill Pr[a] by cutting the line at every score and half-way between neighbours."""
     k = scores.size
     rates = np.zeros(k)
@@ -374,14 +374,14 @@ def fill_largest_noisy_pmf(
         rare = RARE_IF_STEEP if eta > FLAT else RARE
         if abs(pmf.sum() - 1.0) <= SURE and pmf.min() * pmf.size >= rare:
             return
-    fill_by_cells(Law(noise, stopping, gamma, eta, math.sqrt(mean)), scores, scales, pmf)
+    fill_by_cells(NoiseLaw(noise, stopping, gamma, eta, math.sqrt(mean)), scores, scales, pmf)
 
 
 @compiled
 def fill_rows(
     first: int,
     last: int,
-    table: Table,
+    table: Rows,
     noise: int,
     scale: float,
     stopping: bool,  # noqa: FBT001

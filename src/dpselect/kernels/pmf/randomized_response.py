@@ -2,13 +2,13 @@
 
 import math
 
-from dpselect.kernels.arrays import FloatArray, Table
+from dpselect.kernels.arrays import FloatArray, Rows
 from dpselect.kernels.blocks import row_of
 from dpselect.kernels.compilation import compiled
 
 
 @compiled
-def fill_rows(first: int, last: int, table: Table, epsilon: float, pmf: FloatArray) -> None:
+def fill_rows(first: int, last: int, table: Rows, epsilon: float, pmf: FloatArray) -> None:
     """Fill e^ε/(e^ε + k − 1) for the best candidate, 1/(e^ε + k − 1) for others; ties share the difference."""
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)

@@ -21,10 +21,10 @@ from dpselect.kernels.samplers.loops import (
 def pick(gaps: LazyGaps, _visits: int, workspace: Workspace) -> int:
     """Propose candidates uniformly and accept with probability exp(−gap): Pr[a] ∝ exp(−gap)."""
     values, top, rate = gaps.values, gaps.top, gaps.rate
-    stream, width, _, _ = workspace
+    stream, error_bound, _, _ = workspace
     while True:
         a, coin = split(next_word(stream), values.size)
-        verdict = UNSURE if a == UNSURE else bernoulli_exp(coin, values.size, (top - values[a]) * rate, width)
+        verdict = UNSURE if a == UNSURE else bernoulli_exp(coin, values.size, (top - values[a]) * rate, error_bound)
         if verdict != FAIL:
             return a if verdict == PASS else UNRESOLVED
 

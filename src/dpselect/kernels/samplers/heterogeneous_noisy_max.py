@@ -30,7 +30,7 @@ from dpselect.kernels.arrays import (
     Column,
     FloatArray,
     IndexArray,
-    Table,
+    Rows,
     Units,
 )
 from dpselect.kernels.blocks import row_extent, row_of, widest_row
@@ -51,8 +51,8 @@ from dpselect.kernels.instructions import BLOCK, lowest_bit, ones_of, reaching, 
 from dpselect.kernels.lazy_gaps import KNOWN, LazyGaps
 from dpselect.kernels.samplers import permute_and_flip
 from dpselect.kernels.samplers.loops import Setup, Visits, Workspace, new_workspace, visits_of
-from dpselect.kernels.samplers.permute_and_flip import LONG_SHOT, bernoulli_exp_candidate
-from dpselect.kernels.shares import share_of, widths_of
+from dpselect.kernels.samplers.permute_and_flip import ONE_BYTE_GAP, bernoulli_exp_candidate
+from dpselect.kernels.shares import extremes_of, share_of
 
 ALL = np.uint64(2**64 - 1)
 LOG_2 = math.log(2.0)
@@ -96,7 +96,7 @@ def pick(
 ) -> int:
     """Pick the largest share · E among the candidates that pass; ``block`` has room for BLOCK heights."""
     size = heights.values.size
-    stream, width, seen, visited = space
+    stream, error_bound, seen, visited = space
     octaves = count_octaves(size, stream, counts)
     if octaves == UNSURE:
         return UNRESOLVED
@@ -111,8 +111,8 @@ def pick(
                 seen[a] = True
                 visited[made] = a
                 made += 1
-                share = share_of(heights.widths, heights.sensitivities[a])
-                verdict = bernoulli_exp(coin, size, (top - height_of(heights, a)) / share, width)
+                share = share_of(heights.extremes, heights.sensitivities[a])
+                verdict = bernoulli_exp(coin, size, (top - height_of(heights, a)) / share, error_bound)
                 if verdict == PASS:
                     # W = (1 + V)/2^(octave + 1), in units of 2⁻⁶³: between 1/2 and 1, and the octave
                     bits = np.uint64(2**62) | (next_word(stream) >> np.uint64(2))
@@ -153,7 +153,7 @@ def scan(
 
     Returns whether floats could decide every coin, and the largest value.
     """
-    stream, width, seen, _ = space
+    stream, error_bound, seen, _ = space
     size, floor = heights.values.size, 0.5**lowest
     for first in range(0, size, BLOCK):
         if first % GROUP_BYTES == 0:
@@ -161,19 +161,19 @@ def scan(
         for i in range(min(BLOCK, size - first)):
             block[i] = height_of(heights, first + i)
         suspects = zero_bytes(stream, BYTES + first % GROUP_BYTES // 8)
-        suspects |= reaching(block, 0, top - LONG_SHOT)  # shares are at most 1, so gaps are at least that large
+        suspects |= reaching(block, 0, top - ONE_BYTE_GAP)  # shares are at most 1, so gaps are at least that large
         suspects &= ALL >> np.uint64(BLOCK - min(BLOCK, size - first))
         while suspects != 0:
             i = lowest_bit(suspects)
             a = first + i
             suspects &= suspects - np.uint64(1)
             byte = candidate_byte(stream, a)
-            share = share_of(heights.widths, heights.sensitivities[a])
+            share = share_of(heights.extremes, heights.sensitivities[a])
             gap = (top - block[i]) / share
-            if bernoulli_exp_byte(byte, gap, width) == FAIL or seen[a]:
+            if bernoulli_exp_byte(byte, gap, error_bound) == FAIL or seen[a]:
                 continue
             after_zero = next_word(stream) if byte == 0 else np.uint64(0)
-            verdict = bernoulli_exp_candidate(stream, byte, after_zero, a, gap, width)
+            verdict = bernoulli_exp_candidate(stream, byte, after_zero, a, gap, error_bound)
             if verdict == UNSURE:
                 return False, best
             if verdict == PASS:
@@ -208,8 +208,8 @@ class Space(NamedTuple):
 @compiled
 def new_space(setup: Setup, fewer: FewerVisits, size: int) -> Space:
     """Return room for rows of up to ``size`` candidates."""
-    stream, width, seen, visited = new_workspace(setup, size)
-    work = Workspace(stream, width * WIDER, seen, visited)
+    stream, error_bound, seen, visited = new_workspace(setup, size)
+    work = Workspace(stream, error_bound * WIDER, seen, visited)
     counts, block = np.empty(OCTAVES, np.int64), np.empty(BLOCK)
     return Space(work, np.empty(size), counts, block, fewer.equal, fewer.few, setup.visits)
 
@@ -225,7 +225,7 @@ def pick_row(heights: Heights, top: float, space: Space) -> int:
 def pick_scores(
     first: int,
     last: int,
-    table: Table,
+    table: Rows,
     law: LawParameters,
     neutral: Column,
     units: Units,
@@ -236,20 +236,20 @@ def pick_scores(
 
     A row whose sensitivities are all zero is marked ALL_GAPS_NEEDED, because its heights are zero or −∞.
     """
-    widths = widths_of(row_of(table.sensitivities, table.bounds, first))
+    extremes = extremes_of(row_of(table.sensitivities, table.bounds, first))
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
         if row > first and not same_sensitivities(table, row, row - 1):
-            widths = widths_of(sensitivities)
+            extremes = extremes_of(sensitivities)
         seek(space.work.stream, units.nonces, row)
         picks[row] = ALL_GAPS_NEEDED
-        if widths.largest == 0.0:
+        if extremes.largest == 0.0:
             if not row_extent(scores)[1] <= LARGEST:
                 picks[row] = INVALID
             continue
-        rate = law.epsilon / widths.largest
-        if widths.equal:
+        rate = law.epsilon / extremes.largest
+        if extremes.equal:
             top, magnitude = row_extent(scores)
             equal = LazyGaps(scores, top, rate, KNOWN, scores, 0.0, 0.0, 0.0)
             picks[row] = INVALID
@@ -257,13 +257,13 @@ def pick_scores(
                 picks[row] = permute_and_flip.pick(equal, visits_of(space.equal, scores.size), space.work)
             continue
         offsets = row_of(neutral, table.bounds, row)
-        heights = Heights(scores, scores[0], rate, offsets, sensitivities, widths)
+        heights = Heights(scores, scores[0], rate, offsets, sensitivities, extremes)
         top, magnitude, farthest = highest_of(heights)
         if not magnitude <= LARGEST:
             picks[row] = INVALID
             continue
         if farthest * rate > NEAR:
-            heights = Heights(scores, row_extent(scores)[0], rate, offsets, sensitivities, widths)
+            heights = Heights(scores, row_extent(scores)[0], rate, offsets, sensitivities, extremes)
             top, _, _ = highest_of(heights)
         picks[row] = pick_row(heights, top, space)
 
@@ -271,7 +271,7 @@ def pick_scores(
 @compiled_without_refcounts
 def pick_levels(
     rows: IndexArray,
-    table: Table,
+    table: Rows,
     law: LawParameters,
     neutral: Column,
     units: Units,
@@ -281,15 +281,15 @@ def pick_levels(
     """Pick one candidate for each of the given rows, with offsets and tilts."""
     for row in rows:
         sensitivities = row_of(table.sensitivities, table.bounds, row)
-        widths, levels = widths_of(sensitivities), space.levels[: sensitivities.size]
+        extremes, levels = extremes_of(sensitivities), space.levels[: sensitivities.size]
         seek(space.work.stream, units.nonces, row)
-        if not fill_levels(law, table, row, widths, levels):
+        if not fill_levels(law, table, row, extremes, levels):
             picks[row] = UNRESOLVED
-        elif widths.equal:
+        elif extremes.equal:
             equal = LazyGaps(levels, 0.0, 1.0, KNOWN, levels, 0.0, 0.0, 0.0)
             picks[row] = permute_and_flip.pick(equal, visits_of(space.equal, levels.size), space.work)
         else:
-            heights = Heights(levels, 0.0, 1.0, row_of(neutral, table.bounds, row), sensitivities, widths)
+            heights = Heights(levels, 0.0, 1.0, row_of(neutral, table.bounds, row), sensitivities, extremes)
             picks[row] = pick_row(heights, highest_of(heights)[0], space)
 
 
@@ -297,7 +297,7 @@ def pick_levels(
 def select_from_scores(
     first: int,
     last: int,
-    table: Table,
+    table: Rows,
     law: LawParameters,
     neutral: Column,
     setup: Setup,
@@ -312,7 +312,7 @@ def select_from_scores(
 @compiled
 def select_from_levels(
     rows: IndexArray,
-    table: Table,
+    table: Rows,
     law: LawParameters,
     neutral: Column,
     setup: Setup,

@@ -25,7 +25,7 @@ from dpselect.kernels.samplers.loops import (
 def pick(gaps: LazyGaps, _visits: int, workspace: Workspace) -> int:
     """Pick the largest of (Laplace noise − gap). A candidate takes one word: a sign bit, 63 bits of magnitude."""
     values, top, rate = gaps.values, gaps.top, gaps.rate
-    stream, width, _, _ = workspace
+    stream, error_bound, _, _ = workspace
     best_low, best_high, picked, rival = -math.inf, -math.inf, UNRESOLVED, -math.inf
     for a in range(values.size):
         word = next_word(stream)
@@ -34,7 +34,7 @@ def pick(gaps: LazyGaps, _visits: int, workspace: Workspace) -> int:
         if gap == math.inf:
             continue
         value = (size if word & np.uint64(1) else -size) - gap
-        error += width * (1.0 + size + gap)
+        error += error_bound * (1.0 + size + gap)
         if value - error > best_low:
             rival = max(rival, best_high)
             best_low, best_high, picked = value - error, value + error, a

@@ -17,7 +17,7 @@ from dpselect.kernels.arrays import (
     FlagArray,
     FloatArray,
     IndexArray,
-    Table,
+    Rows,
     Units,
 )
 from dpselect.kernels.blocks import row_extent, row_of
@@ -30,7 +30,7 @@ class Workspace(NamedTuple):
     """Random bits, the precision of floats, and work arrays."""
 
     stream: StreamState
-    width: float
+    error_bound: float
     """A bound on the relative error of a computed probability."""
     seen: FlagArray
     """False for every candidate when a sampler starts and when it ends."""
@@ -53,17 +53,17 @@ class Setup(NamedTuple):
 
     visits: Visits
     units: Units
-    width: float
+    error_bound: float
     """A bound on the relative error of a computed probability."""
 
 
 class ScoreRows(NamedTuple):
-    """The rows [first, last) of a table; a gap is (largest score − score) · budget / (largest sensitivity)."""
+    """The rows [first, last) of a table; a gap is (largest score − score) · rate / (largest sensitivity)."""
 
     first: int
     last: int
-    table: Table
-    budget: float
+    table: Rows
+    rate: float
 
 
 class GapRows(NamedTuple):
@@ -86,7 +86,7 @@ def visits_of(visits: Visits, size: int) -> int:
 def new_workspace(setup: Setup, size: int) -> Workspace:
     """Return a workspace for rows of up to ``size`` candidates."""
     visited = np.empty(visits_of(setup.visits, size) + 1, np.int64)
-    return Workspace(new_stream(setup.units.key), setup.width, np.zeros(size, np.bool_), visited)
+    return Workspace(new_stream(setup.units.key), setup.error_bound, np.zeros(size, np.bool_), visited)
 
 
 @inlined
@@ -95,7 +95,7 @@ def pick_from_scores(pick: Pick, rows: ScoreRows, setup: Setup, space: Workspace
 
     A row whose sensitivities are all zero is marked ALL_GAPS_NEEDED, because its gaps are zero or infinite.
     """
-    first, last, table, budget = rows
+    first, last, table, rate = rows
     widest = 0.0
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
@@ -107,7 +107,7 @@ def pick_from_scores(pick: Pick, rows: ScoreRows, setup: Setup, space: Workspace
             widest = row_extent(row_of(table.sensitivities, table.bounds, row))[0]
         if widest > 0.0:
             seek(space.stream, setup.units.nonces, row)
-            gaps = LazyGaps(scores, top, budget / widest, KNOWN, scores, 0.0, 0.0, 0.0)
+            gaps = LazyGaps(scores, top, rate / widest, KNOWN, scores, 0.0, 0.0, 0.0)
             picks[row] = pick(gaps, visits_of(setup.visits, scores.size), space)
         else:
             picks[row] = ALL_GAPS_NEEDED

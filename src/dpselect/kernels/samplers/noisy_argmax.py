@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from dpselect.kernels.arrays import INVALID, LARGEST, UNRESOLVED, FloatArray, IndexArray, Table, Units
+from dpselect.kernels.arrays import INVALID, LARGEST, UNRESOLVED, FloatArray, IndexArray, Rows, Units
 from dpselect.kernels.blocks import row_extent, row_of
 from dpselect.kernels.chacha import StreamState, new_stream, next_word, seek
 from dpselect.kernels.coins import draw_exponential, keep_larger
@@ -37,7 +37,7 @@ def pick(
 
 @compiled
 def select_rows(
-    first: int, last: int, table: Table, noise: int, scale: float, units: Units, picks: IndexArray
+    first: int, last: int, table: Rows, noise: int, scale: float, units: Units, picks: IndexArray
 ) -> None:
     """Pick the largest noisy score of each row of a block; candidate a's noise has scale ``scale`` · Δ_a."""
     stream = new_stream(units.key)

@@ -58,7 +58,7 @@ MOST_SINGLE_GAPS = 48
 
 ALL_BITS = np.uint64(2**64 - 1)
 LOG_256 = math.log(256.0)
-LONG_SHOT = 5.56
+ONE_BYTE_GAP = 5.56
 """A candidate with a gap above log 256 = 5.545… passes only if its byte is 0; the rest is a margin for rounding."""
 
 
@@ -74,7 +74,7 @@ def pick(gaps: LazyGaps, visits: int, workspace: Workspace) -> int:
     itself.
     """
     size = gaps.values.size
-    stream, width, seen, visited = workspace
+    stream, error_bound, seen, visited = workspace
     visited[-1] = 0  # the number of gaps computed one by one
     picked = KEEP_LOOKING
     count = 0
@@ -86,11 +86,11 @@ def pick(gaps: LazyGaps, visits: int, workspace: Workspace) -> int:
             seen[a] = True
             visited[count] = a
             count += 1
-            verdict = bernoulli_exp(coin, size, gap_bound(gaps, a), width)
+            verdict = bernoulli_exp(coin, size, gap_bound(gaps, a), error_bound)
             if verdict != FAIL and gaps.lazy:
                 visited[-1] += 1
                 gap = exact_gap(gaps, a)
-                verdict = ALL_GAPS_NEEDED if math.isnan(gap) else bernoulli_exp(coin, size, gap, width)
+                verdict = ALL_GAPS_NEEDED if math.isnan(gap) else bernoulli_exp(coin, size, gap, error_bound)
             if verdict != FAIL:
                 picked = a if verdict == PASS else verdict
     if picked == KEEP_LOOKING:
@@ -107,7 +107,7 @@ def scan(gaps: LazyGaps, workspace: Workspace) -> int:
     Candidate a's coin is U_a = 0.bbbbbbbb…. The sampler reads the first byte for every candidate, and 64 more bits
     where the byte does not decide. The i-th candidate to pass replaces the current pick with probability 1/i.
     """
-    stream, width, seen, visited = workspace
+    stream, error_bound, seen, visited = workspace
     picked, passers = UNRESOLVED, 0
     for first in range(0, gaps.values.size, BLOCK):
         if first % GROUP_BYTES == 0:
@@ -118,16 +118,16 @@ def scan(gaps: LazyGaps, workspace: Workspace) -> int:
             suspects &= suspects - np.uint64(1)
             byte = candidate_byte(stream, a)
             gap = gap_bound(gaps, a)
-            if bernoulli_exp_byte(byte, gap, width) == FAIL or seen[a]:
+            if bernoulli_exp_byte(byte, gap, error_bound) == FAIL or seen[a]:
                 continue
             after_zero = next_word(stream) if byte == 0 else np.uint64(0)
-            verdict = bernoulli_exp_candidate(stream, byte, after_zero, a, gap, width)
+            verdict = bernoulli_exp_candidate(stream, byte, after_zero, a, gap, error_bound)
             if verdict != FAIL and gaps.lazy:
                 visited[-1] += 1
                 gap = exact_gap(gaps, a)
                 if visited[-1] > MOST_SINGLE_GAPS or math.isnan(gap):
                     return ALL_GAPS_NEEDED
-                verdict = bernoulli_exp_candidate(stream, byte, after_zero, a, gap, width)
+                verdict = bernoulli_exp_candidate(stream, byte, after_zero, a, gap, error_bound)
             if verdict == UNSURE:
                 return UNRESOLVED
             if verdict == PASS:
@@ -139,7 +139,7 @@ def scan(gaps: LazyGaps, workspace: Workspace) -> int:
 
 @compiled_without_refcounts
 def suspects_in_block(gaps: LazyGaps, first: int, stream: StreamState) -> np.uint64:
-    """Return a mask of the candidates in a block that may pass: gap below LONG_SHOT, or byte 0.
+    """Return a mask of the candidates in a block that may pass: gap below ONE_BYTE_GAP, or byte 0.
 
     The last block of a row may be incomplete. It is then read together with values before it.
     """
@@ -147,17 +147,17 @@ def suspects_in_block(gaps: LazyGaps, first: int, stream: StreamState) -> np.uin
     count = min(BLOCK, size - first)
     mask = zero_bytes(stream, BYTES + first % GROUP_BYTES // 8) & (ALL_BITS >> np.uint64(BLOCK - count))
     if size >= BLOCK and not gaps.lazy:
-        cut = gaps.top - LONG_SHOT / gaps.rate
+        cut = gaps.top - ONE_BYTE_GAP / gaps.rate
         return mask | reaching(gaps.values, first + count - BLOCK, cut) >> np.uint64(BLOCK - count)
     block = block_of(gaps, first)
     for i in range(block.values.size):
-        mask |= np.uint64(gap_bound(block, i) < LONG_SHOT) << np.uint64(i)
+        mask |= np.uint64(gap_bound(block, i) < ONE_BYTE_GAP) << np.uint64(i)
     return mask
 
 
 @compiled_without_refcounts
 def bernoulli_exp_candidate(
-    stream: StreamState, byte: np.uint64, after_zero: np.uint64, a: int, x: float, width: float
+    stream: StreamState, byte: np.uint64, after_zero: np.uint64, a: int, x: float, error_bound: float
 ) -> int:
     """Decide candidate a's coin, U_a < exp(−x), from its byte if possible, otherwise with 64 more bits.
 
@@ -166,11 +166,11 @@ def bernoulli_exp_candidate(
     candidate.
     """
     if byte == 0:
-        return bernoulli_exp(after_zero, 1, x - LOG_256, width)  # 256 U_a < 256 exp(−x)
-    verdict = bernoulli_exp_byte(byte, x, width)
+        return bernoulli_exp(after_zero, 1, x - LOG_256, error_bound)  # 256 U_a < 256 exp(−x)
+    verdict = bernoulli_exp_byte(byte, x, error_bound)
     if verdict == UNSURE:
         bits = np.float64(byte) * 2.0**64 + np.float64(candidate_word(stream, a))
-        verdict = bernoulli_exp_interval(bits, 1.0, 2.0**72, x, width)
+        verdict = bernoulli_exp_interval(bits, 1.0, 2.0**72, x, error_bound)
     return verdict
 
 
@@ -203,7 +203,7 @@ def pick_pairwise(
     rows: ScoreRows, tilts: FloatArray, setup: Setup, room: FloatArray, space: Workspace, picks: IndexArray
 ) -> None:
     """Pick one candidate for each row from GEM gaps, computed only for candidates that the sampler looks at."""
-    first, last, table, budget = rows
+    first, last, table, rate = rows
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
@@ -211,10 +211,10 @@ def pick_pairwise(
         if picks[row] == INVALID:
             continue
         heights = room[: scores.size]
-        top, width, narrowest, error = fill_heights(scores, sensitivities, tilts[row], heights)
+        top, leader_sensitivity, narrowest, error = fill_heights(scores, sensitivities, tilts[row], heights)
         if narrowest > 0.0:
             seek(space.stream, setup.units.nonces, row)
-            gaps = LazyGaps(heights, top, budget, LAZY, sensitivities, width, narrowest, error)
+            gaps = LazyGaps(heights, top, rate, LAZY, sensitivities, leader_sensitivity, narrowest, error)
             picks[row] = pick(gaps, visits_of(setup.visits, scores.size), space)
 
 

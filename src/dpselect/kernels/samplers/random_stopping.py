@@ -26,7 +26,7 @@ from dpselect.kernels.arrays import (
     UNRESOLVED,
     FloatArray,
     IndexArray,
-    Table,
+    Rows,
     Units,
     WordArray,
 )
@@ -291,7 +291,7 @@ def count_geometric_draws(word: np.uint64, rate: float, error_bound: float) -> i
 
 @compiled_without_refcounts
 def pick_rows(
-    first: int, last: int, table: Table, law: Stopping, nonces: WordArray, space: Space, picks: IndexArray
+    first: int, last: int, table: Rows, law: Stopping, nonces: WordArray, space: Space, picks: IndexArray
 ) -> None:
     """Pick one candidate for each row. The first words of two rows' streams are computed together."""
     widest = 0.0
@@ -315,7 +315,7 @@ def pick_rows(
 def select_rows(
     first: int,
     last: int,
-    table: Table,
+    table: Rows,
     one_sided: bool,  # noqa: FBT001
     scale: float,
     gamma: float,

@@ -1,13 +1,13 @@
 """Uniform random choice."""
 
-from dpselect.kernels.arrays import IndexArray, Table, Units
+from dpselect.kernels.arrays import IndexArray, Rows, Units
 from dpselect.kernels.chacha import new_stream, seek
 from dpselect.kernels.coins import draw_below
 from dpselect.kernels.compilation import compiled
 
 
 @compiled
-def select_rows(first: int, last: int, table: Table, units: Units, picks: IndexArray) -> None:
+def select_rows(first: int, last: int, table: Rows, units: Units, picks: IndexArray) -> None:
     """Pick a candidate of every row uniformly."""
     stream = new_stream(units.key)
     for row in range(first, last):

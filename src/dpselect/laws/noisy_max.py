@@ -3,7 +3,7 @@
     public offsets  →  normalisation  →  noise  →  pick the largest
 
 Offsets are data-independent numbers added to scores. They change no sensitivity, so they cost no budget. A
-normalisation turns scores of unequal sensitivity into numbers that change by at most ``budget`` between
+normalisation turns scores of unequal sensitivity into numbers that change by at most ``rate`` between
 neighbours. *Global* normalisation divides by the largest sensitivity. *Pairwise* normalisation compares candidates
 two by two (GEM). Noise of scale one on numbers that move by at most ε/2 (by ε if all move in the same direction)
 makes the pick ε-DP.
@@ -26,7 +26,7 @@ from dpselect.laws.noises import Sampler, sampler_of
 from dpselect.parallel import cut_rows
 from dpselect.parameters import Noise
 
-__all__ = ["Composition", "tilts"]
+__all__ = ["NoisyMaxLaw", "tilts"]
 
 Kind: TypeAlias = Literal["global", "pairwise"]
 
@@ -52,14 +52,15 @@ def tilts(sizes: IndexArray, weight: float | FloatArray, beta: float) -> FloatAr
 
 
 @dataclass(frozen=True, slots=True)
-class Composition(RowLaw):
+class NoisyMaxLaw(RowLaw):
     """The offsets, normalisation and noise of one call."""
 
     checks_scores = True
 
     kind: Kind
     noise: Noise
-    budget: float
+    rate: float
+    """How much a normalised score moves between neighbours, at most."""
     tilts: FloatArray
     """One for each row: t of q − tΔ."""
 
@@ -83,13 +84,13 @@ class Composition(RowLaw):
             ]
 
     def fill_picks(
-        self, batch: Batch, first: int, last: int, units: Units, width: float, picks: IndexArray
+        self, batch: Batch, first: int, last: int, units: Units, error_bound: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows, without computing all gaps where possible."""
         sampler, loops = self.sampler.kernel, kernels.samplers.loops
-        setup = loops.Setup(loops.Visits(*VISITS[self.kind]), units, width)
+        setup = loops.Setup(loops.Visits(*VISITS[self.kind]), units, error_bound)
         plain = self._is_plain(batch)
-        block = loops.ScoreRows(first, last, batch.table, self.budget)
+        block = loops.ScoreRows(first, last, batch.table, self.rate)
         if plain and self.kind == "global":
             sampler.select_from_scores(block, setup, picks)
         elif plain and self.kind == "pairwise" and self.noise == "exponential":
@@ -114,14 +115,14 @@ class Composition(RowLaw):
 
     def exact_gaps(self, batch: Batch, row: int) -> Gaps:
         """Return the gaps of one row as fractions."""
-        scores, sensitivities, public = batch.row(row)
+        scores, sensitivities, offsets = batch.row(row)
         tilt = float(self.tilts[row])
         gaps_of = {"global": global_gaps, "pairwise": pairwise_gaps}[self.kind]
-        return gaps_of(scores, public, sensitivities, tilt, self.budget)
+        return gaps_of(scores, offsets, sensitivities, tilt, self.rate)
 
     def _is_plain(self, batch: Batch) -> bool:
         """Return whether there are no public offsets and, for global normalisation, no tilt."""
-        return not batch.has_public and not (self.kind == "global" and np.count_nonzero(self.tilts))
+        return not batch.has_offsets and not (self.kind == "global" and np.count_nonzero(self.tilts))
 
     def _float_gaps(self, batch: Batch, rows: IndexArray, places: IndexArray, gaps: FloatArray) -> FlagArray:
         """Write the gaps of the given rows, in floats; return for which rows they can be trusted."""
@@ -129,7 +130,7 @@ class Composition(RowLaw):
             "global": "fill_plain_rows" if self._is_plain(batch) else "fill_global_rows",
             "pairwise": "fill_pairwise_rows",
         }[self.kind]
-        numbers = kernels.normalisations.PublicNumbers(self.budget, self.tilts)
+        numbers = kernels.normalisations.PublicNumbers(self.rate, self.tilts)
         trusted = np.empty(rows.size, dtype=np.bool_)
         getattr(kernels.normalisations, fill)(rows, places, batch.table, numbers, gaps, trusted)
         return trusted
