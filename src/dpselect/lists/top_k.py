@@ -170,12 +170,7 @@ class TopK(Mechanism):
         return ListLaw(self.mechanism.law, self.count, self.mechanism.law(sizes).refusal)
 
     def probability(
-        self,
-        lists: Any,
-        scores: Numbers,
-        sensitivities: Numbers,
-        *,
-        offsets: Numbers | None = None,
+        self, lists: Any, scores: Numbers, sensitivities: Numbers, *, offsets: Numbers | None = None
     ) -> Any:
         """Return the exact probability of a given list of positions for each row.
 
