@@ -122,4 +122,5 @@ def read_members(pool: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
             raise ValueError(
                 f"pool must hold mechanisms, got {type(member).__name__}: write [dps.GEM(epsilon=...), ...]"
             )
+        check.single_pick("pool", member)
     return members

@@ -140,32 +140,6 @@ def test_a_release_of_lists_is_charged_once_and_gives_the_same_lists_again(tmp_p
     assert (first.receipt.charged, again.receipt.charged, again.receipt.epsilon_spent) == (True, False, 6.0)
 
 
-def test_tuning_for_lists_finds_good_ones_and_says_how_to_make_them(tmp_path, capsys):
-    rng = np.random.default_rng(6)
-    widths = np.linspace(0.1, 1.0, 8)
-    scores = np.clip(widths + 0.1 * rng.normal(size=(200, 8)), 0, 1)  # the best ones are sensitive
-    pool = [dps.GEM(2.0), dps.HeterogeneousNoisyMax(2.0, keep=(0.5, 1.0)), dps.NoisyMax(2.0, tilt=8.0)]
-    errors = dps.tuning.fleet_errors([dps.TopK(member, 2) for member in pool], scores, widths)
-    assert errors.mean(axis=1).argmin() == 1
-    choice = dps.tuning.choice_pmf(errors, 8.0, cap=1.0)
-    assert choice[1] > 1 - 1e-9
-    tuned = dps.tuning.tune(scores, widths, 4.0, 8.0, cap=1.0, count=2, pool=pool)
-    assert tuned.mechanism == dps.TopK(pool[1], 2)
-    assert tuned.guarantee.epsilon == pytest.approx(12.0)
-    assert tuned.select(scores, widths).shape == (200, 2)
-    with pytest.raises(ValueError, match="pool must hold mechanisms that are ε-DP at epsilon = 1"):
-        dps.tuning.tune(scores, widths, 2.0, 8.0, cap=1.0, count=2, pool=pool)
-    lists = {"candidate": [list(range(8))] * 40, "score": scores[:40].tolist()}
-    pq.write_table(pa.table({"user": range(40), **lists}), tmp_path / "t.parquet")
-    command = ["tune", str(tmp_path / "t.parquet"), "--epsilon", "4", "--tuning-epsilon", "8", "--cap", "1"]
-    assert main([*command, "--sensitivity", "1", "--count", "2", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["options"].endswith("--count 2")
-    assert main([*command, "--sensitivity", "1", "--count", "9", "--json"]) == 3
-    assert "must hold at least 9 candidates" in capsys.readouterr().err
-    with pytest.raises(ValueError, match="count must be at most the number of candidates: user 0 has 8"):
-        dps.tuning.tune(scores, widths, 4.0, 8.0, cap=1.0, count=9)
-
-
 @pytest.mark.parametrize(
     "mechanism", sorted({type(member): member for member in default_pool(1.0)}.values(), key=repr)
 )

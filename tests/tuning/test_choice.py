@@ -1,5 +1,9 @@
 """Tuning on a fleet: its law, its privacy, and the effect of rounding."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -51,6 +55,37 @@ def test_a_users_error_is_the_same_to_the_last_bit_in_every_fleet(mechanism, mon
     monkeypatch.setenv("DPSELECT_THREADS", "3")
     monkeypatch.setattr(fleets, "BLOCK", 50)
     assert (fleet_errors([mechanism], SCORES, WIDTHS)[0] == alone).all()
+
+
+ROUTE = """
+import numpy as np, dpselect as dps
+from dpselect.tuning import choice
+whole = choice._whole_errors
+def shown(errors, caps):
+    print(*(error.hex() for error in errors.tolist()))
+    return whole(errors, caps)
+choice._whole_errors = shown
+rng = np.random.default_rng(5)
+widths = np.linspace(0.2, 1.0, 12)
+scores = np.clip(widths + 0.2 * rng.normal(size=(40, 12)), 0.0, 1.0)
+pool = [dps.NoisyMax(1.0), dps.HeterogeneousNoisyMax(1.0), dps.GEM(1.0), dps.RandomStopping(1.0)]
+dps.tuning.tune(scores, widths, 1.0, 1.0, cap=1.0, pool=pool, progress=False)
+"""
+
+
+def test_the_errors_behind_a_choice_are_the_same_to_the_last_bit_whether_a_process_prefers_to_compile_or_not():
+    shown = [
+        subprocess.run(  # noqa: S603
+            [sys.executable, "-c", ROUTE],
+            env=os.environ | {"DPSELECT_COMPILE": setting},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for setting in ("never", "always")
+    ]
+    assert shown[0] == shown[1]
+    assert shown[0].count("0x") == 160
 
 
 def test_ragged_and_arrow_fleets_have_the_errors_of_their_rows():

@@ -226,12 +226,6 @@ def _add_tune(commands: Commands) -> None:
         metavar="CAP|LOW,HIGH",
         help="a public bound on a user's error, or the range in which to search for one",
     )
-    parser.add_argument(
-        "--count",
-        type=_positive_integer,
-        metavar="N",
-        help="tune for lists of N picks for each user; --epsilon is then for the whole list",
-    )
     _add_power(parser)
     _add_payment(parser, "choice")
     _add_reporting(parser)

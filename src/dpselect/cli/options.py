@@ -108,10 +108,8 @@ def make_list(options: argparse.Namespace) -> TopK:
     )
 
 
-def as_options(mechanism: Mechanism | TopK) -> str:
-    """Return the options that describe a mechanism or list, without ``--epsilon``."""
-    if isinstance(mechanism, TopK):
-        return f"{as_options(mechanism.mechanism)} --count {mechanism.count}"
+def as_options(mechanism: Mechanism) -> str:
+    """Return the options that describe a mechanism, without ``--epsilon``."""
     name = FAMILIES[type(mechanism)]
     fields = {f.name: (getattr(mechanism, f.name), f.default) for f in dataclasses.fields(mechanism)}  # type: ignore[arg-type]
     changed = {key: value for key, (value, default) in fields.items() if key != "epsilon" and value != default}
@@ -122,7 +120,7 @@ def as_options(mechanism: Mechanism | TopK) -> str:
     return " ".join([f"--mechanism {name}", *(f"--parameter {key}={text}" for key, text in texts.items())])
 
 
-def as_command(mechanism: Mechanism | TopK, epsilon: float) -> str:
+def as_command(mechanism: Mechanism, epsilon: float) -> str:
     """Return a command that picks with a mechanism, to be pasted."""
     return f"dpselect select scores.csv --epsilon {epsilon!r} {as_options(mechanism)} --output picks.csv"
 

@@ -34,7 +34,6 @@ def run(options: argparse.Namespace) -> None:
             options.tuning_epsilon,
             cap=cap,
             power=options.power,
-            count=options.count,
             **table_arguments(options),
             payment=payment,
             memory=options.memory,

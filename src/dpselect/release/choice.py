@@ -30,7 +30,7 @@ class Tuning:
     cap: float | tuple[float, float]
     power: float
     pool: str
-    """A hash of all mechanisms or lists to choose from: a version that has other ones must not pass for the same
+    """A hash of all mechanisms to choose from: a version that has other ones must not pass for the same
     release."""
 
     @property
@@ -59,7 +59,6 @@ def release_choice(
     *,
     cap: float | tuple[float, float],
     power: float = 2.0,
-    count: int | None = None,
     layout: Layout | None = None,
     candidates: AnyTable | None = None,
     format: Format | Csv | None = None,
@@ -71,7 +70,7 @@ def release_choice(
     """Choose one mechanism for all users of a table, privately, and pay for the choice.
 
     The choice is that of :func:`dpselect.tuning.tune`, which explains ``epsilon``, ``tuning_epsilon``, ``cap``,
-    ``power``, ``count`` and ``progress``. The other arguments are those of :func:`release_picks`. All scores are
+    ``power`` and ``progress``. The other arguments are those of :func:`release_picks`. All scores are
     read into memory.
 
     Args:
@@ -80,7 +79,6 @@ def release_choice(
         tuning_epsilon: The privacy budget of the choice.
         cap: The error at which errors are cut off, or a range of caps.
         power: The power of the error.
-        count: The length of the lists to choose for; ``None`` for single picks.
         layout: Which columns mean what.
         candidates: A table with public numbers of each candidate.
         format: The format of the tables, if their names do not tell.
@@ -89,8 +87,7 @@ def release_choice(
         batch_candidates: About how many candidates a batch holds.
         progress: Whether to show a progress bar; ``None`` for a terminal only.
     """
-    choices = repr(default_pool(epsilon)) if count is None else f"lists of {count}: {default_pool(epsilon)!r}"
-    pool = hashlib.blake2b(choices.encode(), digest_size=8).hexdigest()
+    pool = hashlib.blake2b(repr(default_pool(epsilon)).encode(), digest_size=8).hexdigest()
     tuning = Tuning(epsilon=epsilon, tuning_epsilon=tuning_epsilon, cap=cap, power=power, pool=pool)
     inputs = Inputs.open(table, layout, candidates, format)
     if inputs.layout.on_bad_unit == "skip":
@@ -101,7 +98,7 @@ def release_choice(
     terms = Terms.of_tables("tune", tuning, inputs)
     paying = payment or FreshKey()
     paying.check(terms)
-    scores, sensitivities = _read(source, inputs.layout, least=count or 1)
+    scores, sensitivities = _read(source, inputs.layout)
 
     def choose(key: bytes) -> Tuned:
         return tune(
@@ -111,7 +108,6 @@ def release_choice(
             tuning_epsilon,
             cap=cap,
             power=power,
-            count=count,
             randomness=Randomness.keyed(key, "tuning"),
             progress=progress,
         )
@@ -120,11 +116,11 @@ def release_choice(
     return ReleasedChoice(tuned=tuned, receipt=receipt)
 
 
-def _read(source: UnitSource, layout: Layout, *, least: int) -> tuple[Any, Any]:
+def _read(source: UnitSource, layout: Layout) -> tuple[Any, Any]:
     """Return the scores and sensitivities of all users, flat with bounds, or dense if candidates are positions."""
     parts = []
     for located in prefetched(source.batches(layout.columns)):
-        problems = find_problems(located.batch, layout, least=least)
+        problems = find_problems(located.batch, layout)
         if problems.null_count < len(problems):
             error = BadUnitsError(problems)
             raise ValueError(f"{located.locate(error.row, layout.unit)}: {error.problem}")

@@ -12,7 +12,7 @@ from dpselect import parameters as check
 from dpselect.candidates import Numbers, read_numbers
 from dpselect.guarantees import ONE_USER_CHANGED, SAME_USERS, Guarantee
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.lists import TopK
+from dpselect.kernels.compilation import compiled_at_once
 from dpselect.mechanisms import Mechanism, NoisyMax
 from dpselect.pools import read_pool
 from dpselect.progress import tracked
@@ -51,24 +51,23 @@ class Tuned:
         one user added or removed, but these are not.
 
     Attributes:
-        mechanism: The mechanism for every user's pick; a :class:`~dpselect.TopK` if you tuned for lists.
+        mechanism: The mechanism for every user's pick.
         cap: The cap on errors: the given one, or the one found in the given range.
         users: The number of users behind the choice; public, and published as it is.
         tuning: The guarantee of the choice alone, which holds whatever you do with it.
         guarantee: The guarantee of the whole: the choice, and one pick for each user.
     """
 
-    mechanism: Mechanism | TopK
+    mechanism: Mechanism
     cap: float
     users: int
     tuning: Guarantee
     guarantee: Guarantee
 
     def __str__(self) -> str:
-        result = "list" if isinstance(self.mechanism, TopK) else "pick"
         return (
             f"{self.mechanism.label} at ε = {self.mechanism.guarantee.epsilon:g}, chosen for {self.users} "
-            f"users at ε = {self.tuning.epsilon:g}; with one {result} each, ε = {self.guarantee.epsilon:g}"
+            f"users at ε = {self.tuning.epsilon:g}; with one pick each, ε = {self.guarantee.epsilon:g}"
         )
 
     def select(
@@ -99,7 +98,6 @@ def tune(
     cap: float | tuple[float, float],
     pool: Sequence[Mechanism] | None = None,
     power: float = 2,
-    count: int | None = None,
     randomness: Randomness | None = None,
     progress: bool | None = None,
 ) -> Tuned:
@@ -134,23 +132,18 @@ def tune(
 
     Cost:
         One ``pmf`` for each user and member of the pool: about a minute for 10,000 users, 100 candidates and the
-        default pool on two processors. Memory does not grow with the number of users.
+        default pool on two processors, and once the time to compile. Memory does not grow with the number of users.
 
     Args:
         scores: A row for each user: an array of two axes, ragged ``(values, offsets)``, or an Arrow list array.
         sensitivities: The sensitivities, shared or a row for each user.
-        epsilon: The privacy budget of a pick, which no member of the pool may exceed; with ``count``, the budget of
-            a user's whole list.
+        epsilon: The privacy budget of a pick, which no member of the pool may exceed.
         tuning_epsilon: The privacy budget of the choice.
         cap: A public bound on a user's error, or a range of bounds to search. Larger errors count as the cap.
             ``(highest possible score − lowest possible score) ** power`` cuts off nothing.
         pool: The mechanisms, each private for all scores within the sensitivities (``NoisyMax(monotone=True)`` is
             not); :func:`~dpselect.pools.default_pool` if absent.
         power: 2 for the squared error, 1 for the regret.
-        count: The length of each user's list, if you tune for lists. Then a member of the pool is the mechanism of
-            one pick at ε/count, the result is a :class:`~dpselect.TopK`, and a user's error is the power of the
-            mean regret of the list. It is estimated from a few lists that depend on the user's row alone, so users
-            with equal rows have equal estimates: a fleet should have hundreds of different rows.
         randomness: The randomness of the choice; a fresh secret key if absent. Your own key makes the choice
             repeatable.
         progress: Whether to show a progress bar; ``None`` shows it on a terminal only.
@@ -174,19 +167,15 @@ def tune(
     budget, tuning_budget = check.positive("epsilon", epsilon), check.positive("tuning_epsilon", tuning_epsilon)
     caps = _caps(cap)
     exponent = check.positive("power", power)
-    members = _members(pool, budget, count)
-    if count is not None and fleet.batch.sizes.min() < count:
-        user = int(np.argmin(fleet.batch.sizes))
-        raise ValueError(
-            f"count must be at most the number of candidates: user {user} has {fleet.batch.sizes[user]}"
-        )
+    members = read_pool(pool, budget)
     source = Randomness.given(randomness).serving("tune")
     source.units(1)
     tally = Tally(np.zeros((len(caps), len(members)), dtype=np.int64), fleet.users)
     parts = [(number, part) for part in fleet.parts() for number in range(len(members))]
-    for number, part in tracked(parts, total=len(parts), label="tuning", shown=progress):
-        errors = fleet.errors(members[number], part, exponent)
-        tally.sums[:, number] += _whole_errors(errors, caps).sum(axis=-1)
+    with compiled_at_once():  # when plain Python gives way to compiled code depends on other users' scores
+        for number, part in tracked(parts, total=len(parts), label="tuning", shown=progress):
+            errors = fleet.errors(members[number], part, exponent)
+            tally.sums[:, number] += _whole_errors(errors, caps).sum(axis=-1)
     size, member = _choose(tally, tuning_budget, source)
     return Tuned(
         mechanism=members[member],
@@ -314,16 +303,7 @@ def choice_guarantee(tuning_epsilon: float) -> Guarantee:
     )
 
 
-def _members(pool: Sequence[Mechanism] | None, budget: float, count: int | None) -> tuple[Mechanism | TopK, ...]:
-    """Return what to choose from: mechanisms of one pick, or lists of them."""
-    if count is None:
-        return read_pool(pool, budget)
-    length = check.count("count", count)
-    one = TopK.within(budget, count=length).mechanism.guarantee.epsilon
-    return tuple(TopK(member, length) for member in read_pool(pool, one))
-
-
-def _whole_guarantee(tuning_epsilon: float, members: Sequence[Mechanism | TopK]) -> Guarantee:
+def _whole_guarantee(tuning_epsilon: float, members: Sequence[Mechanism]) -> Guarantee:
     """Return the guarantee of the choice and one pick for each user.
 
     It must not depend on the chosen mechanism, which depends on scores. So it takes the largest ε of the pool, and

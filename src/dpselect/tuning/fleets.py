@@ -9,8 +9,6 @@ from dpselect import parameters as check
 from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.evaluation import expected_error
 from dpselect.kernels.arrays import Column, FloatArray
-from dpselect.lists import TopK
-from dpselect.lists.quality import list_errors
 from dpselect.mechanisms import Mechanism
 from dpselect.parallel import cut_rows
 from dpselect.pools import read_members
@@ -26,7 +24,7 @@ BLOCK = 2**20
 
 
 def fleet_errors(
-    pool: Sequence[Mechanism | TopK],
+    pool: Sequence[Mechanism],
     scores: Numbers,
     sensitivities: Numbers,
     *,
@@ -34,8 +32,6 @@ def fleet_errors(
     progress: bool | None = False,
 ) -> FloatArray:
     """Return the exact expected error of each user under each mechanism: a row for each mechanism.
-
-    The error of a list (:class:`~dpselect.TopK`) is the power of its mean regret, estimated from a few lists.
 
     **Not private**: :func:`tune` adds these errors up before it cuts them off and adds noise. Use it on public or
     synthetic fleets to see what tuning would find.
@@ -56,8 +52,7 @@ def fleet_errors(
     """
     fleet = Fleet.read(scores, sensitivities)
     exponent = check.positive("power", power)
-    members = check.as_tuple("pool", pool)
-    read_members([member.mechanism if isinstance(member, TopK) else member for member in members])
+    members = read_members(pool)
     parts = [(number, part) for number in range(len(members)) for part in fleet.parts()]
     found = np.empty((len(members), fleet.users))
     for number, part in tracked(parts, total=len(parts), label="errors", shown=progress):
@@ -92,11 +87,11 @@ class Fleet:
         """Return slices of users, none with more candidates than a block unless it is a single user."""
         return (slice(*block) for block in cut_rows(self.batch.table.bounds, BLOCK))
 
-    def errors(self, mechanism: Mechanism | TopK, part: slice, power: float) -> FloatArray:
-        """Return the exact expected error of some users; for lists, an estimate.
+    def errors(self, mechanism: Mechanism, part: slice, power: float) -> FloatArray:
+        """Return the exact expected error of some users.
 
-        A user's error depends on that user's row alone, to the last bit: not on other rows, their number or the
-        threads. So rounding does not change the sensitivity of the sums.
+        In compiled code a user's error depends on that user's row alone, to the last bit: not on other rows, their
+        number or the threads. So rounding does not change the sensitivity of the sums.
         """
         table = self.batch.table
         rows = self._ragged_rows if self.batch.shape is None else self._dense_rows
@@ -104,9 +99,6 @@ class Fleet:
         if self.batch.shape is None:
             scores = (scores, table.bounds[part.start : part.stop + 1] - table.bounds[part.start])
         sensitivities = rows(table.sensitivities, part)
-        if isinstance(mechanism, TopK):
-            with np.errstate(over="ignore"):  # an error beyond float64 is infinite
-                return list_errors(mechanism, mechanism.read(scores, sensitivities), power)
         return np.asarray(expected_error(mechanism, scores, sensitivities, power))
 
     def _dense_rows(self, column: Column, part: slice) -> FloatArray:
