@@ -98,16 +98,6 @@ class Batch:
         shape = None if self.shape is None else (last - first,)
         return replace(self, table=map_columns(self.table, block, bounds - bounds[0]), shape=shape, labels=None)
 
-    def repeated(self, times: int) -> "Batch":
-        """Return a batch with each row repeated, without copying numbers."""
-        bounds = np.zeros(self.rows * times + 1, dtype=np.int64)
-        np.cumsum(np.repeat(self.sizes, times), out=bounds[1:])
-        table = map_columns(
-            self.table, lambda column: Column(column.values, np.repeat(column.starts, times)), bounds
-        )
-        shape = None if self.shape is None else (self.rows * times,)
-        return replace(self, table=table, shape=shape, arrow=False, labels=None)
-
     def spread(self, column: Column) -> FloatArray:
         """Return a column of the table as a flat array: one number for each candidate, repeated where shared."""
         starts = self.table.bounds[:-1]

@@ -121,18 +121,6 @@ class Randomness:
         return cls("keyed", key, nonces.tobytes())
 
     @classmethod
-    def addressed(cls, contents: Sequence[bytes], draws: int) -> "Randomness":
-        """Return repeatable randomness for draws that depend on the content of rows alone; not for releases.
-
-        Each content has ``draws`` streams, one after the other. The key is public.
-        """
-        digests = b"".join(hashlib.blake2b(content, digest_size=8).digest() for content in contents)
-        nonces = np.empty((len(contents), draws, 3), dtype=np.uint32)
-        nonces[:, :, :2] = np.frombuffer(digests, dtype="<u4").reshape(-1, 1, 2)
-        nonces[:, :, 2] = np.arange(draws)
-        return cls("seeded", bytes(KEY_BYTES), nonces.tobytes())
-
-    @classmethod
     def given(cls, randomness: "Randomness | None") -> "Randomness":
         """Return the caller's ``randomness=``, or fresh randomness if it is ``None``."""
         if randomness is None:
