@@ -127,6 +127,13 @@ def error_quantile(
     return law.batch.restore_rows(quantiles)
 
 
+def mean_errors(mechanism: Mechanism, batch: Batch, power: float) -> FloatArray:
+    """Return :func:`expected_error` of each row of a batch whose scores have been checked, one after the other."""
+    law = _ErrorLaw.of_batch(batch, mechanism.law(batch.sizes).pmf(batch))
+    with np.errstate(over="ignore"):
+        return np.asarray(law.mean(law.errors**power)).reshape(-1)
+
+
 @dataclass(frozen=True, slots=True)
 class _ErrorLaw:
     """The law of best score − picked score: the error and the probability of each candidate, flat."""
@@ -145,9 +152,13 @@ class _ErrorLaw:
         sensitivities, public = others.pop("sensitivities"), others
         weights = mechanism.pmf(scores, sensitivities, **public)
         batch = read_batch(scores, sensitivities, **public)
+        return cls.of_batch(batch, np.asarray(weights.flatten()) if batch.arrow else weights.reshape(-1))
+
+    @classmethod
+    def of_batch(cls, batch: Batch, probabilities: FloatArray) -> "_ErrorLaw":
+        """Return the law of the error for a batch and its flat probabilities."""
         values = batch.spread(batch.table.scores)
-        errors = np.repeat(batch.largest(values), batch.sizes) - values
-        return cls(batch, errors, np.asarray(weights.flatten()) if batch.arrow else weights.reshape(-1))
+        return cls(batch, np.repeat(batch.largest(values), batch.sizes) - values, probabilities)
 
     def mean(self, numbers: FloatArray) -> Any:
         """Return the mean of a function of the pick. Impossible candidates do not count, even at infinity."""

@@ -304,13 +304,6 @@ def test_a_range_of_caps_sees_differences_that_one_cap_hides():
     assert choice_pmf(errors, 1.0, cap=(1e-12, 1.0))[0] > 0.99
 
 
-def test_picks_are_those_of_the_tuned_mechanism():
-    seed = dps.Randomness.seeded(9)
-    tuned = tune(SCORES, WIDTHS, 1.0, 1.0, cap=1.0, pool=POOL[:1], progress=False)
-    expected = POOL[0].select(SCORES, WIDTHS, randomness=seed)
-    assert (tuned.select(SCORES, WIDTHS, randomness=seed) == expected).all()
-
-
 def test_the_default_pool_is_used_without_a_pool():
     for seed in range(3):
         settings_ = {"cap": 1.0, "randomness": dps.Randomness.seeded(seed), "progress": False}

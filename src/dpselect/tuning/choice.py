@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -69,24 +69,6 @@ class Tuned:
             f"{self.mechanism.label} at ε = {self.mechanism.guarantee.epsilon:g}, chosen for {self.users} "
             f"users at ε = {self.tuning.epsilon:g}; with one pick each, ε = {self.guarantee.epsilon:g}"
         )
-
-    def select(
-        self,
-        scores: Numbers,
-        sensitivities: Numbers,
-        *,
-        randomness: Randomness | None = None,
-    ) -> Any:
-        """Return a pick for each row by the tuned mechanism.
-
-        Each pick costs ``mechanism.guarantee``, in addition to the cost of the tuning.
-
-        Args:
-            scores: The private scores, a row for each user.
-            sensitivities: The sensitivities, which broadcast against scores.
-            randomness: As for ``select`` of any mechanism.
-        """
-        return self.mechanism.select(scores, sensitivities, randomness=randomness)
 
 
 def tune(
@@ -157,7 +139,7 @@ def tune(
         >>> tuned = dps.tuning.tune(scores, sensitivities, 1.0, 0.5, cap=1.0, randomness=seed, progress=False)
         >>> tuned.mechanism.tilt < 0, tuned.guarantee.epsilon
         (True, 1.5)
-        >>> picks = tuned.select(scores, sensitivities)
+        >>> picks = tuned.mechanism.select(scores, sensitivities)
 
     References:
         docs/theory/tuning.md. The idea of one private choice among private mechanisms: K. Chaudhuri, S. Vinterbo, A

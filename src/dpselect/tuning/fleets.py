@@ -7,8 +7,8 @@ import numpy as np
 
 from dpselect import parameters as check
 from dpselect.candidates import Batch, Numbers, read_batch
-from dpselect.evaluation import expected_error
-from dpselect.kernels.arrays import Column, FloatArray
+from dpselect.evaluation import mean_errors
+from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms import Mechanism
 from dpselect.parallel import cut_rows
 from dpselect.pools import read_members
@@ -76,6 +76,7 @@ class Fleet:
             raise ValueError("scores must hold at least one user")
         if batch.rows > MOST_USERS:
             raise ValueError(f"scores must hold at most 2^{MOST_USERS.bit_length() - 1} users")
+        batch.check_scores()
         return cls(batch)
 
     @property
@@ -93,24 +94,4 @@ class Fleet:
         In compiled code a user's error depends on that user's row alone, to the last bit: not on other rows, their
         number or the threads. So rounding does not change the sensitivity of the sums.
         """
-        table = self.batch.table
-        rows = self._ragged_rows if self.batch.shape is None else self._dense_rows
-        scores: Numbers = rows(table.scores, part)
-        if self.batch.shape is None:
-            scores = (scores, table.bounds[part.start : part.stop + 1] - table.bounds[part.start])
-        sensitivities = rows(table.sensitivities, part)
-        return np.asarray(expected_error(mechanism, scores, sensitivities, power))
-
-    def _dense_rows(self, column: Column, part: slice) -> FloatArray:
-        """Return some rows of a dense column: a single one if they are shared."""
-        rows = column.values.reshape(-1, self.batch.row_size)
-        if len(rows) == 1 < self.users:
-            return np.asarray(rows[0])
-        return np.asarray(rows[column.starts[part] // self.batch.row_size])
-
-    def _ragged_rows(self, column: Column, part: slice) -> FloatArray:
-        """Return some rows of a ragged column, flat: a single number if all candidates share it."""
-        bounds = self.batch.table.bounds
-        if not np.array_equal(column.starts, bounds[:-1]):
-            return np.asarray(column.values[0])
-        return np.asarray(column.values[bounds[part.start] : bounds[part.stop]])
+        return mean_errors(mechanism, self.batch.rows_between(part.start, part.stop), power)
