@@ -356,7 +356,7 @@ def test_progress_is_shown_on_request_and_shows_no_score(capsys):
     ],
 )
 def test_bad_input_is_refused_before_any_work(changes, message, monkeypatch):
-    monkeypatch.setattr(fleets, "expected_error", lambda *_, **__: pytest.fail("worked before it checked"))
+    monkeypatch.setattr(fleets, "mean_errors", lambda *_, **__: pytest.fail("worked before it checked"))
     given_ = {
         "scores": SCORES,
         "sensitivities": WIDTHS,
