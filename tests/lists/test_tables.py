@@ -13,9 +13,7 @@ from score_tables import KEY, LISTS, LONG
 import dpselect as dps
 from dpselect.budget import Ledger
 from dpselect.cli import main
-from dpselect.cli.options import as_options
 from dpselect.engines.arrow import Layout, PickTransform
-from dpselect.pools import default_pool
 from dpselect.release import Charge, jobs, release_table
 
 LONG_TABLE = pa.Table.from_pylist(LONG)
@@ -138,13 +136,3 @@ def test_a_release_of_lists_is_charged_once_and_gives_the_same_lists_again(tmp_p
         first, again = (release_table(LONG_TABLE, TOP, charge) for _ in range(2))
     assert first.picks.equals(again.picks)
     assert (first.receipt.charged, again.receipt.charged, again.receipt.epsilon_spent) == (True, False, 6.0)
-
-
-@pytest.mark.parametrize(
-    "mechanism", sorted({type(member): member for member in default_pool(1.0)}.values(), key=repr)
-)
-def test_every_choice_of_tuning_can_be_pasted(mechanism, tmp_path):
-    pq.write_table(LISTS, tmp_path / "t.parquet")
-    options = as_options(dps.TopK(mechanism, 2)).split()
-    command = ["select", str(tmp_path / "t.parquet"), "--epsilon", "2", *options, "--short-rows", "pad", "-q"]
-    assert main([*command, "-o", str(tmp_path / "p.parquet")]) == 0
