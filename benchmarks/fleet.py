@@ -1,4 +1,4 @@
-"""From files to picks: throughput per core, Parquet end to end, one pick out of 10⁸ candidates.
+"""From files to picks: throughput per core, and Parquet end to end.
 
 Throughput is measured in *processor seconds* of the whole process, which a busy machine disturbs less than
 wall-clock time. ``make bench-fleet`` writes docs/scaling.md.
@@ -25,9 +25,7 @@ import dpselect as dps
 from dpselect.cli import main as command_line
 from dpselect.engines.arrow import Layout, PickTransform
 from dpselect.engines.distinct import DistinctUnits
-from dpselect.engines.whole_table import pick_from_table
-from dpselect.mechanisms.partitioned import PartitionedSelection
-from dpselect.tables.stored import BATCH_CANDIDATES, Located, open_table
+from dpselect.tables.stored import BATCH_CANDIDATES, open_table
 
 PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"
 CANDIDATES = 100
@@ -242,31 +240,12 @@ def medians(work: dict[str, Callable[[], object]], rounds: int) -> dict[str, Cos
     }
 
 
-def one_of_many(count: int) -> tuple[Cost, float]:
-    """Return the cost of one GEM pick out of ``count`` candidates, including generation, and the memory in MB."""
-    size = 1 << 20
-
-    def read() -> Iterator[Located]:
-        for first in range(0, count, size):
-            generator = np.random.default_rng(first)
-            rows = min(size, count - first)
-            columns = [np.arange(first, first + rows), generator.normal(size=rows), generator.uniform(0.1, 1, rows)]
-            batch = pa.RecordBatch.from_arrays(list(map(pa.array, columns)), ["candidate", "score", "sensitivity"])
-            yield Located(batch, "generated", first)
-
-    selection = PartitionedSelection(dps.GEM(epsilon=1.0), bytes(32))
-    cost = measure(lambda: pick_from_table(selection, read, Layout()))
-    lines = Path("/proc/self/status").read_text("ascii").splitlines()
-    return cost, next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
-
-
 def main() -> int:
     """Measure, print the page and write it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__)
     parser.add_argument("--fast", action="store_true", help="run at a hundredth of the size and write nothing")
     options = parser.parse_args()
     shrink = 100 if options.fast else 1
-    many, memory = one_of_many(10**8 // shrink)  # first, because the memory is that of the whole process
     lines = ["| users × 100 candidates | mechanism | seconds | users per core and second | candidates |"]
     lines += ["| --- | --- | --- | --- | --- |"]
     rates = {}
@@ -285,7 +264,7 @@ def main() -> int:
             measured.append(row)
             print(row, flush=True)
         readings = list(reading_rows(fleet, 4))
-    page = as_page("\n".join(lines), measured, readings, rates, many, memory, 10**8 // shrink, fleet.users)
+    page = as_page("\n".join(lines), measured, readings, rates, fleet.users)
     print(page)
     if not options.fast:
         PAGE.write_text(page, encoding="utf-8")
@@ -328,9 +307,6 @@ def as_page(
     measured: list[Measured],
     readings: list[tuple[str, float, float]],
     rates: dict[str, float],
-    many: Cost,
-    memory: float,
-    count: int,
     users: int,
 ) -> str:
     """Return the documentation page."""
@@ -415,12 +391,6 @@ and the reader must unpack them. To make reading cheap:
 
 Small calls compile nothing, and large ones compile once for each machine. [Starting quickly](guide/starting.md) has
 the times.
-
-## One pick out of many candidates
-
-One GEM pick out of {count:,} candidates in two passes takes {many.seconds:.0f} s of wall-clock time and
-{many.processor_seconds:.0f} s of processor time, which includes generating the candidates twice. The process never
-uses more than {memory:,.0f} MB of memory.
 """
 
 

@@ -10,10 +10,11 @@ import pytest
 import dpselect as dps
 from dpselect import evaluation, tuning
 from dpselect.candidates import read_batch
+from dpselect.engines import open_tables
 from dpselect.exact.noisy_scores import NoisyScore
 from dpselect.exact.partial_uniform import PartialUniform
 from dpselect.explorer.views import read_setting
-from dpselect.mechanisms.partitioned import PartitionedSelection
+from dpselect.release.payment import Terms
 from dpselect.tables.layout import Layout
 from dpselect.tables.units import read_units
 
@@ -243,9 +244,8 @@ def holders():
     yield read_setting({"scores": scores[0].tolist(), "sensitivities": [1.0, 1.0], "names": ["a", "b"]})
     units = pa.record_batch({"user": [1, 2], "candidate": [[1, 2], [1, 2]], "score": scores.tolist()})
     yield read_units(units, Layout(sensitivity=1.0))
-    selection = PartitionedSelection(GEM, KEY)
-    summary = selection.summarize(scores[0], 1.0)
-    yield from (summary, selection._standard(summary))
+    tables = open_tables(units, Layout(sensitivity=1.0))
+    yield from (tables, Terms("select", GEM, tables))
     yield NoisyScore(0, 1, PartialUniform(123456789, 32, iter(())), Fraction(1), Fraction(SECRET))
 
 

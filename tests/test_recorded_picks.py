@@ -16,7 +16,6 @@ from routes import in_plain_python
 import dpselect as dps
 from dpselect import unsafe
 from dpselect.mechanisms.base import law_name
-from dpselect.mechanisms.partitioned import PartitionedSelection
 from dpselect.randomness import STREAM_FORMAT
 
 TABLE = Path(__file__).with_name("recorded_picks.json")
@@ -90,22 +89,6 @@ def with_public_numbers():
         )
 
 
-def over_parts():
-    scores, sensitivities = rows_of(700)
-    for mechanism in (
-        dps.NoisyMax(epsilon=1.0),
-        dps.GEM(epsilon=1.0),
-        dps.GEM(epsilon=1.0, tilt=-1.0),
-    ):
-        picks = []
-        for row in range(20):
-            selection = PartitionedSelection(mechanism, KEY[row:] + KEY[:row])
-            summary = selection.summarize(scores[row], sensitivities[row])
-            kept = selection.contend(summary, range(700), scores[row], sensitivities[row])
-            picks.append(selection.decide(kept))
-        yield law_name(mechanism), picks
-
-
 def tuned():
     scores, sensitivities = rows_of(7)
     pool = [dps.NoisyMax(epsilon=1.0), dps.GEM(epsilon=1.0), dps.GEM(epsilon=1.0, tilt=-1.0), dps.Uniform()]
@@ -150,7 +133,7 @@ def recorded(mechanism):
 
 def record():
     table = {law_name(mechanism): recorded(mechanism) for mechanism in MECHANISMS}
-    for part in (with_public_numbers, over_parts, tuned, lists):
+    for part in (with_public_numbers, tuned, lists):
         table[part.__name__] = {name: digest(picks) for name, picks in part()}
     return {"stream format": STREAM_FORMAT, "picks": table}
 
@@ -183,8 +166,8 @@ def test_a_key_gives_the_recorded_picks_in_plain_python(mechanism, table):
         assert " ".join(map(str, picks)) == readable
 
 
-@pytest.mark.parametrize("part", [with_public_numbers, over_parts, tuned, lists], ids=lambda part: part.__name__)
-def test_a_key_gives_the_recorded_picks_with_public_numbers_over_parts_in_tuning_and_in_lists(part, table):
+@pytest.mark.parametrize("part", [with_public_numbers, tuned, lists], ids=lambda part: part.__name__)
+def test_a_key_gives_the_recorded_picks_with_public_numbers_in_tuning_and_in_lists(part, table):
     assert {name: digest(picks) for name, picks in part()} == table["picks"][part.__name__]
 
 

@@ -6,7 +6,8 @@ import pytest
 
 import dpselect as dps
 from dpselect import rules
-from dpselect.engines.arrow import BadUnitsError, Layout, PickTransform
+from dpselect.engines.arrow import Layout, PickTransform
+from dpselect.errors import BadUnitsError
 
 BAD = {
     "scores": [np.inf, -np.inf, 2.0**301],

@@ -24,11 +24,11 @@ MODULES = (
     "budget",
     "correlation",
     "evaluation",
-    "frames",
     "lists",
     "pools",
     "ranges",
     "release",
+    "table_selection",
     "tuning",
     "unsafe",
 )

@@ -1,7 +1,6 @@
 """A key's streams depend on the law and on the stream format; results of another format are refused."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
@@ -11,8 +10,7 @@ from dpselect import budget, randomness
 from dpselect.budget import Ledger, ReleaseConflictError, fingerprints, ledger
 from dpselect.cli import main
 from dpselect.mechanisms.base import law_name
-from dpselect.release import key_files, picks
-from dpselect.release.jobs import Job
+from dpselect.release import key_files
 
 KEY = bytes(range(32))
 ROWS = 4000
@@ -66,7 +64,7 @@ def other_format(monkeypatch):
     """Pretend to be a version of dpselect with another stream format."""
 
     def pretend():
-        for module in (randomness, ledger, fingerprints, key_files, picks):
+        for module in (randomness, ledger, fingerprints, key_files):
             monkeypatch.setattr(module, "STREAM_FORMAT", 3)
 
     return pretend
@@ -125,21 +123,3 @@ def test_a_record_without_a_stream_format_has_format_1(table, tmp_path, capsys):
     record.write_text(record.read_text().split()[0] + "\n")
     assert main([*command, str(tmp_path / "again.csv")]) == 4
     assert "in stream format 1, and" in capsys.readouterr().err
-
-
-def test_an_unfinished_job_is_refused_in_another_stream_format(table, tmp_path, other_format, capsys, monkeypatch):
-    genuine = Job.add
-
-    def interrupt(*arguments):
-        genuine(*arguments)
-        raise KeyboardInterrupt
-
-    command = ["select", str(table), "--epsilon", "1", "--quiet", "--output", str(tmp_path / "picks.csv")]
-    with monkeypatch.context() as patch:
-        patch.setattr(Job, "add", interrupt)
-        assert main(command) == 130
-    [stored] = tmp_path.glob(".picks.csv.unfinished/job.json")
-    assert json.loads(stored.read_text())["stream_format"] == randomness.STREAM_FORMAT
-    other_format()
-    assert main(command) == 3
-    assert "finish it with that version, or give it up with --restart" in capsys.readouterr().err

@@ -20,7 +20,6 @@ from dpselect._version import __version__
 if TYPE_CHECKING:
     from dpselect import accounting, advice, auditing, correlation, pools, ranges, tuning, unsafe
     from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
-    from dpselect.frames import select_table
     from dpselect.guarantees import Guarantee
     from dpselect.lists.top_k import TopK
     from dpselect.mechanisms import (
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from dpselect.precompilation import compile as compile  # noqa: A004 - its name at the command line, too
     from dpselect.randomness import Randomness
     from dpselect.registry import MECHANISMS
+    from dpselect.table_selection import select_table
 
 __all__ = [
     "GEM",
@@ -77,7 +77,7 @@ _HOMES = {
     "TopK": "lists.top_k",
     "compile": "precompilation",
     "gem_scores": "mechanisms",
-    "select_table": "frames",
+    "select_table": "table_selection",
     **dict.fromkeys(("error_quantile", "expected_error", "expected_regret", "probability_of_best"), "evaluation"),
 }
 """The modules of names that are not a mechanism's."""

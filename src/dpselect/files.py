@@ -4,6 +4,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import IO
 
@@ -11,28 +12,28 @@ __all__ = ["create_once", "sync_directory", "write_atomically"]
 
 
 @contextmanager
-def write_atomically(path: Path, *, durable: bool = True, private: bool = False) -> Iterator[IO[bytes]]:
-    """Yield a file to write to. It gets its name when it is complete and, if ``durable``, on disk.
+def write_atomically(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:
+    """Yield a file to write to. It gets its name when it is complete and on disk.
 
-    If anything goes wrong, the file under the final name does not change and nothing is left behind. If
-    ``private``, only the owner can read the file, from the first byte on.
+    Until then only its owner can read it; if ``private``, nobody else ever can. If anything goes wrong, the file
+    under the final name does not change and nothing is left behind. What a killed process has left is removed by
+    the next one that writes the same file.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    _remove_leftovers(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
-        if private:
-            temporary.unlink(missing_ok=True)
-        with open(temporary, "xb" if private else "wb", opener=_open_private if private else None) as file:
+        with open(temporary, "xb", opener=_open_private) as file:
             yield file
             file.flush()
-            if durable:
-                os.fsync(file.fileno())
+            os.fsync(file.fileno())
+        if not private:
+            temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise
-    if durable:
-        sync_directory(path.parent)
+    sync_directory(path.parent)
 
 
 def create_once(path: Path, content: bytes) -> None:
@@ -52,6 +53,27 @@ def create_once(path: Path, content: bytes) -> None:
 
 def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
+
+
+def _umask() -> int:
+    """Return the permissions that new files of this process do not get. They can only be read by setting them."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove temporary files of processes that no longer run."""
+    if os.name != "posix":  # elsewhere one cannot ask
+        return
+    for found in path.parent.glob(f".{escape(path.name)}.*-*.part"):
+        process = found.name.removeprefix(f".{path.name}.").partition("-")[0]
+        try:
+            os.kill(int(process), 0)
+        except ProcessLookupError:
+            found.unlink(missing_ok=True)
+        except (ValueError, OverflowError, PermissionError):  # another name, or another user's process
+            continue
 
 
 def sync_directory(path: Path) -> None:

@@ -26,8 +26,6 @@ class Step(NamedTuple):
     """``None`` as long as it is not known."""
     unit: str
     """What is counted."""
-    resumed: int = 0
-    """What an earlier run had done."""
     phase: str = ""
     """What is done before the work itself, such as "sorting". Each phase has a progress of its own."""
 

@@ -16,9 +16,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dpselect.errors import RepeatedUnitsError
 from dpselect.kernels.arrays import Units, WordArray
 
-__all__ = ["STREAM_FORMAT", "Randomness", "RepeatedUnitsError", "UnitIds", "are_distinct"]
+__all__ = ["STREAM_FORMAT", "Randomness", "UnitIds", "are_distinct"]
 
 UnitIds: TypeAlias = Sequence[int] | Sequence[str] | Sequence[bytes] | NDArray[Any] | int | str | bytes
 
@@ -32,10 +33,6 @@ release with different picks.
 KEY_BYTES = 32
 NONCE_BYTES = 12
 FIRST_NONCE: WordArray = np.zeros((1, 3), dtype=np.uint32)
-
-
-class RepeatedUnitsError(ValueError):
-    """Two rows have the same identifier and would share their noise."""
 
 
 @dataclass(frozen=True, slots=True)

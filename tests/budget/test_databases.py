@@ -8,8 +8,8 @@ from processes import run_program
 
 import dpselect as dps
 from dpselect.budget import BudgetExhaustedError, Ledger, LedgerError, ReleaseConflictError
-from dpselect.budget.databases import DatabaseError
 from dpselect.cli import main
+from dpselect.errors import DatabaseError
 
 GEM = dps.GEM(epsilon=0.5)
 

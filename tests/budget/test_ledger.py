@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,8 @@ from dpselect.budget import (
     ReleaseConflictError,
     fingerprint_files,
 )
-from dpselect.budget.databases import DatabaseError
+from dpselect.budget import ledger as module
+from dpselect.errors import DatabaseError
 from dpselect.guarantees import SAME_DIRECTION
 
 GEM = dps.GEM(epsilon=0.5)
@@ -59,7 +60,7 @@ def test_a_release_is_charged_once_and_always_has_the_same_key(ledger):
         "spring",
         "ann",
         "a test",
-        repr(GEM),
+        "GEM(epsilon=0.5)",
     )
     assert statement.releases[0].guarantee == GEM.guarantee
     assert repr(first.key) not in repr(first)
@@ -144,8 +145,6 @@ def test_exponential_noise_is_charged_like_laplace_noise(ledger):
 
 
 def test_releases_of_older_versions_are_read_and_keep_the_rho_they_were_charged_with(ledger, monkeypatch):
-    from dpselect.budget import ledger as module  # noqa: PLC0415
-
     def old(release):
         values = values_now(release)
         place = module.COLUMNS.split(", ").index("guarantee")
@@ -312,19 +311,57 @@ def test_the_ledger_holds_fingerprints_under_a_secret_that_is_kept_with_the_keys
         charge(ledger, "spring", fingerprint=guess)
 
 
-def test_a_release_is_not_charged_if_its_key_is_missing(ledger):
-    with pytest.raises(ValueError, match="the key gone is not in"):
-        charge(ledger, "spring", key_id="gone")
-    assert ledger.statement("readers").releases == ()
+def test_a_key_that_was_used_before_the_charge_is_stored_by_it(ledger, tmp_path):
+    key = bytes(range(32))
+    assert keys_of_releases(tmp_path / "budget.db.keys") == []
+    paid = charge(ledger, "spring", key=key)
+    assert paid.key == key == ledger.keys.get(paid.key_id)
+    assert charge(ledger, "spring", key=bytes(32)).key == key
+    assert len(keys_of_releases(tmp_path / "budget.db.keys")) == 1
 
 
-def test_the_key_of_a_paid_release_cannot_be_forgotten_through_the_ledger(ledger):
-    paid, unused = charge(ledger, "spring").key_id, ledger.keys.new()
-    ledger.forget_key(paid)
-    ledger.forget_key(unused)
-    assert charge(ledger, "spring").key == ledger.keys.get(paid)
-    with pytest.raises(ValueError, match="is not in"):
-        ledger.keys.get(unused)
+# --- What a name stands for ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewerGEM(dps.GEM):
+    """The same mechanism in a later version, which has one more field."""
+
+    novelty: float = 0.0
+
+
+NewerGEM.__name__ = "GEM"
+
+
+def test_a_new_field_does_not_make_a_paid_release_another_one(ledger):
+    charge(ledger, "spring")
+    assert not charge(ledger, "spring", NewerGEM(epsilon=0.5)).charged
+    with pytest.raises(ReleaseConflictError, match="another mechanism"):
+        charge(ledger, "spring", NewerGEM(epsilon=0.5, novelty=1.0))
+
+
+def test_a_release_that_was_recorded_with_all_fields_is_recognised(ledger, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("dpselect.budget.ledger.described", repr)  # what earlier versions recorded
+        assert charge(ledger, "spring").charged
+    assert ledger.statement("readers").releases[0].mechanism == repr(GEM) != "GEM(epsilon=0.5)"
+    assert not charge(ledger, "spring").charged
+    with pytest.raises(ReleaseConflictError, match="another mechanism"):
+        charge(ledger, "spring", dps.GEM(epsilon=0.5, beta=0.1))
+
+
+def test_a_known_statement_is_not_checked_again_unless_something_was_charged_since(ledger, monkeypatch):
+    charge(ledger, "spring", dps.GEM(epsilon=0.25))
+    known, verified = ledger.statement("readers"), []
+    genuine = module._head
+    monkeypatch.setattr(module, "_head", lambda *values: verified.append(values) or genuine(*values))
+    paid = charge(ledger, "summer", dps.GEM(epsilon=0.25), known=known)
+    assert len(verified) == 1  # the new record's own
+    assert paid.statement == ledger.statement("readers")
+    verified.clear()
+    with pytest.raises(BudgetExhaustedError):
+        charge(ledger, "autumn", dps.GEM(epsilon=0.75), known=known)  # an outdated one
+    assert len(verified) == 3
 
 
 # --- Full disks, damaged and foreign files ----------------------------------------------------------------------

@@ -11,8 +11,7 @@ from score_tables import GOOD_CSV, SECRET, SETTINGS, expected, read, run_csv, wr
 import dpselect as dps
 from dpselect.cli import main
 from dpselect.progress import Meter, Step
-from dpselect.release import release_picks
-from dpselect.release.jobs import Job
+from dpselect.release import release
 from dpselect.tables.layout import Layout
 
 # --- A refused job leaves nothing behind --------------------------------------------------------------------
@@ -24,23 +23,11 @@ def test_a_job_that_fails_leaves_nothing_that_blocks_the_corrected_input(error, 
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr(Job, "add", fail)
+        patched.setattr("dpselect.engines.local.write_batches", fail)
         assert run_csv(tmp_path, GOOD_CSV)[0] == 70
     assert sorted(path.name for path in tmp_path.iterdir()) == ["scores.csv"]
     assert run_csv(tmp_path, GOOD_CSV + "bob,x,1,1\n")[0] == 0
     assert SECRET not in capsys.readouterr().err
-
-
-def test_an_interrupted_job_without_results_does_not_block_another(tmp_path, monkeypatch):
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Job, "add", stop)
-        assert run_csv(tmp_path, GOOD_CSV)[0] == 130
-    assert (tmp_path / ".picks.csv.unfinished").exists()
-    assert run_csv(tmp_path, GOOD_CSV + "bob,x,1,1\n")[0] == 0
-    assert set(read(tmp_path / "picks.csv")) == {"ann", "bob"}
 
 
 @pytest.mark.parametrize("memory", ["1x", "much", "0MB", "-1GB", "80%", ""])
@@ -112,7 +99,7 @@ def test_an_output_in_a_folder_that_does_not_exist_is_refused_by_name(tmp_path, 
     assert run_csv(tmp_path, GOOD_CSV, "-o", str(tmp_path / "no" / "picks.csv"))[0] == 2
     assert "--output must go into a folder that exists: make the folder" in capsys.readouterr().err
     with pytest.raises(ValueError, match="output must go into a folder that exists"):
-        release_picks(tmp_path / "scores.csv", dps.GEM(1.0), tmp_path / "no" / "picks.csv")
+        release(tmp_path / "scores.csv", dps.GEM(1.0), tmp_path / "no" / "picks.csv")
 
 
 # --- Progress and interruption ------------------------------------------------------------------------------
@@ -165,7 +152,7 @@ def test_ctrl_c_ends_the_command_while_duckdb_sorts(tmp_path):
     process.send_signal(signal.SIGINT)
     rest = process.communicate(timeout=300)[1]  # the table has no end
     assert process.returncode == 130
-    assert rest.endswith("interrupted; run the same command again to go on\n")
+    assert rest.endswith("interrupted; run the same command again\n")
 
 
 # --- CSV from Excel, and the standard input -----------------------------------------------------------------
@@ -280,20 +267,6 @@ def test_the_standard_input_is_a_table(form, tmp_path, key_file, monkeypatch, ca
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
     assert main(["select", "-", *SETTINGS]) == 3
     assert "'standard input.csv' cannot be read as CSV" in capfd.readouterr().err
-
-
-def test_an_interrupted_job_from_the_standard_input_starts_again(tmp_path):
-    path = write(tmp_path / "t.csv", "csv")
-    command = [sys.executable, "-m", "dpselect.cli", "select", "-", *SETTINGS, "-o", str(tmp_path / "p.csv"), "-q"]
-    folder = tmp_path / ".p.csv.unfinished"
-    folder.mkdir(mode=0o700)
-    (folder / "job.json").write_text("{}")
-    for file in folder.iterdir():
-        file.chmod(0o600)
-    with open(path, "rb") as file:  # noqa: PTH123
-        subprocess.run(command, stdin=file, check=True)  # noqa: S603
-    assert len(read(tmp_path / "p.csv")) == 40
-    assert not folder.exists()
 
 
 def test_a_name_of_a_mechanism_in_other_letters_is_refused_with_the_name_to_give(tmp_path, capsys):

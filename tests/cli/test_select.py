@@ -133,7 +133,7 @@ def test_scores_by_position_are_named_by_the_second_table(tmp_path, key_file):
 def test_probabilities_are_exact_and_come_with_a_warning(tmp_path, capfd):
     path = write(tmp_path / "t.csv", "csv")
     assert main(["pmf", path, *SETTINGS, "-o", str(tmp_path / "p.parquet")]) == 0
-    assert "without paying" in capfd.readouterr().err
+    assert "not private: the result reveals the scores" in capfd.readouterr().err
     found = {row["user"]: row for row in pq.read_table(tmp_path / "p.parquet").to_pylist()}
     for row in LISTS.to_pylist():
         assert found[row["user"]]["candidate"] == row["candidate"]

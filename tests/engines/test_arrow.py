@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpselect as dps
-from dpselect.engines.arrow import BadUnitsError, Layout, PickTransform, PmfTransform
+from dpselect.engines.arrow import Layout, PickTransform, PmfTransform
 from dpselect.engines.distinct import DistinctUnits
+from dpselect.errors import BadUnitsError
 from dpselect.tables.units import read_units
 
 KEY = bytes(range(32))
@@ -230,7 +231,6 @@ def test_a_candidate_that_the_second_table_lacks_has_no_sensitivity():
         ({"on_bad_unit": "drop"}, "on_bad_unit must be 'raise' or 'skip'"),
         ({"sensitivity": -1.0}, "sensitivity must be ≥ 0"),
         ({"sensitivity": float("nan")}, "sensitivity must be finite"),
-        ({"candidates": {"candidate": [1]}}, "candidates must be an Arrow table"),
         (
             {"candidates": pa.table({"item": [1]})},
             "unknown column 'candidate': candidates has 'item'; name it with candidate=",
@@ -242,6 +242,12 @@ def test_a_candidate_that_the_second_table_lacks_has_no_sensitivity():
 def test_a_bad_layout_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
         Layout(**change)
+
+
+def test_a_second_table_that_is_not_open_is_refused():
+    transform = PickTransform(MECHANISM, KEY, layout=Layout(candidates={"candidate": [1]}))
+    with pytest.raises(ValueError, match="candidates must be an Arrow table here"):
+        transform.transform(table([3]))
 
 
 @pytest.mark.parametrize(

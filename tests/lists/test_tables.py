@@ -14,7 +14,7 @@ import dpselect as dps
 from dpselect.budget import Ledger
 from dpselect.cli import main
 from dpselect.engines.arrow import Layout, PickTransform
-from dpselect.release import Charge, jobs, release_table
+from dpselect.release import Charge, release
 
 LONG_TABLE = pa.Table.from_pylist(LONG)
 TOP = dps.TopK(dps.HeterogeneousNoisyMax(2.0), count=3, short_rows="pad")
@@ -92,7 +92,6 @@ def test_the_command_line_writes_ranks_and_charges_the_list_once(tmp_path, capsy
         (["--count", "0"], "--count: must be a whole number, at least 1, got '0'"),
         (["--count", "1.5"], "--count: must be a whole number, at least 1, got '1.5'"),
         (["--count", "9"], "must hold at least 9 candidates, for a list of 9"),
-        (["--count", "2", "--one", "--mechanism", "gem"], "--count does not go with --one"),
         (["--short-rows", "pad"], "--short-rows goes with --count"),
     ],
 )
@@ -107,32 +106,10 @@ def test_the_command_line_refuses_bad_counts_and_leaves_nothing_behind(options, 
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
 
-def test_an_interrupted_job_of_lists_goes_on(tmp_path, monkeypatch, capsys):
-    pq.write_table(LISTS, tmp_path / "t.parquet")
-    output = tmp_path / "p.parquet"
-    command = ["select", str(tmp_path / "t.parquet"), "--epsilon", "6", "--count", "3", "--short-rows", "pad"]
-    command += ["--json", "-o", str(output), "--batch-candidates", "9"]
-    genuine, done = jobs.Job.add, []
-
-    def add(job, batch):
-        if len(done) == 4:
-            raise KeyboardInterrupt
-        done.append(batch)
-        genuine(job, batch)
-
-    monkeypatch.setattr(jobs.Job, "add", add)
-    assert main(command) == 130
-    key = (tmp_path / ".p.parquet.unfinished" / "key").read_bytes()
-    monkeypatch.undo()
-    assert main(command) == 0
-    assert json.loads(capsys.readouterr().out.splitlines()[-1])["resumed"] == sum(batch.num_rows for batch in done)
-    assert triples(pq.read_table(output)) == row_by_row(key=key)
-
-
 def test_a_release_of_lists_is_charged_once_and_gives_the_same_lists_again(tmp_path):
     with Ledger.create(tmp_path / "budget.db") as ledger:
         ledger.add_population("readers", epsilon=10.0)
         charge = Charge(ledger, "readers", "spring")
-        first, again = (release_table(LONG_TABLE, TOP, charge) for _ in range(2))
+        first, again = (release(LONG_TABLE, TOP, payment=charge) for _ in range(2))
     assert first.picks.equals(again.picks)
     assert (first.receipt.charged, again.receipt.charged, again.receipt.epsilon_spent) == (True, False, 6.0)

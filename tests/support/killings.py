@@ -20,7 +20,7 @@ from pathlib import Path
 
 import dpselect as dps
 from dpselect.budget import Ledger
-from dpselect.budget.databases import DatabaseError
+from dpselect.errors import DatabaseError
 
 MECHANISM = dps.GEM(epsilon=0.1)
 TEXT = "long enough for a write of many pages " * 500

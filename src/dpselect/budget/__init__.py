@@ -17,22 +17,15 @@ same inputs costs nothing and returns the same key, and so the same picks. Charg
 >>> ledger.charge("readers", "summer", mechanism, fingerprint="scores of June")
 Traceback (most recent call last):
     ...
-dpselect.budget.ledger.BudgetExhaustedError: 'summer' is refused: with it 'readers' would have spent ε = 1.2, and
+dpselect.errors.BudgetExhaustedError: 'summer' is refused: with it 'readers' would have spent ε = 1.2, and
 its cap is 1 (spent so far: 0.6)
 >>> ledger.close(); home.cleanup()
 """
 
 from dpselect.budget.fingerprints import fingerprint_files
 from dpselect.budget.keys import KeyStore
-from dpselect.budget.ledger import (
-    BudgetError,
-    BudgetExhaustedError,
-    Ledger,
-    LedgerError,
-    Release,
-    ReleaseConflictError,
-    Statement,
-)
+from dpselect.budget.ledger import Ledger, Release, Statement
+from dpselect.errors import BudgetError, BudgetExhaustedError, LedgerError, ReleaseConflictError
 
 __all__ = [
     "BudgetError",

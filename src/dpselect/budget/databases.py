@@ -11,21 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from dpselect.errors import DatabaseError
 from dpselect.extras import install_command
 
-__all__ = ["Database", "DatabaseError", "open_postgres", "open_sqlite"]
+__all__ = ["Database", "open_postgres", "open_sqlite"]
 
 APPLICATION = 0x64707365
 """The application number in the header of this library's SQLite files: "dpse"."""
 
 PATIENCE = 60.0
 """The number of seconds a charge waits for others."""
-
-
-class DatabaseError(ValueError):
-    """The database cannot be used. The message says why."""
-
-    exit_code = 5
 
 
 class Database(Protocol):

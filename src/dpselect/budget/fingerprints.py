@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpselect.randomness import STREAM_FORMAT
 
-__all__ = ["fingerprint_files"]
+__all__ = ["combine_hashes", "fingerprint_files", "hash_files"]
 
 CHUNK = 1 << 22
 
@@ -28,12 +28,25 @@ def fingerprint_files(files: Iterable[Path], settings: Mapping[str, object]) -> 
         >>> len(first), first == fingerprint_files([], {"mechanism": "GEM(epsilon=2.0)"})
         (32, False)
     """
-    digest = hashlib.blake2b(digest_size=16, person=b"dpselect inputs")
-    digest.update(json.dumps({**settings, "stream format": STREAM_FORMAT}, sort_keys=True).encode())
+    return combine_hashes(hash_files(files), settings)
+
+
+def hash_files(files: Iterable[Path]) -> list[bytes]:
+    """Return a hash of the contents of each file."""
+    hashes = []
     for path in files:
         content = hashlib.blake2b(digest_size=32)
         with path.open("rb") as file:
             while chunk := file.read(CHUNK):
                 content.update(chunk)
-        digest.update(content.digest())
+        hashes.append(content.digest())
+    return hashes
+
+
+def combine_hashes(hashes: Iterable[bytes], settings: Mapping[str, object]) -> str:
+    """Return a fingerprint of hashes, of settings and of the stream format."""
+    digest = hashlib.blake2b(digest_size=16, person=b"dpselect inputs")
+    digest.update(json.dumps({**settings, "stream format": STREAM_FORMAT}, sort_keys=True).encode())
+    for content in hashes:
+        digest.update(content)
     return digest.hexdigest()

@@ -25,19 +25,19 @@ class KeyStore:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def new(self) -> str:
-        """Store a fresh key durably on disk, and return its identifier."""
+    def new(self, key: bytes | None = None) -> str:
+        """Store a key, by default a fresh one, durably on disk, and return its identifier."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         identifier = secrets.token_hex(16)
         with write_atomically(self._path(identifier), private=True) as file:
-            file.write(_fresh())
+            file.write(_stored(key or _fresh()))
         return identifier
 
     def make_secret(self) -> None:
         """Create the secret for fingerprints, unless it exists. Of several processes, the first one's is kept."""
         if not self._path(SECRET).exists():
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            create_once(self._path(SECRET), _fresh())
+            create_once(self._path(SECRET), _stored(_fresh()))
 
     def secret(self) -> bytes:
         """Return the secret for fingerprints. Without it, nobody can check a guess of the inputs."""
@@ -83,8 +83,11 @@ class KeyStore:
 
 
 def _fresh() -> bytes:
-    """Return a new key, in the form in which it is stored."""
-    key = secrets.token_bytes(KEY_BYTES)
+    return secrets.token_bytes(KEY_BYTES)
+
+
+def _stored(key: bytes) -> bytes:
+    """Return a key in the form in which it is stored."""
     return f"{key.hex()} {_checksum(key)}\n".encode("ascii")
 
 

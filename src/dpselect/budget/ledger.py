@@ -15,20 +15,13 @@ from typing import Any, Protocol, Self
 
 import dpselect.parameters as check
 from dpselect.budget.amounts import decimal_sum, float_from, price_of, read_decimal
-from dpselect.budget.databases import Database, DatabaseError, open_postgres, open_sqlite
+from dpselect.budget.databases import Database, open_postgres, open_sqlite
 from dpselect.budget.keys import KeyStore
+from dpselect.errors import BudgetError, BudgetExhaustedError, DatabaseError, LedgerError, ReleaseConflictError
 from dpselect.guarantees import WITHIN_SENSITIVITIES, Guarantee, compose_counted, covers
 from dpselect.randomness import STREAM_FORMAT
 
-__all__ = [
-    "BudgetError",
-    "BudgetExhaustedError",
-    "Ledger",
-    "LedgerError",
-    "Release",
-    "ReleaseConflictError",
-    "Statement",
-]
+__all__ = ["Ledger", "Release", "Statement"]
 
 FORMAT = "dpselect budget 1"
 
@@ -45,24 +38,6 @@ TABLES = (
         PRIMARY KEY (population, number), UNIQUE (population, name))""",
 )
 COLUMNS = "name, fingerprint, mechanism, guarantee, units_per_person, who, what, made, key_id"
-
-
-class BudgetError(ValueError):
-    """A release is refused."""
-
-    exit_code = 4
-
-
-class BudgetExhaustedError(BudgetError):
-    """The release would exceed the cap."""
-
-
-class ReleaseConflictError(BudgetError):
-    """The name belongs to a release with other inputs."""
-
-
-class LedgerError(DatabaseError):
-    """The ledger is damaged, belongs to another program, or has another version."""
 
 
 class Guaranteed(Protocol):
@@ -91,6 +66,8 @@ class Release:
     """The key of its randomness. Only :meth:`Ledger.charge` sets it."""
     charged: bool = False
     """Whether this call has paid for it."""
+    statement: "Statement | None" = field(default=None, repr=False)
+    """The state of the budget with this release. Only :meth:`Ledger.charge` sets it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,7 +257,8 @@ class Ledger:
         units_per_person: int = 1,
         who: str | None = None,
         what: str = "",
-        key_id: str | None = None,
+        key: bytes | None = None,
+        known: Statement | None = None,
     ) -> Release:
         """Pay for a release and return its key. A release already paid for with the same inputs costs nothing.
 
@@ -293,42 +271,33 @@ class Ledger:
             units_per_person: The number of units whose scores one person's data can move.
             who: The person who releases; by default the user of this process.
             what: The purpose, in words.
-            key_id: A key stored before, for picks computed but not yet released; by default a fresh key. If the
-                release was paid for before, *its* key is returned.
+            key: The key of picks computed but not yet released; by default a fresh one. If the release was paid for
+                before, *its* key is returned.
+            known: A statement that you have read. If nothing was charged since, its records are not checked again.
 
         Raises:
             BudgetExhaustedError: If it would exceed the cap.
             ReleaseConflictError: If the name belongs to a release with other inputs or another mechanism.
         """
         asked = self._ask(release, mechanism, fingerprint, units_per_person, who, what)
-        if key_id is not None:
-            self.keys.get(key_id)  # raises if the key is lost: then nothing must be charged
         with self._database.transaction():
-            statement = self._read(population, self._database.lock_rows)
-            paid = _find(statement, asked)
+            statement = self._read(population, self._database.lock_rows, known)
+            paid = _find(statement, asked, mechanism)
             if paid is None:
                 _refuse_excess(statement, asked)
-                paid = self._pay(statement, asked, key_id)
-        return dataclasses.replace(paid, key=self.keys.get(paid.key_id))
+                paid, statement = self._pay(statement, asked, key)
+        return dataclasses.replace(paid, key=self.keys.get(paid.key_id), statement=statement)
 
-    def _pay(self, statement: Statement, asked: Release, key_id: str | None) -> Release:
-        """Record a release. Only the caller that pays creates a fresh key, however many run at once."""
-        stored = self.keys.new() if key_id is None else key_id  # on disk before the transaction ends
+    def _pay(self, statement: Statement, asked: Release, key: bytes | None) -> tuple[Release, Statement]:
+        """Record a release. Only the caller that pays stores a key, however many run at once."""
+        stored = self.keys.new(key)  # on disk before the transaction ends
         paid = dataclasses.replace(asked, key_id=stored, charged=True)
         try:
-            self._write(statement, paid)
+            return paid, self._write(statement, paid)
         except BaseException:
             # Rolled back, so nothing uses the key. A failed commit may have taken effect; then the key must stay.
-            if key_id is None:
-                self.keys.forget(stored)
+            self.keys.forget(stored)
             raise
-        return paid
-
-    def forget_key(self, key_id: str) -> None:
-        """Delete a stored key, unless a release has been paid for with it."""
-        with self._database.transaction():
-            if not self._database.execute("SELECT name FROM releases WHERE key_id = ?", key_id):
-                self.keys.forget(key_id)
 
     def check(
         self,
@@ -338,11 +307,12 @@ class Ledger:
         *,
         fingerprint: str,
         units_per_person: int = 1,
+        known: Statement | None = None,
     ) -> Release | None:
         """Raise if a release would be refused now; return it if it is already paid for. Charges nothing."""
         asked = self._ask(release, mechanism, fingerprint, units_per_person, "", "")
-        statement = self.statement(population)
-        paid = _find(statement, asked)
+        statement = known or self.statement(population)
+        paid = _find(statement, asked, mechanism)
         if paid is None:
             _refuse_excess(statement, asked)
         return paid
@@ -364,7 +334,7 @@ class Ledger:
         return Release(
             name=release,
             fingerprint=f"{_keyed(fingerprint, self.keys.secret())} {STREAM_FORMAT}",
-            mechanism=repr(mechanism),
+            mechanism=described(mechanism),
             guarantee=price_of(mechanism),
             units_per_person=check.count("units_per_person", units_per_person),
             who=getpass.getuser() if who is None else who,
@@ -373,7 +343,7 @@ class Ledger:
             key_id="",
         )
 
-    def _read(self, population: str, lock: str) -> Statement:
+    def _read(self, population: str, lock: str, known: Statement | None = None) -> Statement:
         """Return the verified state of a population; ``lock`` makes other charges wait."""
         query = "SELECT epsilon, delta, neighbours, releases, head FROM populations WHERE name = ?"
         rows = self._database.execute(query + lock, population)
@@ -382,6 +352,8 @@ class Ledger:
                 f"there is no population {population!r} in this budget: add it with `dpselect budget create`"
             )
         [(epsilon, delta, neighbours, count, last)] = rows
+        if known is not None and (known.population, known.head) == (population, last):
+            return known
         query = f"SELECT {COLUMNS}, head FROM releases WHERE population = ? ORDER BY number"  # noqa: S608 - a constant
         head = _head("", [population, epsilon, delta, neighbours])
         releases = []
@@ -405,7 +377,8 @@ class Ledger:
             head=head,
         )
 
-    def _write(self, statement: Statement, release: Release) -> None:
+    def _write(self, statement: Statement, release: Release) -> Statement:
+        """Record a release, and return the state of the population with it."""
         values = _values(release)
         number = len(statement.releases)
         head = _head(statement.head, values)
@@ -417,9 +390,18 @@ class Ledger:
         self._database.execute(
             "UPDATE populations SET releases = ?, head = ? WHERE name = ?", number + 1, head, statement.population
         )
+        releases = (*statement.releases, dataclasses.replace(release, charged=False))  # as they are read
+        return dataclasses.replace(
+            statement, releases=releases, spent=_total(releases, statement.delta_cap), head=head
+        )
 
 
-def _find(statement: Statement, asked: Release) -> Release | None:
+def described(mechanism: Guaranteed) -> str:
+    """Return the text that identifies a mechanism. A new field with a default does not change it."""
+    return str(getattr(mechanism, "law_name", None) or repr(mechanism))
+
+
+def _find(statement: Statement, asked: Release, mechanism: Guaranteed) -> Release | None:
     for release in statement.releases:
         if release.name != asked.name:
             continue
@@ -430,6 +412,8 @@ def _find(statement: Statement, asked: Release) -> Release | None:
                 f"and this dpselect computes in format {STREAM_FORMAT}, with different picks; recompute it with "
                 "the version of dpselect that made it, or pay for a new release under a new name"
             )
+        if release.mechanism == repr(mechanism):  # the text of earlier versions
+            asked = dataclasses.replace(asked, mechanism=release.mechanism)
         for name in ("fingerprint", "mechanism", "units_per_person"):
             if getattr(release, name) != getattr(asked, name):
                 raise ReleaseConflictError(

@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = command.run(options) or DONE
         sys.stdout.flush()
     except KeyboardInterrupt:
-        return _fail("interrupted; run the same command again to go on", INTERRUPTED)
+        return _fail("interrupted; run the same command again", INTERRUPTED)
     except BrokenPipeError:
         os.dup2(
             os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()

@@ -4,9 +4,10 @@ import argparse
 
 from dpselect import rules
 from dpselect.advice import advise
-from dpselect.cli.options import UsageError, as_command, as_options, make_layout, named_options, read_list
+from dpselect.cli.options import as_command, as_options, named_options, read_list
 from dpselect.cli.reporting import report
-from dpselect.tables.stored import open_table
+from dpselect.errors import UsageError
+from dpselect.release import Layout
 
 __all__ = ["run"]
 
@@ -39,7 +40,8 @@ def _sensitivities(options: argparse.Namespace) -> list[float]:
     if options.sensitivities is not None:
         return read_list("--sensitivities", options.sensitivities)
     with named_options():
-        layout = make_layout(options).with_candidates(open_table(options.candidates))
+        given = Layout(candidate=options.candidate, sensitivity=options.sensitivity, candidates=options.candidates)
+        layout = given.with_candidates(given.open_candidates())
     name = layout.sensitivity
     if not layout.is_joined(name):
         raise UsageError(f"--sensitivity must name a column of --candidates, not {name!r}")

@@ -12,6 +12,8 @@ __all__ = ["build_parser"]
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - it has no other name
 
+LEDGER = "a file, or a URL like postgresql://host/name"
+
 EXAMPLES = """\
 examples:
   dpselect select scores.csv --epsilon 1 --output picks.csv
@@ -89,14 +91,13 @@ def _command(commands: Commands, name: str, summary: str, epilog: str | None = N
 
 
 def _add_select(commands: Commands) -> None:
-    parser = _command(
-        commands, "select", "Pick one candidate for each user, or a list of them, privately.", epilog=EXAMPLES
-    )
+    summary = "Pick one candidate for each user, or a list of them, privately."
+    parser = _command(commands, "select", summary, epilog=EXAMPLES)
     _add_input(parser)
     parser.add_argument(
         "--one",
         action="store_true",
-        help="make one pick out of the whole table, which has a row for each candidate and no users",
+        help="make one pick, or one list, out of the whole table, which has a row for each candidate and no users",
     )
     _add_mechanism(parser)
     parser.add_argument(
@@ -119,7 +120,7 @@ def _add_select(commands: Commands) -> None:
 
 
 def _add_payment(parser: argparse.ArgumentParser, what: str) -> None:
-    keys = parser.add_argument_group("randomness (by default a fresh key that is forgotten when the job is done)")
+    keys = parser.add_argument_group("randomness (by default a fresh key that is forgotten)")
     keys.add_argument(
         "--key-file",
         type=Path,
@@ -128,7 +129,7 @@ def _add_payment(parser: argparse.ArgumentParser, what: str) -> None:
         "and other inputs are refused (FILE.used records what the key was used for)",
     )
     budget = parser.add_argument_group("budget (you pay for the release before it is written; see dpselect budget)")
-    budget.add_argument("--budget", metavar="LEDGER", help="a file, or a URL like postgresql://host/name")
+    budget.add_argument("--budget", metavar="LEDGER", help=LEDGER)
     budget.add_argument("--population", metavar="NAME", help="whose budget is charged")
     budget.add_argument(
         "--release",
@@ -157,7 +158,7 @@ def _add_budget(commands: Commands) -> None:
     parser = _command(commands, "budget", summary, epilog=BUDGET_EXAMPLES)
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     create = _command(actions, "create", "Add a population with a cap, and make the ledger if there is none.")
-    create.add_argument("ledger", help="a file, or a URL like postgresql://host/name")
+    create.add_argument("ledger", help=LEDGER)
     create.add_argument("--population", required=True, metavar="NAME")
     create.add_argument("--epsilon", type=float, required=True, help="the cap for all releases together")
     create.add_argument("--delta", type=float, default=0.0, help="the δ for all releases together (default: 0)")
@@ -171,7 +172,7 @@ def _add_budget(commands: Commands) -> None:
     show = _command(
         actions, "show", "Show each release (who, when, what it cost) and how much of the budget is spent."
     )
-    show.add_argument("ledger", help="a file, or a URL like postgresql://host/name")
+    show.add_argument("ledger", help=LEDGER)
     show.add_argument("--population", metavar="NAME", help="(default: all)")
     for action in (create, show):
         _add_keys(action)
@@ -184,15 +185,8 @@ def _add_advise(commands: Commands) -> None:
     parser.add_argument("--epsilon", type=float, required=True, help="the privacy budget of one pick")
     parser.add_argument("--sensitivities", metavar="LIST", help="one for each candidate, with commas: 1,0.5,2")
     parser.add_argument("--candidates", type=Path, metavar="FILE", help="a table with a row for each candidate")
-    parser.add_argument(
-        "--sensitivity",
-        default="sensitivity",
-        metavar="COLUMN",
-        help="the column of sensitivities (default: sensitivity)",
-    )
-    parser.add_argument(
-        "--candidate", default="candidate", metavar="COLUMN", help="the column of candidates (default: candidate)"
-    )
+    _add_column(parser, "sensitivity", "sensitivities")
+    _add_column(parser, "candidate", "candidates")
     parser.add_argument(
         "--correlation",
         type=float,
@@ -204,14 +198,6 @@ def _add_advise(commands: Commands) -> None:
     )
     _add_power(parser)
     _add_reporting(parser)
-    parser.set_defaults(
-        unit="user",
-        score="score",
-        offset=None,
-        by_position=False,
-        on_bad_unit="raise",
-        public_from=None,
-    )
 
 
 def _add_tune(commands: Commands) -> None:
@@ -270,16 +256,33 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=["csv", "parquet", "arrow"], help="the format, if the file's name does not say it"
     )
-    text = parser.add_argument_group("CSV, also that of --candidates (recognised as far as that is certain)")
+    text = parser.add_argument_group("CSV, also that of --candidates (detected where unambiguous)")
     text.add_argument("--delimiter", metavar="CHARACTER", help="what is between two fields, such as ';'")
     text.add_argument("--encoding", metavar="NAME", help="such as latin-1, cp1252 or utf-16 (default: utf-8)")
     text.add_argument("--decimal", choices=[".", ","], help="the decimal mark of numbers (default: a point)")
-    columns = parser.add_argument_group("columns")
-    columns.add_argument("--unit", default="user", metavar="COLUMN", help="the column of users (default: user)")
-    columns.add_argument(
-        "--candidate", default="candidate", metavar="COLUMN", help="the column of candidates (default: candidate)"
+    _add_columns(parser.add_argument_group("columns"))
+    limits = parser.add_argument_group("limits")
+    limits.add_argument(
+        "--threads",
+        type=_positive_integer,
+        metavar="N",
+        help="how many threads to use (default: one for each processor)",
     )
-    columns.add_argument("--score", default="score", metavar="COLUMN", help="the column of scores (default: score)")
+    limits.add_argument(
+        "--memory",
+        default="1GB",
+        metavar="SIZE",
+        help="memory for sorting tables with a row for each candidate (default: 1GB)",
+    )
+    limits.add_argument(
+        "--batch-candidates", type=_positive_integer, default=1 << 23, metavar="N", help=argparse.SUPPRESS
+    )
+
+
+def _add_columns(columns: argparse._ArgumentGroup) -> None:
+    _add_column(columns, "unit", "users", "user")
+    _add_column(columns, "candidate", "candidates")
+    _add_column(columns, "score", "scores")
     columns.add_argument(
         "--sensitivity",
         default="sensitivity",
@@ -306,21 +309,12 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
         default="raise",
         help="stop at the first user whose rows break a rule (default), or leave such users out and count them",
     )
-    limits = parser.add_argument_group("limits")
-    limits.add_argument(
-        "--threads",
-        type=_positive_integer,
-        metavar="N",
-        help="how many threads to use (default: one for each processor)",
-    )
-    limits.add_argument(
-        "--memory",
-        default="1GB",
-        metavar="SIZE",
-        help="memory for sorting tables with a row for each candidate (default: 1GB)",
-    )
-    limits.add_argument(
-        "--batch-candidates", type=_positive_integer, default=1 << 23, metavar="N", help=argparse.SUPPRESS
+
+
+def _add_column(parser: argparse._ActionsContainer, role: str, content: str, default: str | None = None) -> None:
+    name = default or role
+    parser.add_argument(
+        f"--{role}", default=name, metavar="COLUMN", help=f"the column of {content} (default: {name})"
     )
 
 
@@ -329,8 +323,9 @@ def _add_mechanism(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--epsilon", type=float, required=True, help="the privacy budget of one pick")
     group.add_argument(
         "--mechanism",
+        default="heterogeneous-rnm",
         metavar="NAME",
-        help=f"{', '.join(MECHANISMS)} (default: heterogeneous-rnm; with --one: rnm)",
+        help=f"{', '.join(MECHANISMS)} (default: heterogeneous-rnm)",
     )
     group.add_argument(
         "--parameter",
@@ -350,9 +345,6 @@ def _add_output(parser: argparse.ArgumentParser, what: str) -> argparse._Argumen
         type=Path,
         metavar="FILE",
         help=f"where {what} go: .parquet, .csv, .json, .jsonl or .arrow (default: CSV on the standard output)",
-    )
-    group.add_argument(
-        "--restart", action="store_true", help="give up an unfinished job for the same output and start again"
     )
     _add_reporting(group)
     return group

@@ -5,8 +5,9 @@ import math
 import sys
 
 from dpselect.auditing import audit
-from dpselect.cli.options import UsageError, make_mechanism, read_list
+from dpselect.cli.options import make_mechanism, read_list
 from dpselect.cli.reporting import report
+from dpselect.errors import UsageError
 from dpselect.mechanisms.base import Mechanism
 from dpselect.registry import UNSAFE
 

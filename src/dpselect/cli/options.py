@@ -13,37 +13,28 @@ from pathlib import Path
 from typing import Any
 
 from dpselect.budget import Ledger
+from dpselect.errors import OutputError, OutputExistsError, TwoColumnsError, UnknownColumnError, UsageError
 from dpselect.lists import TopK
 from dpselect.mechanisms import Mechanism, Uniform
 from dpselect.registry import MECHANISMS, unknown_name
-from dpselect.release import Charge, Csv, KeyFile, OutputExistsError, Payment
-from dpselect.tables import writing
-from dpselect.tables.layout import Layout, TwoColumnsError, UnknownColumnError
+from dpselect.release import Charge, Csv, FreshKey, KeyFile, Layout, Limits, Payment
 from dpselect.tables.sorting import memory_bytes
 
 __all__ = [
-    "UsageError",
     "as_command",
     "as_options",
-    "check_output",
     "input_path",
     "make_layout",
+    "make_limits",
     "make_list",
     "make_mechanism",
     "named_options",
     "open_payment",
     "read_list",
-    "table_arguments",
 ]
 
 FAMILIES: dict[Any, str] = {record.constructor: name for name, record in MECHANISMS.items()} | {Uniform: "uniform"}
 """The name whose constructor takes all fields of a family."""
-
-
-class UsageError(ValueError):
-    """Options that do not fit together."""
-
-    exit_code = 2
 
 
 @contextmanager
@@ -58,6 +49,8 @@ def named_options() -> Iterator[None]:
         raise UsageError(
             f"{error.problem}: say which one counts with --public-from input or --public-from candidates"
         ) from None
+    except OutputError as error:
+        raise UsageError(f"--{error}") from None
     except OutputExistsError as error:
         how = (
             "--overwrite replaces it; with --key-file or --budget the same command gives the same picks for nothing"
@@ -66,19 +59,8 @@ def named_options() -> Iterator[None]:
         raise
 
 
-def check_output(options: argparse.Namespace) -> None:
-    """Raise if the output has a format or a folder that cannot be written to."""
-    try:
-        if options.output is not None:
-            writing.check_output(options.output)
-    except ValueError as error:
-        raise UsageError(f"--{error}") from None
-
-
 def make_mechanism(options: argparse.Namespace) -> Mechanism:
     """Return the mechanism that the options describe."""
-    if options.mechanism is None:  # only noisy max and GEM can pick from a table in parts
-        options.mechanism = "rnm" if getattr(options, "one", False) else "heterogeneous-rnm"
     if options.mechanism not in MECHANISMS:
         raise UsageError(
             f"--mechanism must be one of {', '.join(MECHANISMS)}: {unknown_name(options.mechanism, MECHANISMS)}"
@@ -150,42 +132,46 @@ def read_list(option: str, text: str) -> list[float]:
 
 
 def make_layout(options: argparse.Namespace) -> Layout:
-    """Return the layout that the options describe, without the second table."""
+    """Return the layout that the options describe."""
     try:
         sensitivity: str | float = float(options.sensitivity)
     except ValueError:
         sensitivity = options.sensitivity
     return Layout(
-        unit=options.unit,
+        unit=None if getattr(options, "one", False) else options.unit,
         candidate=None if options.by_position else options.candidate,
         score=options.score,
         sensitivity=sensitivity,
         offset=options.offset,
+        candidates=options.candidates,
         public_from="table" if options.public_from == "input" else options.public_from,
         on_bad_unit=options.on_bad_unit,
+        format=_format(options),
     )
 
 
-def table_arguments(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments about tables that all releases take."""
+def _format(options: argparse.Namespace) -> Any:  # noqa: ANN401 - a name, or how to read CSV
     try:
-        memory_bytes(options.memory)
         given = {name: getattr(options, name) for name in ("delimiter", "encoding", "decimal")}
         csv = Csv(**{name: value for name, value in given.items() if value is not None})
     except ValueError as error:
         raise UsageError(f"--{error}") from None
     if csv != Csv() and options.format not in {None, "csv"}:
         raise UsageError(f"--delimiter, --encoding and --decimal are for CSV, not for --format {options.format}")
-    return {
-        "layout": make_layout(options),
-        "candidates": options.candidates,
-        "format": options.format if csv == Csv() else csv,
-        "batch_candidates": options.batch_candidates,
-    }
+    return options.format if csv == Csv() else csv
+
+
+def make_limits(options: argparse.Namespace) -> Limits:
+    """Return how much is held in memory."""
+    try:
+        memory_bytes(options.memory)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from None
+    return Limits(options.memory, options.batch_candidates)
 
 
 @contextmanager
-def open_payment(options: argparse.Namespace) -> Iterator[Payment | None]:
+def open_payment(options: argparse.Namespace) -> Iterator[Payment]:
     """Yield the payment that the options ask for, with the ledger open."""
     if options.budget and not (options.population and options.release):
         raise UsageError("--budget needs --population and --release")
@@ -194,7 +180,8 @@ def open_payment(options: argparse.Namespace) -> Iterator[Payment | None]:
     if not options.budget and (options.population or options.release or options.keys):
         raise UsageError("--population, --release and --keys need --budget")
     if not options.budget:
-        yield None if options.key_file is None else KeyFile(options.key_file)
+        overwrite = getattr(options, "overwrite", False)
+        yield FreshKey(overwrite=overwrite) if options.key_file is None else KeyFile(options.key_file)
         return
     with Ledger.open(options.budget, keys=options.keys) as ledger:
         yield Charge(ledger, options.population, options.release, options.units_per_person, options.what)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dpselect.release import Receipt
+from dpselect.release import Receipt, Released
 
-__all__ = ["output_path", "receipt_facts", "receipt_lines", "report"]
+__all__ = ["output_path", "receipt_facts", "receipt_lines", "released_facts", "report", "skipped_lines"]
 
 
 @contextmanager
@@ -48,5 +48,17 @@ def receipt_lines(receipt: Receipt | None) -> list[str]:
     """Return what was paid, for people."""
     if receipt is None:
         return []
-    paid = "paid" if receipt.charged else "had paid before"
-    return [f"{receipt.population} {paid}: ε = {receipt.epsilon_spent:g} of {receipt.epsilon_cap:g} is spent"]
+    paid = "charged to" if receipt.charged else "already charged to"
+    return [f"{paid} {receipt.population!r}: ε = {receipt.epsilon_spent:g} of {receipt.epsilon_cap:g} spent"]
+
+
+def released_facts(options: argparse.Namespace, released: Released) -> dict[str, object]:
+    """Return what was published, for programs."""
+    facts = {name: getattr(released, name) for name in ("units", "picked", "skipped", "problems")}
+    facts |= {"seconds": round(released.seconds, 3), "mechanism": repr(released.mechanism)}
+    return facts | {"output": None if options.output is None else str(options.output)}
+
+
+def skipped_lines(released: Released) -> list[str]:
+    """Return which rules were broken, and how often, for people."""
+    return [f"skipped {count:,}: {problem}" for problem, count in released.problems.items()]

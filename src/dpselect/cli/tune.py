@@ -3,26 +3,25 @@
 import argparse
 
 from dpselect.cli.options import (
-    UsageError,
     as_command,
     as_options,
     input_path,
+    make_layout,
+    make_limits,
     named_options,
     open_payment,
     read_list,
-    table_arguments,
 )
 from dpselect.cli.reporting import receipt_facts, receipt_lines, report
-from dpselect.pools import default_pool
-from dpselect.release import release_choice
-from dpselect.tuning import choice_guarantee
+from dpselect.errors import UsageError
+from dpselect.release import Tuning, release_choice
 
 __all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> None:
     """Choose, pay and report."""
-    cap = _cap(options)
+    tuning = _tuning(options)
     if options.on_bad_unit == "skip":
         raise UsageError("--on-bad-unit skip does not go with tune: the number of users must not depend on scores")
     if options.offset:
@@ -30,13 +29,10 @@ def run(options: argparse.Namespace) -> None:
     with named_options(), open_payment(options) as payment, input_path(options) as table:
         released = release_choice(
             table,
-            options.epsilon,
-            options.tuning_epsilon,
-            cap=cap,
-            power=options.power,
-            **table_arguments(options),
+            tuning,
+            layout=make_layout(options),
             payment=payment,
-            memory=options.memory,
+            limits=make_limits(options),
             progress=False if options.quiet else None,
         )
     found = released.tuned
@@ -54,13 +50,18 @@ def run(options: argparse.Namespace) -> None:
     report(options, facts | receipt_facts(released.receipt), receipt_lines(released.receipt))
 
 
-def _cap(options: argparse.Namespace) -> float | tuple[float, float]:
-    bounds = read_list("--cap", options.cap)
-    if len(bounds) > 2:
+def _tuning(options: argparse.Namespace) -> Tuning:
+    low, *high = read_list("--cap", options.cap)
+    if len(high) > 1:
         raise UsageError("--cap must be one number, or two with a comma between them: the lowest and the highest")
     try:
-        choice_guarantee(options.tuning_epsilon)
-        default_pool(options.epsilon)
+        tuning = Tuning(
+            epsilon=options.epsilon,
+            tuning_epsilon=options.tuning_epsilon,
+            cap=(low, high[0]) if high else low,
+            power=options.power,
+        )
+        tuning.guarantee  # noqa: B018 - it refuses a bad ε before any work
     except ValueError as error:
         raise UsageError(f"--{error}".replace("tuning_epsilon", "tuning-epsilon")) from None
-    return bounds[0] if len(bounds) == 1 else (bounds[0], bounds[1])
+    return tuning

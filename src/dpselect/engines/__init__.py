@@ -1,9 +1,82 @@
-"""Mechanisms for tables: Arrow record batches, whole tables, Spark.
+"""Picks where the data are: record batches of Arrow, tables in files or in memory, Spark frames.
 
-:mod:`dpselect.engines.arrow` picks for a record batch. Files and Spark call it.
+An engine opens tables and computes with them. :func:`open_tables` knows which engine is for which kind of table.
 """
 
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
 from dpselect.extras import from_extra
+from dpselect.progress import Report, ignore
 
 with from_extra("arrow"):
     import pyarrow  # noqa: F401, ICN001 - only to say what to install
+
+if TYPE_CHECKING:
+    from typing import IO
+
+    from dpselect.mechanisms.base import Mechanism
+    from dpselect.tables.layout import Layout
+
+__all__ = ["Computed", "Limits", "Tables", "open_tables"]
+
+ENGINES = {"pyspark": "spark"}
+"""Engines by the library that a table belongs to. All other tables are read here."""
+
+
+class Limits(NamedTuple):
+    """How much is held in memory at a time.
+
+    Attributes:
+        memory: How much memory sorting may take.
+        batch_candidates: About how many candidates a batch holds.
+    """
+
+    memory: str = "1GB"
+    batch_candidates: int = 1 << 23
+
+
+class Computed(NamedTuple):
+    """What an engine has computed."""
+
+    picks: Any
+    """A frame of the kind of the table; ``None`` if the picks were written to a file."""
+    units: int = 0
+    """Units that were read. Spark reads none before you use the picks."""
+    problems: Mapping[str, int] = MappingProxyType({})
+    """How many units broke which rule and were skipped."""
+
+
+class Tables(Protocol):
+    """The table of a release, and perhaps a second one of candidates, in the state in which they were opened."""
+
+    def fingerprint(self, settings: dict[str, object]) -> str:
+        """Return a fingerprint of the contents, of the layout and of further settings."""
+
+    def check_unchanged(self) -> None:
+        """Raise if the tables are no longer what they were when they were opened."""
+
+    def pick(
+        self, mechanism: "Mechanism", key: bytes, *, file: "IO[bytes] | None" = None, progress: Report = ignore
+    ) -> Computed:
+        """Return a pick or a list for each unit, drawn with a key, or write them to a file."""
+
+
+def open_tables(
+    table: object, layout: "Layout | None" = None, *, limits: Limits | None = None, output: Path | None = None
+) -> Tables:
+    """Open tables with the engine for their kind, and check their columns.
+
+    Args:
+        table: A path, an Arrow table or a data frame.
+        layout: Where the columns are.
+        limits: How much is held in memory.
+        output: The file for which picks will be made.
+    """
+    library = type(table).__module__.partition(".")[0]
+    engine = importlib.import_module(f"{__name__}.{ENGINES.get(library, 'local')}")
+    opened: Tables = engine.open_tables(table, layout, limits=limits or Limits(), output=output)
+    return opened

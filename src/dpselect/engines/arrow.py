@@ -12,14 +12,15 @@ import pyarrow.compute as pc
 from dpselect import parameters as check
 from dpselect import rules
 from dpselect.engines.distinct import DistinctUnits
+from dpselect.errors import BadUnitsError, RepeatedUnitsError
 from dpselect.kernels.arrays import WordArray
 from dpselect.mechanisms.base import Mechanism
-from dpselect.randomness import Randomness, RepeatedUnitsError
+from dpselect.randomness import Randomness
 from dpselect.tables.arrays import decoded, flags, from_numpy, to_numpy
 from dpselect.tables.layout import Layout
-from dpselect.tables.units import BadUnitsError, find_problems, read_units
+from dpselect.tables.units import find_problems, read_units
 
-__all__ = ["BadUnitsError", "Layout", "PickTransform", "PmfTransform"]
+__all__ = ["Layout", "PickTransform", "PmfTransform"]
 
 PROBLEM = "problem"
 """The column that says what is wrong with a unit, where bad units are skipped."""
@@ -41,7 +42,8 @@ class UnitTransform(ABC):
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """Check the schema of a table of units, once, and return that of the result."""
         if schema not in self._schemas:
-            self.layout.check_schema(schema)
+            self.layout.check_columns(schema.names)
+            self.layout.check_lists(schema)
             problem = [pa.field(PROBLEM, pa.string())] if self.layout.on_bad_unit == "skip" else []
             self._schemas[schema] = pa.schema([schema.field(self.layout.unit), *self._made(schema), *problem])
         return self._schemas[schema]

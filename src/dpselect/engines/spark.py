@@ -4,32 +4,36 @@ Spark may compute a row more than once: it retries a task, runs a slow task twic
 a second action. With fresh randomness each computation would be another, independently noised answer, and together
 they reveal more than one pick may. Here randomness is addressed by (key, unit), so every computation gives the same
 pick: the returned frame is one release, however often and wherever it is computed.
-:func:`dpselect.release.spark.release_frame` also charges it to a ledger.
+:func:`dpselect.release.release` also charges it to a ledger.
 """
 
 import hashlib
+import json
 import os
-import pickle
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from dpselect import rules
+from dpselect.engines import Computed, Limits
 from dpselect.engines.arrow import PROBLEM, RANK, PickTransform
-from dpselect.engines.whole_table import Identifier, contend_over, summarize_over
+from dpselect.errors import LayoutError, OutputError
 from dpselect.mechanisms.base import Mechanism
-from dpselect.mechanisms.partitioned import PartitionedSelection
+from dpselect.progress import Report, ignore
 from dpselect.randomness import STREAM_FORMAT
 from dpselect.tables.conversion import as_arrow
-from dpselect.tables.layout import Layout, LayoutError
-from dpselect.tables.stored import Located, content_of
+from dpselect.tables.layout import Layout
+from dpselect.tables.stored import content_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-__all__ = ["fingerprint", "select", "select_one"]
+__all__ = ["SparkTables", "fingerprint", "open_tables", "select"]
 
 
 def select(
@@ -82,7 +86,7 @@ def select(
     else:
         units = frame.select(*map(_quoted, columns.columns))
         if not units_are_distinct:
-            _refuse_repeated_units(units, columns.unit)
+            _refuse_repeated_units(units, columns.unit_name)
 
     names = units.columns
     schema = _schema(units, columns, ranked=mechanism.count is not None)
@@ -95,81 +99,6 @@ def select(
     # Spark cannot hand over columns with dots or quotes in their names, so they have other names on the way.
     plain = units.toDF(*_plain_names(len(names)))
     return plain.mapInArrow(pick, _with_names(schema, _plain_names(len(schema)))).toDF(*schema.names)
-
-
-def select_one(
-    frame: "DataFrame",
-    mechanism: Mechanism,
-    *,
-    key: bytes,
-    layout: Layout | None = None,
-    candidates_are_distinct: bool = False,
-) -> Identifier:
-    """Return one private pick out of all rows of a frame, a row for each candidate.
-
-    It takes two passes, with one small row of state from each task. See
-    :class:`~dpselect.mechanisms.partitioned.PartitionedSelection` for the mechanisms it works with. The same key
-    gives the same pick however the frame is partitioned, and the pick of :func:`dpselect.release.release_one`.
-
-    Privacy:
-        That of the mechanism; use one key for one release. The state of the first pass holds scores and goes from
-        the executors to the driver.
-
-    Cost:
-        Two jobs, and a third to see that no candidate has two rows, unless ``candidates_are_distinct`` says so.
-
-    Args:
-        frame: A row for each candidate.
-        mechanism: A mechanism that works in parts.
-        key: 32 secret bytes, for one release only.
-        layout: Which columns mean what.
-        candidates_are_distinct: Whether you know that each candidate has one row.
-
-    Example:
-        Given a session, ``spark``:
-
-        >>> import dpselect as dps
-        >>> from dpselect.engines.spark import select_one
-        >>> rows = [("tea", 9.0, 0.1), ("rum", 1.0, 0.1)]
-        >>> frame = spark.createDataFrame(rows, ["candidate", "score", "sensitivity"])
-        >>> select_one(frame, dps.GEM(epsilon=5.0), key=bytes(32))
-        'tea'
-
-    References:
-        docs/theory/partitioned-selection.md
-    """
-    columns = layout or Layout()
-    selection = PartitionedSelection(mechanism, key)
-    names = columns.columns_without_units
-    columns.check_columns(frame.columns, "the frame", units=False)
-    rows = frame.select(*map(_quoted, names))
-    if not candidates_are_distinct:
-        _refuse_repeated_units(rows, columns.pick_name)
-    rows = rows.toDF(*_plain_names(len(names)))
-
-    def located(batches: Iterable[pa.RecordBatch]) -> Iterator[Located]:
-        return (Located(batch.rename_columns(names), "a partition of the frame", 0) for batch in batches)
-
-    def first_pass(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        os.environ.setdefault("DPSELECT_THREADS", "1")
-        yield _state(summarize_over(selection, located(batches), columns))
-
-    summary = selection.merge(_collected(rows.mapInArrow(first_pass, "state binary")))
-
-    def second_pass(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        os.environ.setdefault("DPSELECT_THREADS", "1")
-        yield _state(contend_over(selection, summary, located(batches), columns))
-
-    kept = _collected(rows.mapInArrow(second_pass, "state binary"))
-    return selection.decide(contender for part in kept for contender in part)
-
-
-def _state(state: object) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"state": pa.array([pickle.dumps(state)], pa.binary())})
-
-
-def _collected(frame: "DataFrame") -> list[Any]:
-    return [pickle.loads(bytes(row["state"])) for row in frame.collect()]  # noqa: S301 - what our own tasks wrote
 
 
 def fingerprint(frame: "DataFrame", layout: Layout | None = None) -> str:
@@ -187,11 +116,60 @@ def fingerprint(frame: "DataFrame", layout: Layout | None = None) -> str:
     halves = [f.conv(f.substring(row, start, 15), 16, 10).cast("decimal(20,0)") for start in (1, 16)]
     [total] = frame.agg(f.count("*"), *map(f.sum, halves)).collect()
     columns = layout or Layout()
-    content = f"{STREAM_FORMAT} {frame.schema.json()} {tuple(map(str, total))} {columns!r}"
+    # Older versions had a column of anchors: releases paid then still match.
+    described = repr(columns).replace(", public_from=", ", anchor=None, public_from=", 1)
+    content = f"{STREAM_FORMAT} {frame.schema.json()} {tuple(map(str, total))} {described}"
     digest = hashlib.blake2b(content.encode(), digest_size=16, person=b"dpselect frame")
     if columns.candidates is not None:
         digest.update(content_of(as_arrow(columns.candidates)))
     return digest.hexdigest()
+
+
+def open_tables(
+    frame: "DataFrame",
+    layout: Layout | None,
+    *,
+    limits: Limits,  # noqa: ARG001 - Spark has its own
+    output: Path | None,
+) -> "SparkTables":
+    """Return a frame to compute with, its second table opened."""
+    if output is not None:
+        raise OutputError("output must be left out for a Spark frame: release it, and then write its picks")
+    given = layout or Layout()
+    return SparkTables(frame, given.with_candidates(given.open_candidates()))
+
+
+@dataclass(frozen=True)
+class SparkTables:
+    """A Spark frame, which must have the same rows whenever it is computed."""
+
+    frame: "DataFrame"
+    layout: Layout
+
+    def fingerprint(self, settings: dict[str, object]) -> str:
+        """Return :func:`fingerprint`, also of further settings."""
+        if not settings:
+            return self._fingerprint
+        content = f"{self._fingerprint} {json.dumps(settings, sort_keys=True)}"
+        return hashlib.blake2b(content.encode(), digest_size=16, person=b"dpselect frame").hexdigest()
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return fingerprint(self.frame, self.layout)
+
+    def check_unchanged(self) -> None:
+        """Do nothing: Spark has not read the frame yet."""
+
+    def pick(
+        self,
+        mechanism: Mechanism,
+        key: bytes,
+        *,
+        file: IO[bytes] | None = None,  # noqa: ARG002 - refused when the frame was opened
+        progress: Report = ignore,  # noqa: ARG002 - Spark has its own
+    ) -> Computed:
+        """Return the frame of picks, to be computed when you use it."""
+        return Computed(select(self.frame, mechanism, key=key, layout=self.layout))
 
 
 def _is_list(frame: "DataFrame", name: str) -> bool:
@@ -199,6 +177,8 @@ def _is_list(frame: "DataFrame", name: str) -> bool:
 
 
 def _check_columns(frame: "DataFrame", layout: Layout) -> None:
+    if layout.unit is None:
+        raise LayoutError("unit must name a column: a Spark frame has many units")
     layout.check_columns(frame.columns, "the frame")
     if layout.candidate is None and not _is_list(frame, layout.score):
         raise LayoutError("candidate must name a column: a frame with a row for each candidate has no positions")
@@ -208,12 +188,12 @@ def _grouped(frame: "DataFrame", layout: Layout) -> "DataFrame":
     """Return a frame with a row for each unit, candidates in the order of their identifiers."""
     from pyspark.sql import functions as f  # noqa: PLC0415 - an extra
 
-    names = [layout.candidate, *(n for n in layout.columns if n not in {layout.unit, layout.candidate})]
+    names = [layout.candidate, *(n for n in layout.columns if n not in {layout.unit_name, layout.candidate})]
     fields = [f.col(_quoted(name)).alias(f"_{i}") for i, name in enumerate(names) if name is not None]
     rows = f.array_sort(f.collect_list(f.struct(*fields)))
-    grouped = frame.groupBy(f.col(_quoted(layout.unit)).alias(layout.unit)).agg(rows.alias("_rows"))
+    grouped = frame.groupBy(f.col(_quoted(layout.unit_name)).alias(layout.unit_name)).agg(rows.alias("_rows"))
     lists = [f.col(f"_rows._{i}").alias(name) for i, name in enumerate(names) if name is not None]
-    return grouped.select(_quoted(layout.unit), *lists)
+    return grouped.select(_quoted(layout.unit_name), *lists)
 
 
 def _refuse_repeated_units(frame: "DataFrame", unit: str) -> None:
@@ -233,7 +213,7 @@ def _schema(units: "DataFrame", layout: Layout, *, ranked: bool) -> "StructType"
     else:
         pick = t.LongType()
     ranks = [t.StructField(RANK, t.IntegerType())] if ranked else []
-    unit = t.StructField(layout.unit, units.schema[layout.unit].dataType)
+    unit = t.StructField(layout.unit_name, units.schema[layout.unit_name].dataType)
     fields = [unit, *ranks, t.StructField(layout.pick_name, pick)]
     if layout.on_bad_unit == "skip":
         fields.append(t.StructField(PROBLEM, t.StringType()))

@@ -19,7 +19,8 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from dpselect.explorer.views import MOST_CANDIDATES, MalformedError, mechanisms, read_setting, view
+from dpselect.errors import MalformedError
+from dpselect.explorer.views import MOST_CANDIDATES, mechanisms, read_setting, view
 
 __all__ = ["open_page", "serve"]
 

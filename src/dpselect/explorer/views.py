@@ -16,11 +16,12 @@ import numpy as np
 import dpselect as dps
 from dpselect.auditing.losses import certain_losses
 from dpselect.candidates import read_neighbours
+from dpselect.errors import MalformedError
 from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms.base import law_name
 from dpselect.registry import MECHANISMS, UNSAFE, Record
 
-__all__ = ["MOST_CANDIDATES", "RECORDS", "MalformedError", "Setting", "mechanisms", "read_setting", "view"]
+__all__ = ["MOST_CANDIDATES", "RECORDS", "Setting", "mechanisms", "read_setting", "view"]
 
 RECORDS = {**MECHANISMS, **UNSAFE}
 """The page shows every mechanism, those without a guarantee last."""
@@ -78,10 +79,6 @@ class Setting:
     def mechanism(self, record: Record) -> dps.Mechanism:
         """Return a mechanism with the values of the sliders."""
         return record(epsilon=self.epsilon, **{name: getattr(self, name) for name in record.parameters})
-
-
-class MalformedError(ValueError):
-    """A request with wrong types, or with numbers that float64 does not hold: the page never sends one."""
 
 
 def read_setting(request: Any) -> Setting:

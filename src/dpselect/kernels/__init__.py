@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         duplicates,
         heterogeneous,
         normalisations,
-        partitioned,
         quantiles,
     )
 
@@ -27,7 +26,6 @@ __all__ = [
     "duplicates",
     "heterogeneous",
     "normalisations",
-    "partitioned",
     "quantiles",
 ]
 

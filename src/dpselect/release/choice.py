@@ -1,37 +1,48 @@
 """One private choice of the mechanism that suits all users best, paid for like picks."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from dpselect.engines import Limits
+from dpselect.engines.local import open_tables
+from dpselect.errors import BadUnitsError, LayoutError
 from dpselect.guarantees import ANY_SCORES, Guarantee
 from dpselect.pools import default_pool
 from dpselect.randomness import Randomness
-from dpselect.release.inputs import Inputs
 from dpselect.release.payment import FreshKey, Payment, Receipt, Terms
-from dpselect.tables.layout import Layout, LayoutError
-from dpselect.tables.sorting import MEMORY
-from dpselect.tables.sources import UnitSource, open_units, prefetched
-from dpselect.tables.stored import BATCH_CANDIDATES, AnyTable, Csv, Format
-from dpselect.tables.units import BadUnitsError, find_problems, read_units
+from dpselect.tables.layout import Layout
+from dpselect.tables.sources import UnitSource, prefetched
+from dpselect.tables.stored import AnyTable
+from dpselect.tables.units import find_problems, read_units
 from dpselect.tuning import Tuned, choice_guarantee, tune
 
-__all__ = ["ReleasedChoice", "release_choice"]
+__all__ = ["ReleasedChoice", "Tuning", "release_choice"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """A choice to be made: what decides it, besides scores and sensitivities, and what it costs."""
+    """A choice to be made: what decides it, besides scores and sensitivities, and what it costs.
+
+    Args:
+        epsilon: The privacy budget of one pick.
+        tuning_epsilon: The privacy budget of the choice.
+        cap: The error at which errors are cut off, or a range of caps.
+        power: The power of the error.
+    """
 
     epsilon: float
     tuning_epsilon: float
     cap: float | tuple[float, float]
-    power: float
-    pool: str
-    """A hash of all mechanisms to choose from: a version that has other ones must not pass for the same
-    release."""
+    power: float = 2.0
+    pool: str = field(init=False)
+    """A hash of all mechanisms to choose from: a version that has other ones must not pass for the same release."""
+
+    def __post_init__(self) -> None:
+        pool = hashlib.blake2b(repr(default_pool(self.epsilon)).encode(), digest_size=8)
+        object.__setattr__(self, "pool", pool.hexdigest())
 
     @property
     def guarantee(self) -> Guarantee:
@@ -54,65 +65,48 @@ class ReleasedChoice:
 
 def release_choice(
     table: AnyTable,
-    epsilon: float,
-    tuning_epsilon: float,
+    tuning: Tuning,
     *,
-    cap: float | tuple[float, float],
-    power: float = 2.0,
     layout: Layout | None = None,
-    candidates: AnyTable | None = None,
-    format: Format | Csv | None = None,
     payment: Payment | None = None,
-    memory: str = MEMORY,
-    batch_candidates: int = BATCH_CANDIDATES,
+    limits: Limits | None = None,
     progress: bool | None = None,
 ) -> ReleasedChoice:
-    """Choose one mechanism for all users of a table, privately, and pay for the choice.
+    """Choose one mechanism for all users of a table by :func:`dpselect.tuning.tune`, and pay for the choice.
 
-    The choice is that of :func:`dpselect.tuning.tune`, which explains ``epsilon``, ``tuning_epsilon``, ``cap``,
-    ``power`` and ``progress``. The other arguments are those of :func:`release_picks`. All scores are
-    read into memory.
+    All scores are read into memory.
 
     Args:
-        table: The table of scores.
-        epsilon: The privacy budget of one pick.
-        tuning_epsilon: The privacy budget of the choice.
-        cap: The error at which errors are cut off, or a range of caps.
-        power: The power of the error.
-        layout: Which columns mean what.
-        candidates: A table with public numbers of each candidate.
-        format: The format of the tables, if their names do not tell.
-        payment: A charge to a ledger, a file with a key, or a fresh key.
-        memory: How much memory sorting may take.
-        batch_candidates: About how many candidates a batch holds.
+        table: The table of scores, as for :func:`release`.
+        tuning: What to choose for, and at what price.
+        layout: Where the columns are, and how files are read.
+        payment: :class:`Charge`, :class:`KeyFile`, or by default :class:`FreshKey`.
+        limits: How much is held in memory.
         progress: Whether to show a progress bar; ``None`` for a terminal only.
     """
-    pool = hashlib.blake2b(repr(default_pool(epsilon)).encode(), digest_size=8).hexdigest()
-    tuning = Tuning(epsilon=epsilon, tuning_epsilon=tuning_epsilon, cap=cap, power=power, pool=pool)
-    inputs = Inputs.open(table, layout, candidates, format)
-    if inputs.layout.on_bad_unit == "skip":
+    tables = open_tables(table, layout, limits=limits or Limits(), output=None)
+    columns = tables.columns
+    if columns.unit is None:
+        raise LayoutError("unit must name a column for tuning: it is for many users")
+    if columns.on_bad_unit == "skip":
         raise LayoutError("on_bad_unit must be 'raise' for tuning: the number of users must not depend on scores")
-    if inputs.layout.offset:
+    if columns.offset:
         raise LayoutError("tuning takes no offsets")
-    source = open_units(inputs.table, inputs.layout, memory=memory, batch_candidates=batch_candidates)
-    terms = Terms.of_tables("tune", tuning, inputs)
-    paying = payment or FreshKey()
-    paying.check(terms)
-    scores, sensitivities = _read(source, inputs.layout)
 
     def choose(key: bytes) -> Tuned:
+        scores, sensitivities = _read(tables.source, columns)
         return tune(
             scores,
             sensitivities,
-            epsilon,
-            tuning_epsilon,
-            cap=cap,
-            power=power,
+            tuning.epsilon,
+            tuning.tuning_epsilon,
+            cap=tuning.cap,
+            power=tuning.power,
             randomness=Randomness.keyed(key, "tuning"),
             progress=progress,
         )
 
-    tuned, receipt = paying.pay_for(terms, choose)
+    tuned, receipt = (payment or FreshKey()).pay_for(Terms("tune", tuning, tables), choose)
     return ReleasedChoice(tuned=tuned, receipt=receipt)
 
 
@@ -123,7 +117,7 @@ def _read(source: UnitSource, layout: Layout) -> tuple[Any, Any]:
         problems = find_problems(located.batch, layout)
         if problems.null_count < len(problems):
             error = BadUnitsError(problems)
-            raise ValueError(f"{located.locate(error.row, layout.unit)}: {error.problem}")
+            raise ValueError(f"{located.locate(error.row, layout.unit_name)}: {error.problem}")
         parts.append(read_units(located.batch, layout))
     if not parts:
         raise ValueError("the table holds no users")

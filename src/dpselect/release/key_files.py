@@ -5,18 +5,13 @@ import os
 import secrets
 from pathlib import Path
 
+from dpselect.errors import KeyReuseError
 from dpselect.files import create_once
 from dpselect.randomness import STREAM_FORMAT
 
-__all__ = ["BoundKey", "KeyReuseError"]
+__all__ = ["BoundKey"]
 
 KEY_BYTES = 32
-
-
-class KeyReuseError(ValueError):
-    """The key belongs to another release."""
-
-    exit_code = 4
 
 
 class BoundKey:
@@ -28,20 +23,28 @@ class BoundKey:
     the same picks.
 
     This cannot detect a key that was copied, a record that was removed, or the use of the key elsewhere.
+
+    Args:
+        path: The file.
+        fingerprint: What identifies the release.
+        former: Fingerprints of the same release by earlier versions, which are accepted.
     """
 
-    def __init__(self, path: Path, fingerprint: str) -> None:
+    def __init__(self, path: Path, fingerprint: str, *former: str) -> None:
         self._path = path
         self._record = path.with_name(path.name + ".used")
         self.key = self._read()
-        hashed = hashlib.blake2b(fingerprint.encode(), key=self.key, digest_size=16, person=b"dpselect use")
-        self._use = hashed.hexdigest()
+        self._uses = [self._hash(mark) for mark in (fingerprint, *former)]
         self._check()
 
     def bind(self) -> None:
         """Record on the disk what the key is used for. If two processes try at once, one of them is refused."""
-        create_once(self._record, f"{self._use} {STREAM_FORMAT}\n".encode("ascii"))
+        create_once(self._record, f"{self._uses[0]} {STREAM_FORMAT}\n".encode("ascii"))
         self._check()
+
+    def _hash(self, fingerprint: str) -> str:
+        hashed = hashlib.blake2b(fingerprint.encode(), key=self.key, digest_size=16, person=b"dpselect use")
+        return hashed.hexdigest()
 
     def _read(self) -> bytes:
         if not self._path.exists():
@@ -72,7 +75,7 @@ class BoundKey:
                 f"{STREAM_FORMAT}, with other picks; compute that release with the version of dpselect that made "
                 "it, or name another file for a new key"
             )
-        if use != self._use:
+        if use not in self._uses:
             raise KeyReuseError(
                 f"the key {self._path.name!r} is refused: {self._record.name!r} says that it was used with other "
                 "inputs or options, and the same noise must not be used twice; name another file for a new key"

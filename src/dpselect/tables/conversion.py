@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["as_arrow", "column_names", "convert_like", "is_spark"]
+__all__ = ["as_arrow", "column_names", "convert_like"]
 
 
 def as_arrow(frame: Any, columns: Collection[str] | None = None) -> pa.Table:  # noqa: ANN401 - any library's
@@ -64,11 +64,6 @@ def convert_like(frame: Any, table: pa.Table) -> Any:  # noqa: ANN401 - any libr
         pa.StructArray: lambda: table.to_struct_array().combine_chunks(),
     }
     return next((make() for form, make in forms.items() if isinstance(frame, form)), table)
-
-
-def is_spark(frame: object) -> bool:
-    """Tell whether a frame is one of Spark's."""
-    return _library(frame) == "pyspark"
 
 
 def _library(frame: object) -> str:

@@ -15,44 +15,22 @@ import pyarrow.compute as pc
 
 from dpselect import parameters as check
 from dpselect import rules
+from dpselect.errors import LayoutError, TwoColumnsError, UnknownColumnError
 from dpselect.kernels.arrays import FloatArray
 from dpselect.tables.arrays import as_floats, is_identifier, is_list, is_number, parse_numbers, to_numpy
-from dpselect.tables.stored import StoredTable
+from dpselect.tables.stored import Csv, Format, StoredTable, open_table
 
-__all__ = ["Layout", "LayoutError", "TwoColumnsError", "UnknownColumnError"]
+__all__ = ["ONE", "Layout"]
 
 OnBadUnit: TypeAlias = Literal["raise", "skip"]
 
 IDENTIFIERS = "integers, text or bytes"
 
+ONE = "the whole table"
+"""The column of units where a table has none: the same for all rows."""
+
 PUBLIC = ("sensitivity", "offset")
 """Roles of columns that a second table may hold."""
-
-
-class LayoutError(ValueError):
-    """A layout contradicts itself, or does not fit the table."""
-
-    exit_code = 2
-
-
-class UnknownColumnError(LayoutError):
-    """The table has no column of that name."""
-
-    def __init__(self, column: str, role: str, table: str, names: Sequence[str]) -> None:
-        self.role = role
-        self.problem = f"unknown column {column!r}: {table} has {', '.join(map(repr, names))}"
-        super().__init__(f"{self.problem}; name it with {role}=")
-
-
-class TwoColumnsError(LayoutError):
-    """A column of public numbers is in both tables, and one of them would be ignored."""
-
-    def __init__(self, column: str, role: str, table: str) -> None:
-        self.problem = f"both {table} and the table of candidates have a column {column!r}"
-        super().__init__(
-            f"{self.problem}: drop it from one of them, or name another column with {role}= (in a Layout, "
-            "public_from='table' or 'candidates' says which one counts)"
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,30 +38,37 @@ class Layout:
     """Names of columns, and where public numbers come from.
 
     Attributes:
-        unit: The column of unit identifiers: integers, text or bytes.
+        unit: The column of unit identifiers: integers, text or bytes. ``None`` if all rows are candidates of one:
+            then there is one pick, or one list.
         candidate: The column of candidate identifiers. ``None`` if a candidate is known by its position in a list:
             then every list has a score for each row of ``candidates``, in that order, or picks are positions.
         score: The column of scores. Private.
         sensitivity: A column of the table, a column of ``candidates``, or one number for all.
         offset: The same for public offsets, for mechanisms that take them.
-        candidates: A second table: a column of candidate identifiers, all distinct, and columns of public numbers.
+        candidates: A second table, in any form that a table may have: a column of candidate identifiers, all
+            distinct, and columns of public numbers.
         public_from: Where public numbers come from if both tables have the column: ``"table"`` or ``"candidates"``.
             By default that is refused, since one of the two would be ignored.
         on_bad_unit: ``"raise"``, or ``"skip"`` to give bad units no pick and say what is wrong with each.
+        format: The format of a file, if its name does not say; or :class:`~dpselect.release.Csv`, how to read a CSV
+            file. This is for ``candidates``, too.
     """
 
-    unit: str = "user"
+    unit: str | None = "user"
     candidate: str | None = "candidate"
     score: str = "score"
     sensitivity: str | float = "sensitivity"
     offset: str | None = None
-    candidates: pa.Table = field(default=None, repr=False)
+    candidates: Any = field(default=None, repr=False)
     public_from: Literal["table", "candidates"] | None = None
     on_bad_unit: OnBadUnit = "raise"
+    format: Format | Csv | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.on_bad_unit not in ("raise", "skip"):
             raise LayoutError(f"on_bad_unit must be 'raise' or 'skip', not {self.on_bad_unit!r}")
+        if self.unit is None and self.on_bad_unit == "skip":
+            raise LayoutError("on_bad_unit must be 'raise' if there is no unit: nothing would be left")
         if self.public_from not in (None, "table", "candidates"):
             raise LayoutError(f"public_from must be 'table' or 'candidates', not {self.public_from!r}")
         if not isinstance(self.sensitivity, str):
@@ -91,7 +76,7 @@ class Layout:
             if number < 0:
                 raise LayoutError(f"sensitivity {rules.NOT_NEGATIVE.words}, got {number}")
             object.__setattr__(self, "sensitivity", number)
-        if self.candidates is not None:
+        if isinstance(self.candidates, pa.Table):
             object.__setattr__(self, "candidates", self._checked_candidates())
         for role in ("candidate", *PUBLIC):
             if getattr(self, role) == self.score and not self.is_joined(self.score):
@@ -102,8 +87,6 @@ class Layout:
     def _checked_candidates(self) -> pa.Table:
         """Return the second table with its public columns as numbers."""
         table = self.candidates
-        if not isinstance(table, pa.Table):
-            raise ValueError(f"candidates must be an Arrow table, not {type(table).__name__}")
         names = table.column_names
         check_column(names, self.pick_name, "candidate", "candidates")
         identifiers = table[self.pick_name]
@@ -119,8 +102,17 @@ class Layout:
                 table = table.set_column(names.index(name), name, parse_numbers(table[name]))
         return table
 
-    def with_candidates(self, table: StoredTable) -> Self:
+    def open_candidates(self) -> StoredTable | None:
+        """Open the second table, if there is one."""
+        if self.candidates is None:
+            return None
+        csv = self.format if isinstance(self.format, Csv) else None
+        return open_table(self.candidates, csv, self.names, self.number_names)
+
+    def with_candidates(self, table: StoredTable | None) -> Self:
         """Return the same layout with what it needs of a second table."""
+        if table is None:
+            return self
         names, place = table.column_names, table.label
         wanted = {self.pick_name: "candidate"}
         for role in PUBLIC:
@@ -131,6 +123,11 @@ class Layout:
         return replace(self, candidates=table.read(list(wanted)))
 
     @property
+    def unit_name(self) -> str:
+        """The name of the column of units; where a table has none, the one that it gets."""
+        return self.unit or ONE
+
+    @property
     def pick_name(self) -> str:
         """The name of the column of picks."""
         return self.candidate or "candidate"
@@ -139,7 +136,7 @@ class Layout:
     def names(self) -> set[str]:
         """All names of columns, of this table or of the second one."""
         public = (name for name in self.public_columns.values() if isinstance(name, str))
-        return {self.unit, self.pick_name, self.score, *public}
+        return {*([] if self.unit is None else [self.unit]), self.pick_name, self.score, *public}
 
     @property
     def number_names(self) -> set[str]:
@@ -149,12 +146,7 @@ class Layout:
     @property
     def columns(self) -> list[str]:
         """The columns that are read from a table of units, the unit first."""
-        return list(dict.fromkeys([self.unit, *self.columns_without_units]))
-
-    @property
-    def columns_without_units(self) -> list[str]:
-        """The columns that are read from a table without units, where a candidate may be called a user."""
-        own = [name for name in (self.candidate, self.score) if name is not None]
+        own = [name for name in (self.unit, self.candidate, self.score) if name is not None]
         public = (name for name in self.public_columns.values() if isinstance(name, str))
         return list(dict.fromkeys([*own, *(name for name in public if not self.is_joined(name))]))
 
@@ -173,11 +165,11 @@ class Layout:
         """Tell whether a column of public numbers is one of ``candidates``."""
         if self.public_from == "table":
             return False
-        return self.candidates is not None and name != self.candidate and name in self.candidates.column_names
+        opened = isinstance(self.candidates, pa.Table)
+        return opened and name != self.candidate and name in self.candidates.column_names
 
-    def check_schema(self, schema: pa.Schema, table: str = "the table") -> None:
-        """Raise if a table of lists lacks a column, or if a column is of a type that cannot be read."""
-        self.check_columns(schema.names, table)
+    def check_lists(self, schema: pa.Schema) -> None:
+        """Raise if a column of a table of lists is of a type that cannot be read."""
         kind = schema.field(self.unit).type
         if not is_identifier(kind):
             raise ValueError(f"column {self.unit!r} must hold {IDENTIFIERS}, not {kind}")
@@ -187,19 +179,10 @@ class Layout:
                 raise ValueError(f"column {name!r} must hold a list for each unit, not {kind}")
             self._check_kind(name, kind.value_type, "lists of ", "of ")
 
-    def check_long_schema(self, schema: pa.Schema, *, units: bool, are_text: bool, table: str) -> None:
-        """Raise if a table with a row for each candidate lacks a column, or if a column's type cannot be read.
-
-        Args:
-            schema: The table's.
-            units: Whether the table has units.
-            are_text: Whether all its columns are text, which may hold numbers.
-            table: What to call it.
-        """
-        self.check_columns(schema.names, table, units=units)
-        for name in self.columns if units else self.columns_without_units:
-            if not are_text:
-                self._check_kind(name, schema.field(name).type)
+    def check_rows(self, schema: pa.Schema) -> None:
+        """Raise if a column of a table with a row for each candidate is of a type that cannot be read."""
+        for name in self.columns:
+            self._check_kind(name, schema.field(name).type)
 
     def _check_kind(self, name: str, kind: pa.DataType, lists: str = "", of: str = "") -> None:
         named = name in {self.unit, self.candidate}
@@ -208,12 +191,14 @@ class Layout:
                 f"column {name!r} must hold {lists}{IDENTIFIERS if named else 'numbers'}, not {of}{kind}"
             )
 
-    def check_columns(self, names: Sequence[str], table: str = "the table", *, units: bool = True) -> None:
+    def check_columns(self, names: Sequence[str], table: str = "the table") -> None:
         """Raise if a column is missing or ambiguous, or if the unit has no column of its own."""
-        for role in ("candidate", "score") if units else ():
-            if getattr(self, role) == self.unit:
+        if not (self.candidates is None or isinstance(self.candidates, pa.Table)):
+            raise LayoutError("candidates must be an Arrow table here: only select_table and release open others")
+        for role in ("candidate", "score"):
+            if self.unit is not None and getattr(self, role) == self.unit:
                 raise LayoutError(f"unit and {role} must be two columns, not both {self.unit!r}")
-        for role in ("unit", "candidate", "score", *PUBLIC) if units else ("candidate", "score", *PUBLIC):
+        for role in ("unit", "candidate", "score", *PUBLIC):
             name = getattr(self, role)
             if not isinstance(name, str):
                 continue

@@ -23,7 +23,7 @@ from dpselect.extras import from_extra
 from dpselect.kernels.arrays import IndexArray
 from dpselect.progress import Step
 from dpselect.tables.arrays import decoded, from_numpy, read_numbers, to_numpy
-from dpselect.tables.layout import Layout
+from dpselect.tables.layout import ONE, Layout
 from dpselect.tables.stored import BATCH_CANDIDATES, Located, StoredTable
 
 __all__ = ["SortedUnits", "memory_bytes"]
@@ -56,10 +56,13 @@ class SortedUnits:
         memory: str = MEMORY,
         batch_candidates: int = BATCH_CANDIDATES,
     ) -> None:
-        layout.check_long_schema(table.schema, units=True, are_text=table.is_text, table=table.label)
+        if not table.is_text:  # text may hold numbers
+            layout.check_rows(table.schema)
         self._table, self._scratch, self._memory = table, scratch, memory
         self._limit = memory_bytes(memory)
-        unit, candidate = layout.unit, layout.pick_name
+        self._has_units = layout.unit is not None
+        stored = table.schema if self._has_units else table.schema.append(pa.field(ONE, pa.int64()))
+        unit, candidate = layout.unit_name, layout.pick_name
         self._names = [unit, candidate, *(name for name in layout.columns if name not in {unit, candidate})]
         self._size = max(1, batch_candidates // (len(self._names) - 1))
         self._read = 0
@@ -68,7 +71,7 @@ class SortedUnits:
         self._failure: Exception | None = None
         self._connection: Any = None
         self._interrupted = False
-        named = [_plain(table.schema.field(name).type) for name in (unit, candidate)]
+        named = [_plain(stored.field(name).type) for name in (unit, candidate)]
         kinds = [*named, *[pa.float64()] * (len(self._names) - 2)]
         self._row_schema = pa.schema(list(zip(self._names, kinds, strict=True)))
         lists = [(field.name, pa.large_list(field.type)) for field in self._row_schema]
@@ -125,7 +128,8 @@ class SortedUnits:
     def _rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the table, all numbers as float64, and count them."""
         try:
-            for located in self._table.batches(self._names, entries=ROWS_AT_ONCE):
+            stored = self._names if self._has_units else self._names[1:]
+            for located in self._table.batches(stored, entries=ROWS_AT_ONCE):
                 if self._interrupted:
                     raise InterruptedError  # noqa: TRY301 - like any other failure to read
                 self._read += located.batch.num_rows
@@ -137,6 +141,8 @@ class SortedUnits:
 
     def _plain_rows(self, located: Located) -> pa.RecordBatch:
         columns = located.batch.columns
+        if not self._has_units:
+            columns.insert(0, from_numpy(np.zeros(located.batch.num_rows, dtype=np.int64)))
         arrays = [decoded(column).cast(self._row_schema.field(i).type) for i, column in enumerate(columns[:2])]
         for name, column in zip(self._names[2:], columns[2:], strict=True):
             numbers, rounded = read_numbers(column)

@@ -8,9 +8,10 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
+from dpselect.errors import LayoutError
 from dpselect.progress import Step
 from dpselect.tables.arrays import is_list
-from dpselect.tables.layout import Layout, LayoutError
+from dpselect.tables.layout import Layout
 from dpselect.tables.sorting import MEMORY, SortedUnits
 from dpselect.tables.stored import BATCH_CANDIDATES, Located, StoredTable
 
@@ -77,7 +78,9 @@ def open_units(
     """
     layout.check_columns(table.column_names, table.label)
     if is_list(table.schema.field(layout.score).type):
-        layout.check_schema(table.schema, table.label)
+        if layout.unit is None:
+            raise LayoutError(f"{table.label} must have a row for each candidate, not lists, if there is no unit")
+        layout.check_lists(table.schema)
         return ListUnits(table, batch_candidates)
     if layout.candidate is None:
         raise LayoutError(

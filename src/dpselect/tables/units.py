@@ -25,18 +25,7 @@ from dpselect.tables.arrays import (
 )
 from dpselect.tables.layout import Layout
 
-__all__ = ["BadUnitsError", "UnitBatch", "find_problems", "read_units"]
-
-
-class BadUnitsError(ValueError):
-    """Units of a batch break a rule: which column, which rule, how many units, and the row of the first."""
-
-    def __init__(self, problems: pa.Array) -> None:
-        self.row = int(np.flatnonzero(flags(problems.is_valid()))[0])
-        self.count = len(problems) - problems.null_count
-        others = "" if self.count == 1 else f" ({self.count} bad units in this batch)"
-        self.problem = f"{problems[self.row].as_py()}{others}"
-        super().__init__(f"row {self.row}: {self.problem}")
+__all__ = ["UnitBatch", "find_problems", "read_units"]
 
 
 class UnitBatch(NamedTuple):

@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from dpselect.errors import OutputError
+
 __all__ = ["OUTPUT_FORMATS", "check_output", "output_format", "write_batches"]
 
 OUTPUT_FORMATS = {
@@ -30,14 +32,14 @@ def output_format(path: Path) -> str:
     try:
         return OUTPUT_FORMATS[path.suffix.lower()]
     except KeyError:
-        raise ValueError(f"output must end in one of {', '.join(OUTPUT_FORMATS)}, not {path.name!r}") from None
+        raise OutputError(f"output must end in one of {', '.join(OUTPUT_FORMATS)}, not {path.name!r}") from None
 
 
 def check_output(path: Path) -> None:
     """Raise, before any work, if a file cannot be written: its format is unknown, or its folder is missing."""
     output_format(path)
     if not path.resolve().parent.is_dir():
-        raise ValueError(f"output must go into a folder that exists: make the folder {str(path.parent)!r} first")
+        raise OutputError(f"output must go into a folder that exists: make the folder {str(path.parent)!r} first")
 
 
 def write_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema, kind: str, file: IO[bytes]) -> None:

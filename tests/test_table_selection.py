@@ -11,7 +11,7 @@ from score_tables import KEY, LISTS, LONG, MECHANISM, expected, read
 
 import dpselect as dps
 from dpselect.budget import Ledger
-from dpselect.release import Charge, KeyFile, release_picks, release_table
+from dpselect.release import Charge, KeyFile, release
 
 LONG_TABLE = pa.Table.from_pylist(LONG)
 
@@ -219,6 +219,25 @@ def test_a_table_without_rows_gives_no_picks():
     assert dps.select_table(LISTS.to_batches()[0].slice(0, 0), MECHANISM).num_rows == 0
 
 
+@pytest.mark.parametrize("kind", ["columns", "pandas", "polars"])
+def test_a_table_without_users_gives_one_pick_or_one_list(kind):
+    """The picks are those of ``select`` for the candidates in the order of their names."""
+    scores, widths = {"rum": 0.5, "tea": 0.25, "gin": 0.75}, {"rum": 1.0, "tea": 0.5, "gin": 0.25}
+    columns = {"candidate": [*scores], "score": [*scores.values()], "sensitivity": [*widths.values()]}
+    table = {"columns": dict, "pandas": pd.DataFrame, "polars": pl.DataFrame}[kind](columns)
+    names = sorted(scores)
+    for mechanism in (MECHANISM, dps.TopK(dps.GEM(1.0), count=2)):
+        keyed = dps.Randomness.keyed(KEY, [0])
+        row = [[scores[name] for name in names]], [[widths[name] for name in names]]
+        places = mechanism.select(*row, randomness=keyed).reshape(-1)
+        picks = dps.select_table(table, mechanism, unit=None, randomness=KEY)
+        assert type(picks) is type(table)
+        assert list(picks["candidate"]) == [names[place] for place in places]
+        assert "the whole table" not in picks
+    with pytest.raises(ValueError, match="must have a row for each candidate, not lists, if there is no unit"):
+        dps.select_table(LISTS, MECHANISM, unit=None)
+
+
 # --- The same call as a release -----------------------------------------------------------------------------
 
 
@@ -238,7 +257,7 @@ def test_a_wrong_column_name_lists_the_columns_that_are_there(make):
     items = make({"candidate": ["a", "b"], "delta": [1.0, 1.0]})
     with pytest.raises(ValueError, match=f"unknown column 'sensitivity': {there}"):
         dps.select_table(make(columns), dps.GEM(1.0), unit="reader", candidates=items)
-    with pytest.raises(ValueError, match="unknown column 'candidate': the table has 'item', 'delta'"):
+    with pytest.raises(ValueError, match=r"unknown column 'candidate': (the table|candidates) has 'item', 'delta'"):
         dps.select_table(make(columns), dps.GEM(1.0), candidates=make({"item": ["a"], "delta": [1.0]}))
 
 
@@ -246,12 +265,12 @@ def test_a_wrong_column_name_lists_the_columns_that_are_there(make):
 def test_a_release_of_a_frame_is_charged_once_and_gives_the_same_picks_again(form, ledger, tmp_path):
     frame, kind = FRAMES[form]
     charge = Charge(ledger, "readers", "spring")
-    first = release_table(frame, MECHANISM, charge)
-    again = release_table(frame, MECHANISM, charge)
+    first = release(frame, MECHANISM, payment=charge)
+    again = release(frame, MECHANISM, payment=charge)
     assert isinstance(first.picks, kind)
     assert named(first.picks) == named(again.picks)
     assert (first.receipt.charged, again.receipt.charged, again.receipt.epsilon_spent) == (True, False, 2.0)
-    written = release_picks(frame, MECHANISM, tmp_path / "picks.csv", payment=charge)
+    written = release(frame, MECHANISM, tmp_path / "picks.csv", payment=charge)
     assert not written.receipt.charged
     assert read(written.output) == named(first.picks)
     assert "score" not in repr(first.receipt)
@@ -261,10 +280,10 @@ def test_a_refused_release_of_a_frame_costs_nothing(ledger, key_file):
     bad = LONG_TABLE.to_pandas()
     bad.loc[3, "score"] = float("nan")
     with pytest.raises(ValueError, match="column 'score' is missing or not a number"):
-        release_table(bad, MECHANISM, Charge(ledger, "readers", "spring"))
+        release(bad, MECHANISM, payment=Charge(ledger, "readers", "spring"))
     assert ledger.statement("readers").epsilon_spent == 0
-    released = release_table(LONG_TABLE, MECHANISM, KeyFile(key_file))
+    released = release(LONG_TABLE, MECHANISM, payment=KeyFile(key_file))
     assert named(released.picks) == expected()
     assert released.receipt is None
     with pytest.raises(ValueError, match="payment must"):
-        release_table(LONG_TABLE, MECHANISM, ledger)
+        release(LONG_TABLE, MECHANISM, payment=ledger)

@@ -15,7 +15,7 @@ def select_table(
     table: Any,
     mechanism: "Mechanism",
     *,
-    unit: str = "user",
+    unit: str | None = "user",
     candidate: str | None = "candidate",
     score: str = "score",
     sensitivity: str | float = "sensitivity",
@@ -31,19 +31,20 @@ def select_table(
 
     Privacy:
         That of the mechanism, for each user. Without ``randomness`` every call is another release and costs ε
-        again. :func:`dpselect.release.release_table` is the same call with a ledger: run again, it costs nothing
-        and gives the same picks.
+        again. :func:`dpselect.release.release` is the same call with a ledger: run again, it costs nothing and
+        gives the same picks.
 
     Cost:
-        That of the mechanism; a table with a row for each candidate is sorted first. Everything is in memory. For
-        larger tables use :func:`dpselect.release.release_picks`, which also goes on where it was interrupted.
+        That of the mechanism; a table with a row for each candidate is sorted first. All picks are in memory;
+        :func:`dpselect.release.release` writes them to a file, batch by batch.
 
     Args:
         table: A pandas or polars DataFrame, a pyarrow table or record batch, a DuckDB relation, a Spark frame, a
             mapping of columns, anything with the Arrow C stream interface (then the picks are a pyarrow table), or
             the path of a CSV, Parquet or Arrow file.
         mechanism: Any mechanism; a :class:`~dpselect.TopK` for lists.
-        unit: The column of users: integers, text or bytes. A unit is what one person's data belongs to.
+        unit: The column of users: integers, text or bytes. A unit is what one person's data belongs to. ``None`` if
+            all rows are candidates of one: then there is one pick, or one list.
         candidate: The column of candidates; ``None`` if the n-th score of a list is for row n of ``candidates``.
         score: The column of scores. Private.
         sensitivity: The column of sensitivities, in the table or in ``candidates``, or one number for all.
@@ -67,20 +68,10 @@ def select_table(
         >>> dps.select_table(table, lists).to_pylist()[:2]
         [{'user': 'ann', 'rank': 1, 'candidate': 'tea'}, {'user': 'ann', 'rank': 2, 'candidate': 'rum'}]
     """
-    from dpselect.engines.local import pick_units  # noqa: PLC0415 - it loads Arrow, an extra
-    from dpselect.tables.conversion import convert_like, is_spark  # noqa: PLC0415
+    from dpselect.engines import open_tables  # noqa: PLC0415 - its engines load Arrow, an extra
     from dpselect.tables.layout import Layout  # noqa: PLC0415
-    from dpselect.tables.stored import open_table  # noqa: PLC0415
 
     check.require_attributes("mechanism", mechanism, "select", "guarantee")
     key = Randomness.key_for_units(randomness)
-    layout = Layout(unit=unit, candidate=candidate, score=score, sensitivity=sensitivity)
-    if candidates is not None:
-        layout = layout.with_candidates(open_table(candidates, None, layout.names, layout.number_names))
-    if is_spark(table):
-        from dpselect.engines import spark  # noqa: PLC0415
-
-        return spark.select(table, mechanism, key=key, layout=layout)
-    return convert_like(
-        table, pick_units(open_table(table, None, layout.names, layout.number_names), layout, mechanism, key)
-    )
+    layout = Layout(unit=unit, candidate=candidate, score=score, sensitivity=sensitivity, candidates=candidates)
+    return open_tables(table, layout).pick(mechanism, key).picks

@@ -1,0 +1,165 @@
+"""Picks or lists for the units of a table, paid for and published; and exact probabilities, not private."""
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpselect import parameters as check
+from dpselect.engines import Computed, Limits, local, open_tables
+from dpselect.files import write_atomically
+from dpselect.mechanisms.base import Mechanism
+from dpselect.progress import Report, ignore
+from dpselect.release.payment import FreshKey, Payment, Receipt, Terms
+from dpselect.tables.layout import Layout
+from dpselect.tables.stored import AnyTable
+from dpselect.tables.writing import check_output
+
+__all__ = ["Released", "release", "write_pmf"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Released:
+    """What was published. All of it is public, but ``skipped`` may depend on which scores are not numbers."""
+
+    picks: Any = field(repr=False)
+    """A frame of the kind of the table, with columns of units and candidates; ``None`` if there is an output."""
+    output: Path | None
+    mechanism: Mechanism
+    receipt: Receipt | None
+    """What was paid, if a ledger was charged."""
+    units: int
+    """Units in the table; 0 for a Spark frame, which is read when you use the picks."""
+    problems: dict[str, int]
+    """How many units broke which rule and got no pick."""
+    seconds: float
+
+    @property
+    def skipped(self) -> int:
+        """Units that broke a rule and got no pick."""
+        return sum(self.problems.values())
+
+    @property
+    def picked(self) -> int:
+        """Units that got a pick."""
+        return self.units - self.skipped
+
+
+def release(
+    table: AnyTable,
+    mechanism: Mechanism,
+    output: str | Path | None = None,
+    *,
+    layout: Layout | None = None,
+    payment: Payment | None = None,
+    limits: Limits | None = None,
+    progress: Report = ignore,
+) -> Released:
+    """Release one private pick, or a private list, for each unit of a table.
+
+    Picks are computed where only you can see them, paid for, and then returned or published under the name of the
+    output. If the call is refused or interrupted, nothing is left behind. If it was paid for, the same call costs
+    nothing and gives the same picks.
+
+    Privacy:
+        That of the mechanism, for each unit. Without ``payment`` every call is a release of its own, and you keep
+        the account. A Spark frame must have the same rows whenever it is computed: checkpoint it if what is behind
+        it may change.
+
+    Cost:
+        That of the mechanism and of reading the table; with a ledger or a key file one more reading, for a
+        fingerprint. With an output, memory is that of some batches. The picks of a Spark frame are computed when
+        you use them, after the charge; only its columns and units are checked before.
+
+    Args:
+        table: A path (CSV, Parquet, a folder of Parquet files, Arrow IPC), an Arrow table or a data frame (pandas,
+            polars, DuckDB, Spark); with list columns, or with a row for each candidate.
+        mechanism: Any mechanism; with a :class:`~dpselect.TopK` there is a row and a rank for each pick.
+        output: Where picks go: .parquet, .csv, .json, .jsonl or .arrow. By default they are returned, in a frame of
+            the kind of the table.
+        layout: Where the columns are, and how files are read.
+        payment: :class:`Charge`, :class:`KeyFile`, or by default :class:`FreshKey`.
+        limits: How much is held in memory.
+        progress: Called with a :class:`~dpselect.progress.Step` now and then.
+
+    Raises:
+        BudgetError: If the ledger refuses the release.
+        KeyReuseError: If the key file belongs to another release.
+        OutputExistsError: If the output exists, and neither a ledger nor a key file gives the same picks again.
+        ValueError: If the input breaks a rule. The message names the place, the column and the rule, and no score.
+
+    Example:
+        >>> import dpselect as dps
+        >>> from dpselect.release import release
+        >>> table = {"user": [1, 1], "candidate": ["tea", "rum"], "score": [9.0, 1.0], "sensitivity": [0.1, 0.1]}
+        >>> release(table, dps.GEM(epsilon=5.0)).picks
+        {'user': [1], 'candidate': ['tea']}
+
+    References:
+        docs/decisions/0008-charge-before-release.md
+    """
+    started = time.monotonic()
+    paying = payment or FreshKey()
+    check.require_attributes("mechanism", mechanism, "select", "guarantee")
+    check.require_attributes("payment", paying, "pay_for")
+    path = _checked(output)
+    tables = open_tables(table, layout, limits=limits, output=path)
+    terms = Terms("select", mechanism, tables, path)
+    if path is None:
+        done, receipt = paying.pay_for(terms, lambda key: tables.pick(mechanism, key, progress=progress))
+    else:
+        with write_atomically(path) as file:
+            done, receipt = paying.pay_for(
+                terms, lambda key: tables.pick(mechanism, key, file=file, progress=progress)
+            )
+    return _released(done, path, mechanism, receipt, started)
+
+
+def write_pmf(
+    table: AnyTable,
+    mechanism: Mechanism,
+    output: str | Path,
+    *,
+    layout: Layout | None = None,
+    limits: Limits | None = None,
+    progress: Report = ignore,
+) -> Released:
+    """Write the exact probability of every candidate of every unit. **Not private**: probabilities reveal scores.
+
+    Args:
+        table: The table of scores, as for :func:`release`.
+        mechanism: Any mechanism.
+        output: The file to write.
+        layout: Where the columns are, and how files are read.
+        limits: How much is held in memory.
+        progress: Called with a :class:`~dpselect.progress.Step` now and then.
+    """
+    started = time.monotonic()
+    path = Path(output)
+    check_output(path)
+    tables = local.open_tables(table, layout, limits=limits or Limits(), output=path)
+    with write_atomically(path) as file:
+        done = tables.weigh(mechanism, file, progress=progress)
+        tables.check_unchanged()
+    return _released(done, path, mechanism, None, started)
+
+
+def _checked(output: str | Path | None) -> Path | None:
+    if output is None:
+        return None
+    check_output(Path(output))
+    return Path(output)
+
+
+def _released(
+    done: Computed, output: Path | None, mechanism: Mechanism, receipt: Receipt | None, started: float
+) -> Released:
+    return Released(
+        picks=done.picks,
+        output=output,
+        mechanism=mechanism,
+        receipt=receipt,
+        units=done.units,
+        problems=dict(done.problems),
+        seconds=time.monotonic() - started,
+    )
