@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from types import FunctionType
 
+from platformdirs import user_cache_path
+
 from dpselect.kernels.compilation import LOADED
 
 
@@ -36,7 +38,7 @@ def directories() -> tuple[Path, ...]:
     user's own cache. None is a directory that others can write to, or that another user owns (except root, who
     may have built an image of a container), because code loaded from it is executed.
     """
-    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "dpselect"
+    user_cache = user_cache_path("dpselect", appauthor=False)
     named = os.environ.get("DPSELECT_CACHE")
     found = []
     for base in [Path(named)] if named else [Path(__file__).parent / "__pycache__", user_cache]:

@@ -3,25 +3,20 @@
 import logging
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from types import FunctionType
-from typing import IO, Any
+from typing import Any
 
 import numba
+from filelock import FileLock
 from numba.core import caching, event
 from numba.core.compiler import CompileResult
 
 from dpselect.kernels.caches import cache_directory, digest, directories, index_name
 from dpselect.kernels.compilation import Kernel
-
-try:
-    import fcntl
-except ImportError:  # not every system has it
-    fcntl = None  # type: ignore[assignment]
 
 LONGEST_WAIT = 120.0
 """How long to wait, in seconds, for another process that compiles the same kernel."""
@@ -84,26 +79,14 @@ class KernelCache(caching.NullCache):
 
 @contextmanager
 def _alone(function: FunctionType) -> Iterator[None]:
-    """Keep other processes from compiling the same kernel, where the system has locks and a place for them."""
+    """Keep other processes from compiling the same kernel, but not for ever, where there is a place for locks."""
     directory = cache_directory()
     with ExitStack() as stack:
-        with suppress(OSError):
-            if directory is not None and fcntl is not None:
-                path = directory / f"{index_name(function)}.lock"
-                _wait_for(stack.enter_context(path.open("a")))
+        with suppress(OSError):  # also a lock that another process does not release
+            if directory is not None:
+                lock = FileLock(directory / f"{index_name(function)}.lock", timeout=LONGEST_WAIT)
+                stack.enter_context(lock)
         yield
-
-
-def _wait_for(lock: IO[str]) -> None:
-    """Wait until no other process holds a lock, but not for ever. Closing the file releases it."""
-    deadline = time.monotonic() + LONGEST_WAIT
-    while time.monotonic() < deadline:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.05)
-        else:
-            return
 
 
 # --- Announcements --------------------------------------------------------------------------------------
