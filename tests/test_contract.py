@@ -183,7 +183,7 @@ def test_concentrated_losses_are_claimed_only_where_they_are_proven(mechanism):
     expected = epsilon + np.expm1(-epsilon)
     if getattr(mechanism, "noise", "") == "gumbel" and not isinstance(mechanism, dps.HeterogeneousNoisyMax):
         expected = epsilon**2 / 8
-    elif isinstance(mechanism, dps.RandomizedResponse):
+    elif isinstance(mechanism, dps.RandomizedResponse | dps.TopShare):
         expected = epsilon * np.tanh(epsilon / 2)
     elif isinstance(mechanism, dps.CombinedGEM):
         sign, pick = mechanism.sign_epsilon, mechanism.pick_epsilon
@@ -202,6 +202,7 @@ FIELDS = {
     dps.RandomStopping: "epsilon, gamma=0.05, eta=1.0, noise='laplace'",
     dps.CombinedGEM: "epsilon, beta=0.05, correlation_share=0.6",
     dps.RandomizedResponse: "epsilon",
+    dps.TopShare: "epsilon, share=None",
     dps.Uniform: "",
     NaiveHeterogeneousNoisyMax: "epsilon, noise='exponential'",
 }

@@ -102,7 +102,8 @@ def test_other_noises_do_not_have_bounded_range(noise, scores, moves):
 
 def test_the_kinds_of_neighbours_are_those_the_mechanisms_need():
     named = {name: mechanism.guarantee.neighbours for name, mechanism in PRIVATE.items()}
-    assert {name for name, relation in named.items() if relation == ANY_SCORES} == {"krr", "uniform"}
+    shares = {"top-share", "top-share-few", "top-share-most"}
+    assert {name for name, relation in named.items() if relation == ANY_SCORES} == {"krr", "uniform"} | shares
     monotone = {name for name, mechanism in PRIVATE.items() if getattr(mechanism, "monotone", False)}
     assert {name for name, relation in named.items() if relation == SAME_DIRECTION} == monotone
     assert set(named.values()) == {ANY_SCORES, WITHIN_SENSITIVITIES, SAME_DIRECTION}

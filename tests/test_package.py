@@ -21,6 +21,7 @@ PUBLIC = {
     ),
     *("RandomizedResponse", "Uniform", "unsafe", "MECHANISMS", "Mechanism", "Guarantee", "Randomness"),
     *("expected_error", "expected_regret", "error_quantile", "probability_of_best"),
+    *("TopShare", "lists", "select_list"),
     *("TopK", "accounting", "auditing", "correlation", "__version__"),
     *("advice", "pools", "ranges", "select_table", "tuning"),
 }

@@ -38,6 +38,8 @@ MECHANISMS = [
     *(dps.RandomStopping(epsilon=2.0, gamma=0.1, eta=eta, noise="exponential") for eta in (-0.5, 0.0, 2.5)),
     *(dps.CombinedGEM(epsilon=e) for e in (0.5, 8.0)),
     dps.RandomizedResponse(epsilon=3.0),
+    *(dps.TopShare(epsilon=e) for e in (0.1, 1.0, 16.0)),
+    dps.TopShare(epsilon=3.0, share=0.03),
     dps.Uniform(),
     *(unsafe.NaiveHeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in NOISES),
 ]
@@ -89,6 +91,17 @@ def with_public_numbers():
         )
 
 
+def with_weights():
+    keyed = dps.Randomness.keyed(KEY, range(60))
+    for mechanism in (dps.TopShare(epsilon=1.0), dps.TopShare(epsilon=8.0)):
+        for size in (7, 65, 700):
+            weights = np.maximum(np.linspace(-0.2, 1, size), 0.0) ** 3
+            yield (
+                f"{law_name(mechanism)} {size}",
+                mechanism.select(rows_of(size)[0], weights=weights, randomness=keyed),
+            )
+
+
 def tuned():
     scores, sensitivities = rows_of(7)
     pool = [dps.NoisyMax(epsilon=1.0), dps.GEM(epsilon=1.0), dps.GEM(epsilon=1.0, tilt=-1.0), dps.Uniform()]
@@ -133,7 +146,7 @@ def recorded(mechanism):
 
 def record():
     table = {law_name(mechanism): recorded(mechanism) for mechanism in MECHANISMS}
-    for part in (with_public_numbers, tuned, lists):
+    for part in (with_public_numbers, with_weights, tuned, lists):
         table[part.__name__] = {name: digest(picks) for name, picks in part()}
     return {"stream format": STREAM_FORMAT, "picks": table}
 
@@ -166,7 +179,7 @@ def test_a_key_gives_the_recorded_picks_in_plain_python(mechanism, table):
         assert " ".join(map(str, picks)) == readable
 
 
-@pytest.mark.parametrize("part", [with_public_numbers, tuned, lists], ids=lambda part: part.__name__)
+@pytest.mark.parametrize("part", [with_public_numbers, with_weights, tuned, lists], ids=lambda part: part.__name__)
 def test_a_key_gives_the_recorded_picks_with_public_numbers_in_tuning_and_in_lists(part, table):
     assert {name: digest(picks) for name, picks in part()} == table["picks"][part.__name__]
 

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 from dpselect._version import __version__
 
 if TYPE_CHECKING:
-    from dpselect import accounting, advice, auditing, correlation, pools, ranges, tuning, unsafe
+    from dpselect import accounting, advice, auditing, correlation, lists, pools, ranges, tuning, unsafe
     from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
     from dpselect.guarantees import Guarantee
+    from dpselect.lists.public import select_list
     from dpselect.lists.top_k import TopK
     from dpselect.mechanisms import (
         GEM,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         NoisyMax,
         RandomizedResponse,
         RandomStopping,
+        TopShare,
         Uniform,
     )
     from dpselect.mechanisms import gem_scores as gem_scores
@@ -52,6 +54,7 @@ __all__ = [
     "RandomizedResponse",
     "Randomness",
     "TopK",
+    "TopShare",
     "Uniform",
     "__version__",
     "accounting",
@@ -61,15 +64,17 @@ __all__ = [
     "error_quantile",
     "expected_error",
     "expected_regret",
+    "lists",
     "pools",
     "probability_of_best",
     "ranges",
+    "select_list",
     "select_table",
     "tuning",
     "unsafe",
 ]
 
-_MODULES = {"accounting", "advice", "auditing", "correlation", "pools", "ranges", "tuning", "unsafe"}
+_MODULES = {"accounting", "advice", "auditing", "correlation", "lists", "pools", "ranges", "tuning", "unsafe"}
 _HOMES = {
     "MECHANISMS": "registry",
     "Guarantee": "guarantees",
@@ -77,6 +82,7 @@ _HOMES = {
     "TopK": "lists.top_k",
     "compile": "precompilation",
     "gem_scores": "mechanisms",
+    "select_list": "lists",
     "select_table": "table_selection",
     **dict.fromkeys(("error_quantile", "expected_error", "expected_regret", "probability_of_best"), "evaluation"),
 }

@@ -19,8 +19,9 @@ from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism, NoisyMax, Unif
 from dpselect.pools import read_pool
 from dpselect.registry import MECHANISMS
 from dpselect.tuning import fleet_errors
+from dpselect.weights import FittedShare, fit_top_share, weights_from_picks
 
-__all__ = ["Advice", "Ranked", "advise"]
+__all__ = ["Advice", "FittedShare", "Ranked", "advise", "fit_top_share", "weights_from_picks"]
 
 DRAWS = 240
 """How many score vectors to draw for a correlation. They are seeded: the same question has the same answer."""

@@ -58,7 +58,7 @@ class Batch:
     arrow: bool
     """Whether the scores are an Arrow array, so that probabilities are returned as one."""
     has_offsets: bool
-    """Whether the call passed offsets. If not, they are zero."""
+    """Whether the call passed offsets, or weights. If not, they are zero."""
     row_size: int = 0
     """The number of candidates in each row of a dense batch."""
     labels: Labels | None = None
@@ -78,8 +78,15 @@ class Batch:
         """Raise if a score is not finite, or too large."""
         _check_finite("scores", self.table.scores.values)
 
+    def check_weights(self) -> None:
+        """Raise unless each row has a positive weight."""
+        values, starts = self.table.offsets
+        positive = np.append(0, np.cumsum(values > 0))
+        if (positive[starts + self.sizes] == positive[starts]).any():
+            raise ValueError(f"weights {rules.POSITIVE_WEIGHT}")
+
     def row(self, index: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the scores, sensitivities and offsets of one row."""
+        """Return the scores, sensitivities and offsets (or weights) of one row."""
         size = self.table.bounds[index + 1] - self.table.bounds[index]
         columns = (self.table.scores, self.table.sensitivities, self.table.offsets)
         scores, sensitivities, offsets = (c.values[c.starts[index] : c.starts[index] + size] for c in columns)
@@ -144,24 +151,34 @@ class Batch:
 
 
 def read_batch(
-    scores: Numbers, sensitivities: Numbers, offsets: Numbers | None = None, *, finite: bool = True
+    scores: Numbers,
+    sensitivities: Numbers,
+    offsets: Numbers | None = None,
+    *,
+    weights: Numbers | None = None,
+    finite: bool = True,
 ) -> Batch:
     """Validate the arguments of ``pmf`` and ``select`` and lay them out for the kernels.
 
     ``finite=False`` leaves the check for NaN, infinities and magnitude to :meth:`Batch.check_scores`, or to a
     kernel that does it in the same pass over memory and rejects the batch (:func:`refuse_scores`).
 
+    A call may have offsets or weights, but not both: they are kept in one column.
+
     Raises:
         ValueError: If an argument breaks a rule. The message names both.
     """
     labels = None
-    if is_labelled(scores) or is_labelled(sensitivities) or is_labelled(offsets):
-        scores, others, labels = split_labels(scores, sensitivities=sensitivities, offsets=offsets)
-        sensitivities, offsets = others.values()
+    name, public = ("offsets", offsets) if weights is None else ("weights", weights)
+    if is_labelled(scores) or is_labelled(sensitivities) or is_labelled(public):
+        scores, others, labels = split_labels(scores, sensitivities=sensitivities, **{name: public})
+        sensitivities, public = others.values()
     read = _read_ragged if _is_ragged(scores) else _read_dense
-    batch = read(scores, sensitivities, offsets)
+    batch = read(scores, sensitivities, name, public)
     if labels is not None:
         batch = replace(batch, labels=labels)
+    if weights is not None:
+        batch.check_weights()
     if finite:
         batch.check_scores()
     return batch
@@ -307,7 +324,7 @@ FIRST_ROW = _read_only(np.zeros(1, dtype=np.int64))
 # --- Dense batches ------------------------------------------------------------------------------------
 
 
-def _read_dense(scores: Numbers, sensitivities: Numbers, offsets: Numbers | None) -> Batch:
+def _read_dense(scores: Numbers, sensitivities: Numbers, name: str, public: Numbers | None) -> Batch:
     score_array = read_numbers("scores", scores)
     if score_array.ndim == 0:
         raise ValueError("scores must have a last axis of candidates, got a single number")
@@ -319,14 +336,14 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, offsets: Numbers | None
     arrays = {
         "scores": score_array,
         "sensitivities": _fit_last_axis("sensitivities", sensitivities, size),
-        "offsets": np.zeros(size) if offsets is None else _fit_last_axis("offsets", offsets, size),
+        name: np.zeros(size) if public is None else _fit_last_axis(name, public, size),
     }
     shape = _broadcast_leading_axes(arrays)
     rows = math.prod(shape)
     score_column, sensitivity_column, public_column = (_dense_column(a, shape) for a in arrays.values())
     bounds = np.arange(0, (rows + 1) * size, size, dtype=np.int64)
     table = Rows(score_column, sensitivity_column, public_column, _read_only(bounds))
-    return Batch(table, shape, arrow=False, has_offsets=offsets is not None, row_size=size)
+    return Batch(table, shape, arrow=False, has_offsets=public is not None, row_size=size)
 
 
 def _broadcast_leading_axes(arrays: dict[str, FloatArray]) -> tuple[int, ...]:
@@ -372,16 +389,16 @@ def _dense_column(array: FloatArray, shape: tuple[int, ...]) -> Column:
 # --- Ragged rows --------------------------------------------------------------------------------------
 
 
-def _read_ragged(scores: Numbers, sensitivities: Numbers, offsets: Numbers | None) -> Batch:
+def _read_ragged(scores: Numbers, sensitivities: Numbers, name: str, public: Numbers | None) -> Batch:
     values, bounds = _split("scores", scores)
     bounds = _read_only(bounds)
     if (np.diff(bounds) == 0).any():
         row = int(np.argmax(np.diff(bounds) == 0))
         raise ValueError(f"scores {rules.HAS_CANDIDATES} in each row: row {row} has none")
     sensitivity_column = _ragged_column("sensitivities", sensitivities, bounds)
-    public_column = _ragged_column("offsets", 0.0 if offsets is None else offsets, bounds)
+    public_column = _ragged_column(name, 0.0 if public is None else public, bounds)
     table = Rows(Column(_read_only(values), bounds[:-1]), sensitivity_column, public_column, bounds)
-    return Batch(table, None, arrow=_is_arrow(scores), has_offsets=offsets is not None)
+    return Batch(table, None, arrow=_is_arrow(scores), has_offsets=public is not None)
 
 
 def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:

@@ -19,7 +19,7 @@ __all__ = ["error_quantile", "expected_error", "expected_regret", "probability_o
 def expected_error(
     mechanism: Mechanism,
     scores: Numbers,
-    sensitivities: Numbers,
+    sensitivities: Numbers | None = None,
     power: float = 2,
     **public: Numbers,
 ) -> Any:
@@ -31,10 +31,10 @@ def expected_error(
     Args:
         mechanism: Any mechanism.
         scores: The scores, in any form that ``mechanism.pmf`` accepts.
-        sensitivities: The sensitivities.
+        sensitivities: The sensitivities, for mechanisms that need them.
         power: A positive number. A power of an error beyond float64 counts as infinite.
-        **public: ``offsets=`` for mechanisms that take them. They change the pick, not the error
-            of a candidate.
+        **public: ``offsets=`` or ``weights=`` for mechanisms that take them. They change the pick,
+            not the error of a candidate.
 
     Example:
         >>> import dpselect as dps
@@ -47,7 +47,9 @@ def expected_error(
         return law.mean(law.errors**exponent)
 
 
-def expected_regret(mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> Any:
+def expected_regret(
+    mechanism: Mechanism, scores: Numbers, sensitivities: Numbers | None = None, **public: Numbers
+) -> Any:
     """Return the exact mean of best score − picked score, one for each row.
 
     :func:`expected_error` of power 1. **Not private**: it reads the scores and reveals them.
@@ -55,8 +57,8 @@ def expected_regret(mechanism: Mechanism, scores: Numbers, sensitivities: Number
     Args:
         mechanism: Any mechanism.
         scores: The scores, in any form that ``mechanism.pmf`` accepts.
-        sensitivities: The sensitivities.
-        **public: ``offsets=`` for mechanisms that take them.
+        sensitivities: The sensitivities, for mechanisms that need them.
+        **public: ``offsets=`` or ``weights=`` for mechanisms that take them.
 
     Example:
         >>> import dpselect as dps
@@ -67,7 +69,9 @@ def expected_regret(mechanism: Mechanism, scores: Numbers, sensitivities: Number
     return law.mean(law.errors)
 
 
-def probability_of_best(mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> Any:
+def probability_of_best(
+    mechanism: Mechanism, scores: Numbers, sensitivities: Numbers | None = None, **public: Numbers
+) -> Any:
     """Return the exact probability that the pick has the best score, one for each row.
 
     If several candidates share the best score, each of them counts. **Not private**: it reads the scores and
@@ -76,8 +80,8 @@ def probability_of_best(mechanism: Mechanism, scores: Numbers, sensitivities: Nu
     Args:
         mechanism: Any mechanism.
         scores: The scores, in any form that ``mechanism.pmf`` accepts.
-        sensitivities: The sensitivities.
-        **public: ``offsets=`` for mechanisms that take them.
+        sensitivities: The sensitivities, for mechanisms that need them.
+        **public: ``offsets=`` or ``weights=`` for mechanisms that take them.
 
     Example:
         >>> import dpselect as dps
@@ -89,7 +93,11 @@ def probability_of_best(mechanism: Mechanism, scores: Numbers, sensitivities: Nu
 
 
 def error_quantile(
-    mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, level: float, **public: Numbers
+    mechanism: Mechanism,
+    scores: Numbers,
+    sensitivities: Numbers | None = None,
+    level: float = 0.95,
+    **public: Numbers,
 ) -> Any:
     """Return a quantile of the error of the pick, one for each row.
 
@@ -101,9 +109,9 @@ def error_quantile(
     Args:
         mechanism: Any mechanism.
         scores: The scores, in any form that ``mechanism.pmf`` accepts.
-        sensitivities: The sensitivities.
+        sensitivities: The sensitivities, for mechanisms that need them.
         level: A number above 0 and at most 1; 0.5 gives the median.
-        **public: ``offsets=`` for mechanisms that take them.
+        **public: ``offsets=`` or ``weights=`` for mechanisms that take them.
 
     Example:
         >>> import dpselect as dps
@@ -144,14 +152,14 @@ class _ErrorLaw:
 
     @classmethod
     def of(
-        cls, mechanism: Mechanism, scores: Numbers, sensitivities: Numbers, public: dict[str, Any]
+        cls, mechanism: Mechanism, scores: Numbers, sensitivities: Numbers | None, public: dict[str, Any]
     ) -> "_ErrorLaw":
         """Return the law of the error of the pick. It is as private as the scores."""
         check.require_attributes("mechanism", mechanism, "pmf")
         scores, others, _ = split_labels(scores, sensitivities=sensitivities, **public)
         sensitivities, public = others.pop("sensitivities"), others
         weights = mechanism.pmf(scores, sensitivities, **public)
-        batch = read_batch(scores, sensitivities, **public)
+        batch = read_batch(scores, 0.0 if sensitivities is None else sensitivities, **public)
         return cls.of_batch(batch, np.asarray(weights.flatten()) if batch.arrow else weights.reshape(-1))
 
     @classmethod

@@ -16,6 +16,7 @@ from dpselect.mechanisms import (
     NoisyMax,
     RandomizedResponse,
     RandomStopping,
+    TopShare,
     Uniform,
 )
 from dpselect.unsafe import NaiveHeterogeneousNoisyMax
@@ -254,6 +255,15 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         members=lambda grid: (
             CombinedGEM(epsilon=grid.epsilon, correlation_share=share, beta=grid.beta) for share in grid.shares
         ),
+    ),
+    Record(
+        name="top-share",
+        label="top share",
+        symbol="top share",
+        description="from public weights, or from those of the best share; for one person's row",
+        constructor=TopShare,
+        family="top share",
+        color="#44aa99",
     ),
     Record(
         name="krr",

@@ -38,10 +38,12 @@ NUMBERS: Mapping[str, tuple[Rule, ...]] = {
     "scores": (FINITE,),
     "sensitivities": (FINITE, NOT_NEGATIVE, NOT_TINY),
     "offsets": (FINITE,),
+    "weights": (FINITE, NOT_NEGATIVE, NOT_TINY),
 }
 """The rules for each argument, in the order in which they are checked."""
 
 EXACT_INTEGERS = "must not hold integers beyond 2^53: float64 cannot represent them exactly"
+POSITIVE_WEIGHT = "must be positive for at least one candidate of each row"
 HAS_CANDIDATES = "must hold at least one candidate"
 DISTINCT_CANDIDATES = "must name each candidate once"
 DISTINCT_UNITS = "must name each unit once"

@@ -48,6 +48,7 @@ def mechanism(name, epsilon=2.0, tilt=-3.0):
         "rs-improved": dps.RandomStopping(epsilon=epsilon, gamma=0.2, eta=0.0),
         "rs-exponential": dps.RandomStopping(epsilon=epsilon, gamma=0.2, noise="exponential"),
         "rs-improved-exponential": dps.RandomStopping(epsilon=epsilon, gamma=0.2, eta=0.0, noise="exponential"),
+        "top-share": dps.TopShare(epsilon=epsilon),
         "krr": dps.RandomizedResponse(epsilon=epsilon),
         "uniform": dps.Uniform(),
         "rnmh": dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=epsilon),

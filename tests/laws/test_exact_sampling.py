@@ -74,6 +74,7 @@ SAMPLERS = {
     "rs-improved": (dps.RandomStopping(epsilon=2.0, gamma=0.2, eta=0.0), {}),
     "rs-exponential": (dps.RandomStopping(epsilon=2.0, gamma=0.3, noise="exponential"), {}),
     "combined-gem": (dps.CombinedGEM(epsilon=2.0), {}),
+    "top-share": (dps.TopShare(epsilon=2.0), {}),
     "krr": (dps.RandomizedResponse(epsilon=1.0), {}),
 }
 
@@ -138,7 +139,7 @@ def test_equal_candidates_are_picked_equally_often_however_large_their_score(mec
         assert_law(picks, [0.2] * 5)
 
 
-NORMALISED = [name for name in PRIVATE if not name.startswith(("rs", "krr", "uniform", "combined"))]
+NORMALISED = [name for name in PRIVATE if not name.startswith(("rs", "krr", "top-share", "uniform", "combined"))]
 
 
 @pytest.mark.parametrize("name", NORMALISED)
@@ -151,7 +152,9 @@ def test_a_candidate_out_of_reach_is_never_picked(name, gap):
     assert np.bincount(picks, minlength=3)[1] == 0
 
 
-@pytest.mark.parametrize("name", [name for name in PRIVATE if not name.startswith(("rs", "krr", "uniform"))])
+@pytest.mark.parametrize(
+    "name", [name for name in PRIVATE if not name.startswith(("rs", "krr", "top-share", "uniform"))]
+)
 def test_a_public_score_below_another_is_never_picked(name):
     """The other mechanisms can pick every candidate, whatever its sensitivity."""
     mechanism = PRIVATE[name]

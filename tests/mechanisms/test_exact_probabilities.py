@@ -29,6 +29,8 @@ def members(epsilon):
         *(dps.RandomStopping(epsilon=epsilon, eta=eta, noise=noise) for noise in STOPPING for eta in (1.0, 0.0)),
         dps.CombinedGEM(epsilon=epsilon),
         dps.RandomizedResponse(epsilon=epsilon),
+        dps.TopShare(epsilon=epsilon),
+        dps.TopShare(epsilon=epsilon, share=0.3),
         dps.Uniform(),
         *(NaiveHeterogeneousNoisyMax(epsilon=epsilon, noise=noise) for noise in NOISES),
     ]

@@ -420,5 +420,27 @@ def randomized_response(scores, sensitivities, *, epsilon):  # noqa: ARG001
     return [(((odds - 1) / ties if v == max(q) else 0) + 1) / (odds + len(q) - 1) for v in q]
 
 
+def top_share(scores, sensitivities, *, epsilon, share=None, weights=None):  # noqa: ARG001
+    """Fill from the best score down, with weights that are whole multiples of 2⁻²⁸ of the largest."""
+    mp.dps = DIGITS
+    q = fractions(scores)
+    w = np.broadcast_to(1.0 if weights is None else weights, len(q)).tolist()
+    w = [math.ceil(x / max(w) * 2**28) for x in w]
+    total, rule = sum(w), share is None
+    share = 1 / (1 + math.exp(min(epsilon / 2, 700.0))) if rule else share
+    room = min(total, max(math.ceil(share * float(total)), -(-total // np.count_nonzero(w)) if rule else 1))
+    s = 1 / (1 + (mp.exp(mp.mpf(epsilon)) - 1) * room / total)
+    law = [mp.zero] * len(q)
+    for level in sorted(set(q), reverse=True):
+        tied = [a for a in range(len(q)) if q[a] == level]
+        weight = sum(w[a] for a in tied)
+        inside = min(weight, room)
+        room -= inside
+        for a in tied:
+            part = mp.mpf(inside) / weight if weight else mp.zero
+            law[a] = s * w[a] / total * (1 + (mp.exp(mp.mpf(epsilon)) - 1) * part)
+    return law
+
+
 def uniform(scores, sensitivities):  # noqa: ARG001
     return [mp.one / len(scores)] * len(scores)

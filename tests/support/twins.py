@@ -11,6 +11,7 @@ TWINS = {
     dps.GEM: reference.gem,
     dps.RandomStopping: reference.random_stopping,
     dps.CombinedGEM: reference.combined_gem,
+    dps.TopShare: reference.top_share,
     dps.RandomizedResponse: reference.randomized_response,
     dps.Uniform: reference.uniform,
     NaiveHeterogeneousNoisyMax: reference.naive_noisy_max,

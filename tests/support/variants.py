@@ -29,6 +29,8 @@ VARIANTS = {
     "rs-exponential-negative": dps.RandomStopping(epsilon=1.0, eta=-0.5, noise="exponential"),
     "rs-exponential-steep": dps.RandomStopping(epsilon=1.0, gamma=0.2, eta=4.0, noise="exponential"),
     "rs-exponential-rarely": dps.RandomStopping(epsilon=1.0, gamma=0.001, noise="exponential"),
+    "top-share-few": dps.TopShare(epsilon=4.0, share=0.05),
+    "top-share-most": dps.TopShare(epsilon=0.5, share=0.7),
     "combined-gem-curious": dps.CombinedGEM(epsilon=4.0, correlation_share=0.9, beta=0.2),
 }
 PRIVATE = REGISTERED | VARIANTS
@@ -44,6 +46,18 @@ def public_name(mechanism):
     return next(iter(mechanism.takes), None)
 
 
+def public_numbers(mechanism, rng, shape, bound, scale):
+    """Return dyadic public numbers below a bound, if the mechanism takes any; weights are not negative."""
+    name = public_name(mechanism)
+    if name is None:
+        return {}
+    numbers = rng.integers(-bound, bound, shape) / scale
+    if name == "weights":
+        numbers = np.abs(numbers)
+        numbers[..., 0] += 1 / scale  # a weight of each row is positive
+    return {name: numbers}
+
+
 def at_budget(mechanism, epsilon):
     """Return a mechanism with another privacy budget."""
     return dataclasses.replace(mechanism, epsilon=epsilon)
@@ -54,8 +68,7 @@ def candidates(mechanism, shape, seed=0):
     rng = np.random.default_rng(seed)
     scores = rng.integers(-64, 64, shape) / 32
     sensitivities = np.maximum(0, rng.integers(-6, 48, shape)) / 16
-    name = public_name(mechanism)
-    return scores, sensitivities, {} if name is None else {name: rng.integers(-32, 32, shape) / 32}
+    return scores, sensitivities, public_numbers(mechanism, rng, shape, 32, 32)
 
 
 @st.composite
@@ -78,15 +91,13 @@ def many_neighbours(mechanism, count=100):
     """
     rng = np.random.default_rng(13)
     least = 0 if mechanism.guarantee.neighbours == SAME_DIRECTION else -1
-    name = public_name(mechanism)
     for shape in ((count, size) for size in (2, 3, 4, 5)):
         coarse = rng.random((count, 1)) < 0.3
         levels = np.where(coarse, 16 * rng.integers(-1, 2, shape), rng.integers(-32, 33, shape))
         widths = np.where(coarse, rng.choice([0, 1, 16, 32], shape), rng.integers(0, 33, shape))
         within = rng.integers(least * widths, widths, endpoint=True)
         moves = np.choose(rng.integers(0, 3, shape), [widths, least * widths, within])
-        public = {} if name is None else {name: rng.integers(-9, 9, shape) / 8}
-        yield levels / 16, moves / 16, widths / 16, public
+        yield levels / 16, moves / 16, widths / 16, public_numbers(mechanism, rng, shape, 9, 8)
 
 
 def paired_laws(mechanism, rows, here=0.0, there=1.0):
@@ -109,8 +120,7 @@ def losses_of(first, second):
 
 def laws(mechanism, pair, sensitivities, seed):
     """Return the laws of a pair of neighbours, without candidates that neither can pick."""
-    name = public_name(mechanism)
-    public = {} if name is None else {name: np.random.default_rng(seed).integers(-9, 9, pair.shape[1]) / 8}
+    public = public_numbers(mechanism, np.random.default_rng(seed), pair.shape[1], 9, 8)
     first, second = mechanism.pmf(pair, sensitivities, **public)
     possible = (first > 0) | (second > 0)
     return first[possible], second[possible]

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
         coins,
         correlations,
         duplicates,
+        fitting,
         heterogeneous,
         normalisations,
         quantiles,
+        weighted_draws,
     )
 
 __all__ = [
@@ -24,9 +26,11 @@ __all__ = [
     "coins",
     "correlations",
     "duplicates",
+    "fitting",
     "heterogeneous",
     "normalisations",
     "quantiles",
+    "weighted_draws",
 ]
 
 

@@ -53,6 +53,7 @@ class Rows(NamedTuple):
     scores: Column
     sensitivities: Column
     offsets: Column
+    """Weights, for the mechanisms that take those."""
     bounds: IndexArray
 
 
@@ -61,3 +62,12 @@ class Units(NamedTuple):
 
     key: WordArray
     nonces: WordArray
+
+
+class Share(NamedTuple):
+    """The public parameters of top share."""
+
+    epsilon: float
+    share: float
+    by_rule: bool
+    """Whether a rule chose the share. It is then at least that of one candidate, 1/k."""

@@ -146,6 +146,11 @@ class TopK(Mechanism):
         return f"top {self.count} by {self.mechanism.label}"
 
     @property
+    def uses_sensitivities(self) -> bool:
+        """Whether a call must pass sensitivities."""
+        return self.mechanism.uses_sensitivities
+
+    @property
     def takes(self) -> tuple[str, ...]:
         """The public numbers that a call may pass."""
         return self.mechanism.takes
@@ -170,7 +175,13 @@ class TopK(Mechanism):
         return ListLaw(self.mechanism.law, self.count, self.mechanism.law(sizes).refusal)
 
     def probability(
-        self, lists: Any, scores: Numbers, sensitivities: Numbers, *, offsets: Numbers | None = None
+        self,
+        lists: Any,
+        scores: Numbers,
+        sensitivities: Numbers | None = None,
+        *,
+        offsets: Numbers | None = None,
+        weights: Numbers | None = None,
     ) -> Any:
         """Return the exact probability of a given list of positions for each row.
 
@@ -182,6 +193,7 @@ class TopK(Mechanism):
             scores: The scores.
             sensitivities: The sensitivities.
             offsets: Public offsets, for mechanisms that take them.
+            weights: Public weights, for mechanisms that take them.
 
         Example:
             >>> import dpselect as dps
@@ -189,7 +201,7 @@ class TopK(Mechanism):
             >>> float(top.probability([2, 0], [0.0, 1.0, 2.0], 1.0))  # one of six
             0.16666666666666666
         """
-        batch = self.read(scores, sensitivities, offsets)
+        batch = self.read(scores, sensitivities, offsets, weights)
         batch.check_scores()
         return self.law(batch.sizes).probability(batch, lists)
 

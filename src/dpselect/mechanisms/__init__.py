@@ -11,6 +11,7 @@ from dpselect.mechanisms.heterogeneous import HeterogeneousNoisyMax
 from dpselect.mechanisms.noisy_max import NoisyMax
 from dpselect.mechanisms.random_stopping import RandomStopping
 from dpselect.mechanisms.randomized_response import RandomizedResponse
+from dpselect.mechanisms.top_share import TopShare
 from dpselect.mechanisms.uniform import Uniform
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "NoisyMax",
     "RandomStopping",
     "RandomizedResponse",
+    "TopShare",
     "Uniform",
     "gem_scores",
 ]

@@ -17,8 +17,8 @@ __all__ = ["Mechanism", "law_name", "tilt_label"]
 class Mechanism(ABC):
     """An immutable value made of public numbers. Private data and randomness are arguments of its methods.
 
-    Scores are private. Sensitivities, the list of candidates and a mechanism's fields are public. The offsets that
-    some mechanisms take with a call (``offsets=``) are public too.
+    Scores are private. Sensitivities, the list of candidates and a mechanism's fields are public. The further
+    numbers that some mechanisms take with a call (``offsets=``, ``weights=``) are public too.
 
     Scores may be an array (the last axis is candidates, leading axes are a batch), a tuple ``(values, offsets)``
     for rows of different length, an Arrow list array, or a mapping or pandas Series with a label for each
@@ -50,8 +50,13 @@ class Mechanism(ABC):
         return 1
 
     @property
+    def uses_sensitivities(self) -> bool:
+        """Whether a call must pass sensitivities. Where it need not, they are ignored."""
+        return True
+
+    @property
     def takes(self) -> tuple[str, ...]:
-        """The public numbers that a call may pass, besides sensitivities: ``"offsets"``."""
+        """The public numbers that a call may pass, besides sensitivities: ``"offsets"`` or ``"weights"``."""
         return ()
 
     @abstractmethod
@@ -62,9 +67,10 @@ class Mechanism(ABC):
     def pmf(
         self,
         scores: Numbers,
-        sensitivities: Numbers,
+        sensitivities: Numbers | None = None,
         *,
         offsets: Numbers | None = None,
+        weights: Numbers | None = None,
     ) -> Any:
         """Return the exact probability of each candidate, in the form of the scores.
 
@@ -74,10 +80,12 @@ class Mechanism(ABC):
         Args:
             scores: An array whose last axis holds the candidates, ragged rows ``(values, offsets)``, an Arrow list
                 array, a mapping or a pandas Series.
-            sensitivities: How far one person can move each score. They broadcast against the scores.
+            sensitivities: How far one person can move each score. They broadcast against the scores. Mechanisms
+                for rows about one person, such as :class:`~dpselect.TopShare`, need none.
             offsets: Public numbers that are added to the scores, for mechanisms that take them.
+            weights: Public weights, for mechanisms that take them.
         """
-        batch = self.read(scores, sensitivities, offsets)
+        batch = self.read(scores, sensitivities, offsets, weights)
         batch.check_scores()
         return batch.restore_candidates(self.law(batch.sizes).pmf(batch))
 
@@ -85,9 +93,10 @@ class Mechanism(ABC):
     def select(
         self,
         scores: Numbers,
-        sensitivities: Numbers,
+        sensitivities: Numbers | None = None,
         *,
         offsets: Numbers | None = None,
+        weights: Numbers | None = None,
         randomness: Randomness | None = None,
     ) -> Any:
         """Return the index of one candidate for each row, drawn privately; or ``count`` of them, in order.
@@ -97,12 +106,14 @@ class Mechanism(ABC):
 
         Args:
             scores: The private scores, in any form that ``pmf`` accepts.
-            sensitivities: How far one person can move each score. They broadcast against the scores.
+            sensitivities: How far one person can move each score. They broadcast against the scores. Mechanisms
+                for rows about one person, such as :class:`~dpselect.TopShare`, need none.
             offsets: Public numbers that are added to the scores, for mechanisms that take them.
+            weights: Public weights, for mechanisms that take them.
             randomness: A key and the unit of each row, to get the same pick again; or a seed, for experiments. By
                 default a fresh secret key from the operating system.
         """
-        batch = self.read(scores, sensitivities, offsets)
+        batch = self.read(scores, sensitivities, offsets, weights)
         law = self.law(batch.sizes)
         if not law.checks_scores:
             batch.check_scores()
@@ -129,13 +140,21 @@ class Mechanism(ABC):
     def read(
         self,
         scores: Numbers,
-        sensitivities: Numbers,
+        sensitivities: Numbers | None = None,
         offsets: Numbers | None = None,
+        weights: Numbers | None = None,
     ) -> Batch:
         """Validate the arguments of a call and lay them out. Scores are not yet checked for NaN and infinities."""
-        if offsets is not None and "offsets" not in self.takes:
-            raise ValueError(f"offsets must not be given: {type(self).__name__} takes no offsets")
-        return read_batch(scores, sensitivities, offsets, finite=False)
+        for name, numbers in (("offsets", offsets), ("weights", weights)):
+            if numbers is not None and name not in self.takes:
+                raise ValueError(f"{name} must not be given: {type(self).__name__} takes no {name}")
+        if sensitivities is None and self.uses_sensitivities:
+            raise ValueError(
+                f"sensitivities must be given: {type(self).__name__} needs them; if each row is about one person, "
+                "TopShare needs none"
+            )
+        known = 0.0 if sensitivities is None else sensitivities
+        return read_batch(scores, known, offsets, weights=weights, finite=False)
 
 
 def law_name(mechanism: Mechanism) -> str:

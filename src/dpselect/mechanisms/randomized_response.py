@@ -57,6 +57,11 @@ class RandomizedResponse(Mechanism):
         )
 
     @property
+    def uses_sensitivities(self) -> bool:
+        """False: it needs none."""
+        return False
+
+    @property
     def label(self) -> str:
         """Randomised response."""
         return "randomised response"

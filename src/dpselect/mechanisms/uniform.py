@@ -43,6 +43,11 @@ class Uniform(Mechanism):
         )
 
     @property
+    def uses_sensitivities(self) -> bool:
+        """False: it needs none."""
+        return False
+
+    @property
     def label(self) -> str:
         """Uniform random choice."""
         return "a candidate at random"
