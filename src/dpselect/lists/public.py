@@ -96,7 +96,13 @@ def select_list(
 
 
 def score_lists(scores: FloatArray, lists: NDArray[Any]) -> FloatArray:
-    """Return the sum of each row's scores over each list."""
+    """Return the sum of each row's scores over each list, (rows, lists). **Not private**.
+
+    Args:
+        scores: Rows of scores, (rows, candidates). Those of public rows are what
+            :func:`dpselect.advice.fit_top_share` needs to find weights for lists.
+        lists: Public lists of candidates, (lists, count).
+    """
     totals = scores.take(lists[:, 0], axis=1)
     for place in range(1, lists.shape[1]):
         totals += scores.take(lists[:, place], axis=1)

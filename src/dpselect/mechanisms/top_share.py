@@ -21,8 +21,8 @@ class TopShare(Mechanism):
     Use it where a row is about *one person*, so that any two rows are neighbours. With probability s it picks from
     the weights π, whatever the scores. Otherwise it picks, by the same weights, among the best candidates that
     together have the share μ of all weights:
-    $Pr[a] = π_a s (1 + (e^ε − 1) f_a)$, $s = 1/(1 + μ(e^ε − 1))$. Here f_a is 1 for a candidate inside the best
-    share, 0 outside, and in between for those at the margin, which share what is left in proportion to their
+    $Pr[a] = π_a s (1 + (e^ε − 1) f_a)$, $s = 1/(1 + μ(e^ε − 1))$. Here $f_a$ is 1 for a candidate inside the
+    best share, 0 outside, and in between for those at the margin, which share what is left in proportion to their
     weights. Ties do so, too.
 
     For such rows nothing is better: every ε-DP mechanism has weights and a share with which top share is at least
