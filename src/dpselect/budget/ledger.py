@@ -18,7 +18,14 @@ from dpselect.budget.amounts import decimal_sum, float_from, price_of, read_deci
 from dpselect.budget.databases import Database, open_postgres, open_sqlite
 from dpselect.budget.keys import KeyStore
 from dpselect.errors import BudgetError, BudgetExhaustedError, DatabaseError, LedgerError, ReleaseConflictError
-from dpselect.guarantees import WITHIN_SENSITIVITIES, Guarantee, compose_counted, covers
+from dpselect.guarantees import (
+    ONE_USER_CHANGED,
+    SAME_USERS,
+    WITHIN_SENSITIVITIES,
+    Guarantee,
+    compose_counted,
+    covers,
+)
 from dpselect.randomness import STREAM_FORMAT
 
 __all__ = ["Ledger", "Release", "Statement"]
@@ -38,6 +45,12 @@ TABLES = (
         PRIMARY KEY (population, number), UNIQUE (population, name))""",
 )
 COLUMNS = "name, fingerprint, mechanism, guarantee, units_per_person, who, what, made, key_id"
+
+AT_ONCE = "all units at once: "
+"""The first words of a record of what does not pick for each unit, such as a count, if a person has several."""
+
+CHOICE = "Tuning("
+"""The first words of the record of a choice of one mechanism for all units."""
 
 
 class Guaranteed(Protocol):
@@ -99,8 +112,9 @@ class Ledger:
     The ε of all releases about one population add up. If the cap allows a δ, the sum of their ρ, converted to ε,
     is used where it is smaller. This also holds if each release is chosen after seeing earlier ones: a ledger is a
     privacy filter (docs/theory/accounting.md). A release is one pick for each unit, charged once. That is right if
-    a person's data move the scores of one unit only. If they move several, pass the number as
-    ``units_per_person``.
+    a person's data move the scores of one unit only. If they move several, say m, pass the number as
+    ``units_per_person``: picks cost m times their ε and ρ. What is one result for all units, such as a choice of
+    a mechanism, is at distance m, and costs m times its ε but up to m² times its ρ.
 
     Privacy:
         The ledger never holds a release that would exceed the cap, despite crashes and concurrent charges. It
@@ -265,7 +279,8 @@ class Ledger:
         Args:
             population: The population whose data are used.
             release: A name of your choice for the release, such as a date. The same name means the same release.
-            mechanism: The mechanism, whose guarantee is charged.
+            mechanism: The mechanism, whose guarantee is charged. What has no ``select`` counts as one result for
+                all units.
             fingerprint: A text that identifies the inputs, such as the result of :func:`fingerprint_files`. The
                 ledger stores a hash of it, keyed with a secret that is kept with the keys.
             units_per_person: The number of units whose scores one person's data can move.
@@ -331,12 +346,13 @@ class Ledger:
                 raise ValueError(f"{name} must be a non-empty text")
         if not mechanism.guarantee.is_private:
             raise BudgetError(f"{release!r} is refused: {type(mechanism).__name__} has no guarantee")
+        units = check.count("units_per_person", units_per_person)
         return Release(
             name=release,
             fingerprint=f"{_keyed(fingerprint, self.keys.secret())} {STREAM_FORMAT}",
-            mechanism=described(mechanism),
+            mechanism=_recorded(mechanism, units),
             guarantee=price_of(mechanism),
-            units_per_person=check.count("units_per_person", units_per_person),
+            units_per_person=units,
             who=getpass.getuser() if who is None else who,
             what=what,
             made=_now(),
@@ -401,6 +417,13 @@ def described(mechanism: Guaranteed) -> str:
     return str(getattr(mechanism, "law_name", None) or repr(mechanism))
 
 
+def _recorded(mechanism: Guaranteed, units: int) -> str:
+    """Return the text of a mechanism in a record, which also says whether it picks for each unit."""
+    text = described(mechanism)
+    picks = units == 1 or hasattr(mechanism, "select") or text.startswith(CHOICE)
+    return text if picks else AT_ONCE + text
+
+
 def _find(statement: Statement, asked: Release, mechanism: Guaranteed) -> Release | None:
     for release in statement.releases:
         if release.name != asked.name:
@@ -461,7 +484,8 @@ def _total(releases: Iterable[Release], delta: float) -> Guarantee | None:
     """Return the cost of releases together, rounded up: with a δ, the sum of their ρ where that is less."""
     counts: Counter[Guarantee] = Counter()
     for release in releases:
-        counts[release.guarantee] += release.units_per_person
+        guarantee, parts = _parts(release)
+        counts[guarantee] += parts
     if not counts:
         return None
     if delta == 0:
@@ -469,6 +493,21 @@ def _total(releases: Iterable[Release], delta: float) -> Guarantee | None:
     from dpselect.accounting import total_guarantee  # noqa: PLC0415 - optional, and slow to import
 
     return total_guarantee(counts.elements(), delta=delta, fixed_beforehand=False)
+
+
+def _parts(release: Release) -> tuple[Guarantee, int]:
+    """Return what a release costs one person: a guarantee, and how often.
+
+    A person who moves the scores of m units changes m picks, whose losses add up. One result for all units is a
+    single mechanism at distance m, whose ρ grows faster: group privacy (docs/theory/tuning.md).
+    """
+    guarantee, units = release.guarantee, release.units_per_person
+    whole = release.mechanism.startswith((AT_ONCE, CHOICE)) or guarantee.neighbours.startswith(SAME_USERS)
+    if units == 1 or not whole:
+        return guarantee, units
+    # One step is one unit, in any way. How losses grow within a unit says nothing about further units.
+    step = dataclasses.replace(guarantee, flat_epsilon=None, neighbours=ONE_USER_CHANGED)
+    return step.at_distance(units).with_neighbours(guarantee.neighbours), 1
 
 
 def _values(release: Release) -> list[Any]:
