@@ -13,6 +13,7 @@ from experiments.bandit import EXPERIMENTS as BANDIT
 from experiments.default import EXPERIMENTS as DEFAULT
 from experiments.experiment import FAST, FULL
 from experiments.files import replacing
+from experiments.heuristic import HEURISTIC
 from experiments.recommender.sections import EXPERIMENTS as RECOMMENDER
 from experiments.runner import run
 from experiments.synthetic import EXPERIMENTS as SYNTHETIC
@@ -20,7 +21,7 @@ from experiments.tuning import TUNING
 
 __all__ = ["EXPERIMENTS", "copy_pictures", "main"]
 
-EXPERIMENTS = (*SYNTHETIC, *DEFAULT, AUDITS, MANY_PICKS, TUNING, *RECOMMENDER, *BANDIT)
+EXPERIMENTS = (*SYNTHETIC, HEURISTIC, *DEFAULT, AUDITS, MANY_PICKS, TUNING, *RECOMMENDER, *BANDIT)
 """In the order of the report."""
 
 PICTURES = {"scenarios.png": "default-scenarios.png"}

@@ -1,6 +1,6 @@
 """The look of all figures, and the panels that figures share. Draws from tables and computes nothing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -136,14 +136,31 @@ def errors(
         plain_numbers(panel.xaxis)
 
 
-def scenario_columns(data: Tables, *, score: str, limits: tuple[float, float] | None = None) -> Figure:
-    """Draw a column for each scenario: its candidates above, the errors of the mechanisms below."""
+def scenario_columns(
+    data: Tables,
+    *,
+    score: str,
+    limits: tuple[float, float] | None = None,
+    below: Callable[[Axes, str], None] | None = None,
+) -> Figure:
+    """Draw a column for each scenario: its candidates above, the errors of the mechanisms below.
+
+    Args:
+        data: With tables ``candidates`` and ``errors``.
+        score: What the candidates' scores are.
+        limits: The ends of all error axes; by default, each scenario has its own.
+        below: Draws a third panel of a scenario, on the axes of the second.
+    """
     titles = unique(data["errors"], "scenario")
-    figure, panels = grid(rows=2, columns=len(titles), heights=(2, 3), aligned=limits is not None)
-    for title, (top, bottom) in zip(titles, panels.T, strict=True):
+    heights = (2, 3) if below is None else (2, 3, 3)
+    figure, panels = grid(rows=len(heights), columns=len(titles), heights=heights, aligned=limits is not None)
+    for title, (top, middle, *bottom) in zip(titles, panels.T, strict=True):
         top.set_title(title)
         candidates(top, where(data["candidates"], scenario=title))
-        errors(bottom, where(data["errors"], scenario=title), limits=limits)
+        errors(middle, where(data["errors"], scenario=title), limits=limits)
+        if below is not None:
+            below(bottom[0], title)
+            bottom[0].set(xlim=middle.get_xlim(), ylim=middle.get_ylim())
     panels[0, 0].set_ylabel(f"{score} ± Δ/2")
     panels[1, 0].set_ylabel("mean squared error")
     legend(figure, unique(data["errors"], "mechanism"))

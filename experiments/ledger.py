@@ -62,7 +62,10 @@ WORDS = MappingProxyType(
 READING = (
     "A claim of several parts holds in part if some of them hold. The verdict says what is true of the others.",
     "The paper rarely says for which ε a claim is meant: the verdict says for which it holds.",
-    "Real data are judged on the paper’s datasets, or on substitutes where these were not available.",
+    (
+        "Real data are judged on clipped scores and on the paper’s datasets, or on the part of them that was "
+        "available; a substitute turns no verdict."
+    ),
     (
         "HG(M, M′), the gain from heterogeneity, is the probability that M picks the worse of two candidates, "
         "minus the same for M′: it is positive where M′ is better."
@@ -87,7 +90,7 @@ class Finding:
     comment: str = ""
     """What fails and why, or how the claim is read where the paper leaves room."""
     scope: str = ""
-    """Where it holds, if not everywhere: "for ε ≤ 10", "on substitutes"."""
+    """Where the verdict is true, if not everywhere: "for ε ≤ 10", "on substitutes", "at α = √2"."""
     fails: str = ""
     """What is true where the claim, or a part of it, is not. The comment starts with it."""
 
@@ -217,7 +220,7 @@ def markdown(entries: Sequence[Entry], origin: Mapping[str, str]) -> str:
         KEPT,
         "",
         f"{', '.join(f'**{count}** {verdict if count == 1 else WORDS[verdict]}' for verdict, count in counts)}.",
-        f"Of those that hold, {scoped} hold in the stated range of ε or α, or on substitutes.",
+        f"Of those that hold, {scoped} hold in the stated range of ε, or on the stated layouts or data.",
         "",
         "| id | claim | measured | verdict | figure |",
         "| --- | --- | --- | --- | --- |",
@@ -228,11 +231,16 @@ def markdown(entries: Sequence[Entry], origin: Mapping[str, str]) -> str:
             entry.claim.id,
             _escaped(entry.claim.text),
             _escaped(entry.finding.measured) + remark,
-            f"**{entry.finding.verdict}** {_escaped(entry.finding.scope or entry.finding.sentence)}".strip(),
+            " ".join([f"**{entry.finding.verdict}**", *map(_escaped, filter(None, _qualified(entry.finding)))]),
             f"`{entry.experiment}`",
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
+
+
+def _qualified(finding: Finding) -> tuple[str, str]:
+    """Return where a verdict holds, and what is true where the claim fails, as they follow the verdict."""
+    return (f"{finding.scope}." if finding.scope and finding.fails else finding.scope, finding.sentence)
 
 
 def _escaped(text: str) -> str:

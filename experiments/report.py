@@ -19,7 +19,7 @@ from experiments.files import replacing
 from experiments.ledger import KEPT, READING, WORDS, Entry, totals
 from experiments.mechanisms import STYLES
 from experiments.scenarios import SEED
-from experiments.summary import PAPER_FIGURES, summarise
+from experiments.summary import COUNTERPARTS, PAPER_FIGURES, summarise
 from experiments.tables import Tables
 
 __all__ = ["Section", "chapters", "commit", "provenance", "write"]
@@ -93,7 +93,7 @@ def write(path: Path, sections: Sequence[Section], entries: Sequence[Entry], ori
     page = environment.get_template("report.html.jinja").render(
         chapters=parts,
         summary=summarise({section.experiment.name: section.tables for section in sections}, entries),
-        paper_figures=sum(map(len, PAPER_FIGURES.values())),
+        counterparts=COUNTERPARTS,
         entries=entries,
         totals=totals(entries),
         words=WORDS,

@@ -1,8 +1,10 @@
 """The paper's synthetic scenarios: score sets, one for each trial, and their sensitivities.
 
 A scenario is a short function that returns a :class:`Scenario`. Treat its arrays as read-only. Where scores vary
-between trials, N = 5000 score sets are drawn with a fixed seed. A candidate's sensitivity is then the distance
-between the 10th and the 90th percentile of its N scores, and its scores are clipped to that range, as in the paper.
+between trials, N = 5000 score sets are drawn with a fixed seed: the paper prints this N for scenarios 7 and 8 only.
+A candidate's sensitivity is then the distance between the 10th and the 90th percentile of its N scores, and its
+scores are clipped to that range, as in the paper. The increasing correlation is an exception: its sensitivities are
+no percentiles, and its scores are not clipped.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,6 +29,7 @@ __all__ = [
     "negative",
     "polarised",
     "positive",
+    "redraw",
     "rising",
     "titled",
     "uncorrelated",
@@ -98,23 +101,30 @@ def uncorrelated(high: int = 50) -> Scenario:
 @cache
 def rising() -> Scenario:
     """Return scenario 4: candidate a = 1…100 has mean log a, and a standard deviation that rises with a."""
-    random = _stream(4)
-    means = np.log(np.arange(1.0, 101.0))
-    return _clipped(TITLES[4], random, means, np.sort(_deviations(random)))
+    return _rising(_stream(4))
 
 
 @cache
 def falling() -> Scenario:
     """Return scenario 5: candidate a = 1…100 has mean 0.1a and standard deviation 2.3 − 0.02a."""
-    a = np.arange(1.0, 101.0)
-    return _clipped(TITLES[5], _stream(5), 0.1 * a, 2.3 - 0.02 * a)
+    return _falling(_stream(5))
 
 
 @cache
 def independent() -> Scenario:
     """Return scenario 6: means and standard deviations are independent."""
-    random = _stream(6)
-    return _clipped(TITLES[6], random, random.uniform(size=CANDIDATES), _deviations(random))
+    return _independent(_stream(6))
+
+
+def redraw(number: int, layout: int) -> Scenario:
+    """Return scenario 4, 5 or 6 drawn anew, with its random means and standard deviations if it has any.
+
+    Args:
+        number: The scenario.
+        layout: Which of its draws, from 1 on.
+    """
+    make = {4: _rising, 5: _falling, 6: _independent}[number]
+    return make(np.random.default_rng([SEED, number, layout]))
 
 
 @cache
@@ -134,7 +144,8 @@ def increasing(t: float) -> Scenario:
     """Return a scenario of the increasing correlation: scores (t·x + z)/5 and sensitivities that grow with x.
 
     With x standard normal for each candidate, and z for each candidate and trial, scores start at 0 and
-    Δ_a = x_a − min x + 0.1. Sensitivities are the same in all trials, as in every scenario.
+    Δ_a = x_a − min x + 0.1. Sensitivities are the same in all trials, as in every scenario. They are no percentiles
+    of the scores, so there is no range to clip to: scores are as drawn.
     """
     # Common random numbers: two scenarios differ only in t.
     random = _stream(9)
@@ -148,6 +159,19 @@ def increasing(t: float) -> Scenario:
         midpoints=np.zeros(CANDIDATES),
         drawn=scores,
     )
+
+
+def _rising(random: np.random.Generator) -> Scenario:
+    return _clipped(TITLES[4], random, np.log(np.arange(1.0, 101.0)), np.sort(_deviations(random)))
+
+
+def _falling(random: np.random.Generator) -> Scenario:
+    a = np.arange(1.0, 101.0)
+    return _clipped(TITLES[5], random, 0.1 * a, 2.3 - 0.02 * a)
+
+
+def _independent(random: np.random.Generator) -> Scenario:
+    return _clipped(TITLES[6], random, random.uniform(size=CANDIDATES), _deviations(random))
 
 
 def _two_groups(title: str, high: int, above: Sequence[float], below: Sequence[float]) -> Scenario:

@@ -1,6 +1,7 @@
 """Exact errors, averaged over the trials of a scenario."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -13,7 +14,17 @@ from experiments.experiment import Effort, Task
 from experiments.mechanisms import COMPARED, build
 from experiments.scenarios import Scenario
 
-__all__ = ["Errors", "candidate_table", "epsilon_grid", "error_tasks", "exact_errors", "scenario_tasks", "summary"]
+__all__ = [
+    "Errors",
+    "candidate_table",
+    "epsilon_grid",
+    "error_table",
+    "error_tasks",
+    "exact_errors",
+    "paired_error_table",
+    "scenario_tasks",
+    "summary",
+]
 
 
 def epsilon_grid(effort: Effort) -> FloatArray:
@@ -78,6 +89,12 @@ def error_table(make: Callable[[], Scenario], mechanism: str, effort: Effort) ->
             "trials": [found.trials] * points,
         }
     )
+
+
+def paired_error_table(make: Callable[[], Scenario], mechanism: str, effort: Effort) -> pa.Table:
+    """Return errors over the same trials for every mechanism, so that small differences are no accident."""
+    slow = COMPARED[mechanism].has_slow_pmf  # computed for other figures too
+    return error_table(make, mechanism, effort if slow else replace(effort, trials=effort.slow_trials))
 
 
 def error_tasks(

@@ -21,6 +21,7 @@ __all__ = [
     "PROBLEM",
     "REFERENCES",
     "SETTINGS",
+    "STUCK_ALPHA",
     "VARIED",
     "WORLDS",
     "optimist",
@@ -31,6 +32,7 @@ __all__ = [
     "play_curves",
     "play_optimists",
     "play_settings",
+    "play_stuck",
     "thin_rewards",
     "times_of",
 ]
@@ -60,6 +62,8 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
 
 ALPHAS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.2, 0.5, 1.0, Setting().optimism)
 """UCB's α. The paper calls √2 common, and does not say that it used it."""
+STUCK_ALPHA = 0.03
+"""An α at which UCB does what the paper says: it stays on the old arm."""
 
 EARNINGS = ("reward", "regret")
 ALL = (*EARNINGS, "mean_0", "mean_1", *summaries.QUANTILES)
@@ -79,6 +83,11 @@ def plan(effort: Effort) -> list[Task]:
             label="curves of the paper's policies",
             table="curves",
             compute=partial(play_curves, PRINTED, ALL, PROBLEM, WORLDS),
+        ),
+        Task(
+            label=f"curves of UCB with α = {STUCK_ALPHA:g}",
+            table="stuck",
+            compute=partial(play_stuck, PROBLEM, WORLDS),
         ),
         Task(label="single rewards", table="rewards", compute=partial(thin_rewards, PROBLEM, WORLDS)),
     ]
@@ -145,7 +154,7 @@ def play_optimists(problem: Problem, worlds: int) -> pa.Table:
     trace = _play(problem, worlds)["ucb"]
     parts = {alpha: trace.part([run.setting.optimism == alpha for run in trace.runs]) for alpha in ALPHAS}
     found = [summaries.outcomes(optimist(alpha), part, problem) for alpha, part in parts.items()]
-    names = [name for name in found[0].column_names if not name.startswith(("near", "miss"))]
+    names = [name for name in found[0].column_names if not name.startswith(("near", "close", "miss"))]
     return pa.concat_tables(found).select(names)
 
 
@@ -153,6 +162,13 @@ def play_curves(policies: Sequence[str], quantities: Sequence[str], problem: Pro
     """Return the curves of some policies, with means over their runs."""
     played = _play(problem, worlds)
     return pa.concat_tables(summaries.curves(policy, _usual(played[policy]), quantities) for policy in policies)
+
+
+def play_stuck(problem: Problem, worlds: int) -> pa.Table:
+    """Return the curves of UCB with an α at which it stays on the old arm."""
+    trace = _play(problem, worlds)["ucb"]
+    part = trace.part([run.setting.optimism == STUCK_ALPHA for run in trace.runs])
+    return summaries.curves(optimist(STUCK_ALPHA), part, EARNINGS)
 
 
 def thin_rewards(problem: Problem, worlds: int) -> pa.Table:

@@ -14,7 +14,7 @@ from experiments.bandit.claims import CLAIMS
 from experiments.bandit.origin import note, provenance
 from experiments.bandit.outcomes import Outcomes, estimate, median
 from experiments.bandit.policies import BUDGETS, PRINTED
-from experiments.bandit.runs import PROBLEM, plan
+from experiments.bandit.runs import PROBLEM, STUCK_ALPHA, plan
 from experiments.bandit.styles import POLICY_STYLES
 from experiments.bandit.summaries import QUANTILES
 from experiments.experiment import Experiment, Listing
@@ -30,6 +30,7 @@ POINTS: dict[str, Any] = {
     "markersize": 3.5,
     "zorder": 0,
 }
+STUCK: dict[str, Any] = {"color": POLICY_STYLES["ucb"].color, "linestyle": (0, (1, 1)), "linewidth": 2}
 SHOWN = [name for name in POLICY_STYLES if name in PRINTED]
 WITH_QUANTILES = [name for name in SHOWN if name in BUDGETS and BUDGETS[name].quantiles]
 
@@ -39,6 +40,7 @@ def _draw(data: Tables) -> Figure:
     figure, panels = drawing.grid(rows=3, columns=2, heights=(3.2, 3.2, 3.2), width=5.2, aligned=False)
     for letter, panel, quantity in zip(("a  ", ""), panels[0], ("reward", "regret"), strict=True):
         curves(panel, table, quantity, SHOWN)
+        panel.plot(data["stuck"]["time"].to_numpy(), data["stuck"][quantity].to_numpy(), **STUCK)
         panel.set_title(f"{letter}Cumulative {quantity}")
     for arm, panel in enumerate(panels[1]):
         panel.plot(rewards["time"].to_numpy(), rewards[f"arm_{arm}"].to_numpy(), **POINTS)
@@ -52,6 +54,7 @@ def _draw(data: Tables) -> Figure:
         panel.set(title=f"{letter}  Estimated 10th and 90th percentile of arm {arm}", ylim=(-0.05, 1.05))
     handles = [drawing.handle(POLICY_STYLES[name]) for name in SHOWN]
     others = [
+        Line2D([], [], label=f"UCB with α = {STUCK_ALPHA:g} (a)", **STUCK),
         Line2D([], [], label="truth", **TRUTH),
         Line2D([], [], label="single rewards", **{**POINTS, "markersize": 6}),
     ]
@@ -126,6 +129,8 @@ def _numbers(data: Tables) -> Mapping[str, str]:
         "near": f"{low} to {high}",
         "gem_near": f"{near['gem']:.0%}",
         "ucb": f"{means['ucb']:,.0f}",
+        "stuck": f"{data['stuck']['reward'][-1].as_py():,.0f}",
+        "alpha": f"{STUCK_ALPHA:g}",
         "thompson": f"{means['thompson']:,.0f}",
         "half_time": f"{median(runs.half_times('mgem')).middle:,.0f}",
     }
@@ -146,7 +151,9 @@ BANDIT = Experiment(
     caption=(
         "The paper’s seven policies. The two arms swap their rewards at the vertical line. Of the private "
         "policies {best} earns most, {best_reward}, and {worst} least, {worst_reward}. Without privacy UCB earns "
-        "{ucb} and Thompson sampling {thompson}. (a) The reward so far, and beside it the regret. (b) The "
+        "{ucb} with α = √2, the only value that the paper prints, and {stuck} with α = {alpha}, at which it stays "
+        "on the old arm as the paper says; Thompson sampling earns {thompson}. (a) The reward so far, and beside "
+        "it the regret. (b) The "
         "estimated mean of each arm, over single rewards (points): mGEM has covered half of the rise of arm 0 "
         "after {half_time} steps. (c, d) The four policies that use quantiles: in the second half of each phase, "
         "their estimates are within 0.1 of the truth in {near} of the time, GEM’s in {gem_near}. GEM’s 90th "
@@ -166,8 +173,8 @@ BANDIT = Experiment(
         "shown are those of every 100th step of one run",
         "at the start": "each arm is pulled once; its sensitivity is 1, the width of the range, until its first "
         "window is full",
-        "UCB": "ln T as printed; α = √2, which the paper calls common; other α are in “Bandits: policies beyond "
-        "the paper, and UCB’s α”",
+        "UCB": f"ln T as printed; α = √2, which the paper calls common, and in (a) also α = {STUCK_ALPHA:g}; other "
+        "α are in “Bandits: policies beyond the paper, and UCB’s α”",
         "Thompson sampling": "Gaussian posterior, prior N(½, 1), known standard deviation 0.3, the larger one",
         "regret": "relative to the better arm’s true mean, so the randomness of single rewards does not enter",
     },

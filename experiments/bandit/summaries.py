@@ -13,10 +13,12 @@ from experiments.arrays import FloatArray, IndexArray
 from experiments.bandit.problem import Problem
 from experiments.bandit.simulation import Trace
 
-__all__ = ["NEAR", "QUANTILES", "curves", "half_times", "outcomes", "rounded"]
+__all__ = ["CLOSE", "NEAR", "QUANTILES", "curves", "half_times", "outcomes", "rounded"]
 
 NEAR = 0.1
 """An estimated quantile is near the truth within this distance."""
+CLOSE = 0.2
+"""It is close to the truth within this share of the arm's range, from its 10th to its 90th percentile."""
 QUANTILES: Mapping[str, tuple[int, int]] = {
     f"p{10 + 80 * end}_{arm}": (arm, end) for arm in (0, 1) for end in (0, 1)
 }
@@ -36,6 +38,10 @@ def outcomes(policy: str, trace: Trace, problem: Problem) -> pa.Table:
         name: np.abs(_quantile(trace, name)[steady].T - problem.truth(arm, name[:3], trace.times)[steady])
         for name, (arm, _) in QUANTILES.items()
     }
+    ranges = [
+        problem.truth(arm, "p90", trace.times)[steady] - problem.truth(arm, "p10", trace.times)[steady]
+        for arm in (0, 1)
+    ]
     values = {
         "reward_before": trace.rewards[shift],
         "reward_after": trace.rewards[-1] - trace.rewards[shift],
@@ -44,6 +50,10 @@ def outcomes(policy: str, trace: Trace, problem: Problem) -> pa.Table:
         "old_arm": late_regret / (gap * (problem.horizon - problem.shift)),
         "half_time": half_times(trace, problem),
         **{f"near_{name}": _missing_as_nan((miss <= NEAR).mean(axis=1), miss) for name, miss in misses.items()},
+        **{
+            f"close_{name}": _missing_as_nan((miss <= CLOSE * ranges[QUANTILES[name][0]]).mean(axis=1), miss)
+            for name, miss in misses.items()
+        },
         "miss": np.median(np.concatenate(list(misses.values()), axis=1), axis=1),
     }
     return pa.table(

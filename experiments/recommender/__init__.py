@@ -14,7 +14,7 @@ privately. There is one module for each step:
     lists           private lists of ten over the ε of the list; list_section shows them
     private         a protocol that is private from end to end
     pipeline, alone all of it for one run, resumable, in a process of its own
-    results         the small tables that are kept
+    results         the small tables that are kept; evidence says which runs verdicts rest on
     live            the tables of the synthetic interactions
     sections        the experiments, with their figures and claims
 

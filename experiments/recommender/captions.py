@@ -1,5 +1,6 @@
 """The numbers that the captions state, read from the tables."""
 
+import math
 from collections.abc import Iterable, Mapping
 
 from experiments.recommender import figures
@@ -40,7 +41,28 @@ def error_numbers(data: Tables) -> Mapping[str, str]:
     spans = {name: _span(_multiples(data, name).values()) for name in ("mgem", "rnm", "gem")}
     unclipped = _span(_multiples(data, "mgem", "unclipped").values())
     epsilon = f"{_stated(data):g}"
-    return {"epsilon": epsilon, "growing": _share(growing, len(facts)), "unclipped": unclipped, **spans}
+    return {
+        "epsilon": epsilon,
+        "growing": _share(growing, len(facts)),
+        "unclipped": unclipped,
+        "constant": _constant(data),
+        **spans,
+    }
+
+
+def _constant(data: Tables) -> str:
+    """Explain the ratios of the run in which most items have equal percentiles, if there is one."""
+    facts = {(row["run"], row["name"]): row["value"] for row in data["facts"].to_pylist()}
+    shares = {run: float(value) for (run, name), value in facts.items() if name == "items with equal percentiles"}
+    run = max(shares, key=shares.__getitem__, default="")
+    if not run or shares[run] < 0.5:
+        return ""
+    ratio = math.exp(float(facts[run, "ratio_mean_ratio_where_positive"]))
+    return (
+        f" On {run} mGEM’s mean score is {ratio:,.0f} times GEM’s (a geometric mean, over users with positive "
+        f"correlation): {shares[run]:.0%} of its items have equal percentiles and so the sensitivity 10⁻⁶. GEM "
+        "prefers these items, and their clipped score is constant, mostly 0."
+    )
 
 
 def unclipped_numbers(data: Tables) -> Mapping[str, str]:

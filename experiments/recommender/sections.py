@@ -82,15 +82,15 @@ def _checksum(folder: Path) -> str:
 def _provenance(data: Tables) -> Listing:
     runs = figures.runs_of(data)
     values = {(row["run"], row["name"]): row["value"] for row in data["facts"].to_pylist()}
-    return Listing(
-        caption="The origin of the numbers.",
-        columns=["", *runs],
-        rows=[
-            [label, *(_shortened(values.get((run, name), "–")) for run in runs)]
-            for name, label in SHOWN.items()
-            if any((run, name) in values for run in runs)
-        ],
-    )
+    rows = [
+        [label, *(_shortened(values.get((run, name), "–")) for run in runs)]
+        for name, label in SHOWN.items()
+        if any((run, name) in values for run in runs)
+    ]
+    if "errors" in data and "draws" in data["errors"].column_names:
+        drawn = [row["run"] for row in data["errors"].to_pylist() if row["draws"]]
+        rows.append(["errors estimated from draws", *(f"{drawn.count(run)} rows" for run in runs)])
+    return Listing(caption="The origin of the numbers.", columns=["", *runs], rows=rows)
 
 
 def _shortened(value: str) -> str:
@@ -103,7 +103,7 @@ def _shortened(value: str) -> str:
 def _verdicts(data: Tables) -> Listing:
     runs = figures.runs_of(data)
     return Listing(
-        caption="The verdict on each claim for each dataset, on clipped scores.",
+        caption="What each claim’s verdict would be on each dataset alone, on clipped and on unclipped scores.",
         columns=["claim", *runs],
         rows=[[id_, *(verdicts[run] for run in runs)] for id_, verdicts in claims.per_run(data).items()],
     )
@@ -189,7 +189,7 @@ NOTES = {
     ),
     "sensitivities": (
         "99th − 1st percentile of each item’s predicted scores over test users who have not seen it; 10⁻⁶ where "
-        "the two are equal"
+        "the two are equal (the paper says: where the score is constant across all users)"
     ),
     "clipping": "scores are clipped to their item’s range; without clipping nothing is private",
     "mechanisms": f"γ = 0.008 (Netflix: 0.0008), β = {BETA}; combined GEM (60 % of ε on the sign)",
@@ -197,7 +197,8 @@ NOTES = {
         "computed from exact probabilities: RNM, GEM, mGEM, kRR and random for all test users; combined GEM for "
         f"{protocol.SOME_USERS['combined-gem']:,} of them, RNMH, RSᵧ and its variants for {protocol.SLOW_USERS:,}, "
         "or all if there are fewer, as a multiple of a random pick’s; bands are ±2 standard errors from the choice "
-        "of users; where the table’s column “draws” is not 0, an earlier version estimated the error from draws"
+        "of users; where the table’s column “draws” is not 0, an earlier version estimated the error from draws "
+        "(the table of origins counts these rows)"
     ),
     "ratio": (
         f"log ratio of the exact mean scores picked at ε = {protocol.RATIO_EPSILON:g} (the paper does not print "
@@ -213,7 +214,7 @@ REAL = Experiment(
     caption="A row for each dataset. Left: the users’ correlations of scores and sensitivities. Middle: mGEM’s "
     "advantage over GEM against the correlation, with the mean of each tenth as a line; it grows with the "
     "correlation in {growing} datasets. Right: the errors of all mechanisms over a random pick’s (1 on the axis). "
-    "At ε = {epsilon} mGEM’s error is {mgem} of a random pick’s, noisy max’s {rnm} and GEM’s {gem}.",
+    "At ε = {epsilon} mGEM’s error is {mgem} of a random pick’s, noisy max’s {rnm} and GEM’s {gem}.{constant}",
     description="A row for each dataset. Left: histogram of the users’ Spearman correlations. Middle: log ratio "
     "of the mean scores picked by mGEM and by GEM against the correlation, coloured by the number of users, with a "
     "line of means. Right: mean squared error over a random pick’s against the privacy budget, a curve for each "

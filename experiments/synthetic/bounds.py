@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 
 import dpselect as dps
 from experiments import drawing, utility_bounds
-from experiments.arrays import FloatArray
-from experiments.experiment import Effort, Experiment, Task
+from experiments.arrays import BoolArray, FloatArray
+from experiments.curves import number
+from experiments.experiment import Effort, Experiment, Listing, Task
 from experiments.ledger import Claim, Finding, judge
 from experiments.mechanisms import BETA, STYLES, build
 from experiments.scenarios import SCENARIOS, SEED, Scenario, titled
@@ -23,12 +24,15 @@ TILTS = (-2.0, -1.0, 0.0, 1.0, 2.0)
 LAYOUTS = 400
 SHOWN = titled(2, 5)
 """The scenarios whose bounds are drawn."""
+LARGEST_EPSILON = 10.001
+"""Up to here it matters which mechanism is better. Beyond, all errors are small."""
 
 
 def _plan(effort: Effort) -> list[Task]:
     return [
         *scenario_tasks("failures", titled(*SCENARIOS), partial(_failures, effort)),
         *scenario_tasks("promises", SHOWN, partial(_promises, effort)),
+        *scenario_tasks("scenarios", titled(*SCENARIOS), partial(_own_conditions, effort)),
         Task(label="random layouts", table="conditions", compute=_conditions),
     ]
 
@@ -104,6 +108,30 @@ def _conditions() -> pa.Table:
     return from_rows(("candidates", "epsilon", *comparisons, "failure"), rows)
 
 
+def _own_conditions(effort: Effort, scenario: Scenario) -> pa.Table:
+    """Return the paper's conditions, what the bounds say, and the exact errors of some trials of its scenario."""
+    part = scenario.first(20)
+    rows = list[tuple[str | float | bool, ...]]()
+    for epsilon in map(float, epsilon_grid(effort)):
+        given = {"epsilon": epsilon, "beta": BETA}
+        errors = {
+            name: dps.expected_error(build(name, epsilon), part.scores, part.sensitivities)
+            for name in ("gem", "rnm")
+        }
+        columns = (
+            utility_bounds.published_gem_worse_than_noisy_max(part.scores, part.sensitivities),
+            utility_bounds.gem_worse_than_noisy_max(part.scores, part.sensitivities, **given),
+            utility_bounds.published_gem_worse_than_uniform(part.scores, part.sensitivities, **given),
+            utility_bounds.gem_worse_than_uniform(part.scores, part.sensitivities, **given),
+        )
+        rows.extend(
+            (part.title, epsilon, *map(bool, flags), float(gem), float(rnm))
+            for flags, gem, rnm in zip(zip(*columns, strict=True), errors["gem"], errors["rnm"], strict=True)
+        )
+    comparisons = [f"{word}worse_than_{other}" for other in ("noisy_max", "uniform") for word in ("published_", "")]
+    return from_rows(("scenario", "epsilon", *comparisons, "gem", "rnm"), rows)
+
+
 def _draw(data: Tables) -> Figure:
     figure, panels = drawing.grid(rows=1, columns=3, heights=(3,), width=3.9, aligned=False)
     titles = unique(data["promises"], "scenario")
@@ -177,26 +205,123 @@ def _check_bound(data: Tables) -> Finding:
     )
 
 
+def _mask(table: pa.Table, name: str) -> BoolArray:
+    return np.asarray(table[name].to_numpy(zero_copy_only=False))
+
+
+def _by_scenario(data: Tables) -> dict[str, pa.Table]:
+    """Return the comparisons in each of the paper's scenarios, by its number."""
+    titles = unique(data["scenarios"], "scenario")
+    return {title.split(":")[0][-1]: where(data["scenarios"], scenario=title) for title in titles}
+
+
+def _right_in_scenarios(data: Tables, other: str) -> str:
+    """Write in how many of the cases that meet the printed condition the bound is worse, for each scenario."""
+    said = []
+    for place, table in _by_scenario(data).items():
+        published, truth = _mask(table, f"published_worse_than_{other}"), _mask(table, f"worse_than_{other}")
+        share = f"{truth[published].mean():.0%}" if published.any() else "never met"
+        said.append(f"{share} in scenario {place}")
+    return ", ".join(said)
+
+
 def _check_condition(other: str, name: str, data: Tables) -> Finding:
-    published = data["conditions"][f"published_worse_than_{other}"].to_numpy(zero_copy_only=False)
-    truth = data["conditions"][f"worse_than_{other}"].to_numpy(zero_copy_only=False)
-    alone = data["conditions"][f"worse_than_{other}_alone"].to_numpy(zero_copy_only=False)
-    necessary = bool(published[truth].all())
+    published, truth, alone = (
+        _mask(data["conditions"], column.format(other))
+        for column in ("published_worse_than_{}", "worse_than_{}", "worse_than_{}_alone")
+    )
+    own = [
+        _mask(data["scenarios"], column.format(other)) for column in ("published_worse_than_{}", "worse_than_{}")
+    ]
+    necessary = bool(published[truth].all() and own[0][own[1]].all())
     sufficient = "if the condition holds, GEM’s bound is worse"
     return judge(
         {
-            sufficient: bool(truth[published].all()),
+            sufficient: bool(truth[published].all() and own[1][own[0]].all()),
             "the condition is exact for the bound read at the best candidate alone": bool(
                 (published == alone).all()
             ),
         },
-        f"GEM’s bound is worse than {name} in {int(truth.sum())} of {truth.size} random layouts. The condition "
-        f"holds in {int((published & truth).sum())} of these, and in {int((published & ~truth).sum())} others. "
-        f"Read at the best candidate alone, GEM’s bound is worse in {int(alone.sum())} layouts; the condition "
-        f"holds in {int((published & alone).sum())} of these, and in {int((published & ~alone).sum())} others.",
+        "On the paper’s scenarios (20 trials, all ε), where the condition holds GEM’s bound is worse than "
+        f"{name} in this share of the cases: {_right_in_scenarios(data, other)}. On {truth.size} random layouts "
+        f"the condition holds {int(published.sum())} times, and the bound is worse in "
+        f"{int((published & truth).sum())} of these and in {int((truth & ~published).sum())} others. Read at the "
+        f"best candidate alone, it is worse in {int((published & alone).sum())} of these and in "
+        f"{int((alone & ~published).sum())} others.",
         "The condition looks only at the best candidate, but GEM’s bound is a maximum over all candidates. A less "
         "sensitive candidate that is almost as good improves the bound (docs/theory/utility-bounds.md).",
         instead={sufficient: "the condition is not sufficient" + (", though it is necessary" if necessary else "")},
+    )
+
+
+def _right(data: Tables) -> dict[str, dict[str, float]]:
+    """Return for each scenario how often a rule names the better one of RNM and GEM, for ε up to 10, by rule."""
+    rules = {"condition": "published_worse_than_noisy_max", "bounds": "worse_than_noisy_max"}
+    found: dict[str, dict[str, float]] = {}
+    for place, table in _by_scenario(data).items():
+        part = table.filter(table["epsilon"].to_numpy() <= LARGEST_EPSILON)
+        worse = part["gem"].to_numpy() > part["rnm"].to_numpy()
+        found[place] = {name: float((_mask(part, column) == worse).mean()) for name, column in rules.items()}
+        found[place]["always GEM"] = float(1 - worse.mean())
+    return found
+
+
+def _check_guide(data: Tables) -> Finding:
+    right = _right(data)
+    means = {
+        name: float(np.mean([shares[name] for shares in right.values()])) for name in next(iter(right.values()))
+    }
+    fixed = max(means["always GEM"], 1 - means["always GEM"])
+    wrong = {
+        name: [place for place, shares in right.items() if shares[name] <= 0.5] for name in ("condition", "bounds")
+    }
+    said = {name: f"in every scenario the {name} must name the better one in most cases" for name in wrong}
+    shown = {name: ", ".join(f"{shares[name]:.0%}" for shares in right.values()) for name in wrong}
+    two = {row["epsilon"]: row for row in _by_scenario(data)["2"].to_pylist()}
+    at_one = two[min(two, key=lambda epsilon: abs(epsilon - 1))]
+    prefers = all(row["worse_than_noisy_max"] and row["published_worse_than_noisy_max"] for row in two.values())
+    return judge(
+        {
+            "on average both name the better one more often than a fixed choice": min(
+                means["condition"], means["bounds"]
+            )
+            > fixed,
+            **{said[name]: not places for name, places in wrong.items()},
+        },
+        "Share of the cases (20 trials, ε up to 10) in which the condition names the better one of RNM and GEM, in "
+        f"scenarios {', '.join(right)}: {shown['condition']}; the bounds: {shown['bounds']}. On average "
+        f"{means['condition']:.0%} and {means['bounds']:.0%}; the better fixed choice is right in {fixed:.0%}. "
+        + ("In scenario 2 both prefer RNM at every ε, though " if prefers else "In scenario 2, ")
+        + f"GEM’s error at ε = {at_one['epsilon']:g} is {number(at_one['gem'])} and RNM’s {number(at_one['rnm'])}.",
+        "The condition reads GEM’s bound at the best candidate alone, which says more about the error than the "
+        "bound itself.",
+        instead={
+            said[
+                name
+            ]: f"the {name} {'names' if name == 'condition' else 'name'} the wrong one in at least half of "
+            f"the cases in scenarios {', '.join(places)}"
+            for name, places in wrong.items()
+        },
+    )
+
+
+def _guides(data: Tables) -> Listing:
+    """Return how conditions, bounds and errors compare in the paper's scenarios, for readers."""
+    rows = []
+    for (place, table), right in zip(_by_scenario(data).items(), _right(data).values(), strict=True):
+        published, truth = (
+            _mask(table, name) for name in ("published_worse_than_noisy_max", "worse_than_noisy_max")
+        )
+        met = f"{truth[published].mean():.0%}" if published.any() else "–"
+        rows.append(
+            [f"Scenario {place}", f"{published.mean():.0%}", met, *(f"{share:.0%}" for share in right.values())]
+        )
+    return Listing(
+        caption="RNM or GEM, in the paper’s scenarios: how often the printed condition Δ_* > max Δ / 2 is met, how "
+        "often GEM’s bound is then worse, and, for ε up to 10, how often the condition, the bounds and “always "
+        "GEM” name the mechanism with the smaller exact error.",
+        columns=["", "condition met", "of these, bound worse", "condition right", "bounds right", "GEM better"],
+        rows=rows,
     )
 
 
@@ -218,6 +343,7 @@ BOUNDS = Experiment(
             "RNM: q* − 2 max Δ log(k/β)/ε; GEM: max_j {q_j − 4Δ_j log(k/β)/ε}; any t: utility_bounds.gem_floors"
         ),
         "scenarios": "left and middle: the first trial; right: the largest of 20 trials of all eight scenarios",
+        "the paper’s scenarios": "20 trials of each (all trials are equal in scenarios 1 to 3), all ε",
         "random layouts": (
             f"{LAYOUTS}, of 2 to 100 candidates, uniform scores, Δ from 0.001 to 1, ε from 0.1 to 100"
         ),
@@ -225,8 +351,14 @@ BOUNDS = Experiment(
     },
     plan=_plan,
     draw=_draw,
+    listings=lambda data: [_guides(data)],
     numbers=_numbers,
     claims=[
+        Claim(
+            id="G9",
+            text="The utility bounds guide the choice between RNM and GEM.",
+            check=_check_guide,
+        ),
         Claim(
             id="U1",
             text=(

@@ -16,10 +16,12 @@ from experiments.scenarios import Scenario, increasing
 from experiments.tables import Tables, where
 from experiments.trials import error_tasks, scenario_tasks
 
-__all__ = ["INCREASING"]
+__all__ = ["INCREASING", "SLOPED"]
 
 SLOPES = (-5.0, -0.8, -0.3, 0.0, 0.3, 0.8, 5.0)
 TITLES = {t: f"t = {t:g}".replace("-", "−") for t in SLOPES}
+SLOPED = {title: partial(increasing, t) for t, title in TITLES.items()}
+"""The scenarios by title; made once, so that their errors are computed once for all figures."""
 MECHANISMS = ("rnm", "rnmh", "rs", "gem", "mgem", "krr", "uniform")
 HETEROGENEOUS = ("rs", "gem", "mgem")
 EPSILON = 1.0
@@ -28,10 +30,9 @@ LIMITS = (0.02, 10.0)
 
 
 def _plan(effort: Effort) -> list[Task]:
-    scenarios = {title: partial(increasing, t) for t, title in TITLES.items()}
     return [
-        *scenario_tasks("candidates", scenarios, _first_layout),
-        *error_tasks(scenarios, MECHANISMS, effort),
+        *scenario_tasks("candidates", SLOPED, _first_layout),
+        *error_tasks(SLOPED, MECHANISMS, effort),
     ]
 
 
@@ -50,21 +51,30 @@ def _first_layout(scenario: Scenario) -> pa.Table:
 
 def _draw(data: Tables) -> Figure:
     curves = Curves(data["errors"])
-    figure, panels = drawing.grid(rows=1, columns=len(SLOPES), heights=(3.2,), width=1.95)
-    for title, panel in zip(TITLES.values(), panels[0], strict=True):
+    figure, panels = drawing.grid(rows=3, columns=len(SLOPES), heights=(1.9, 2.8, 2.8), width=1.95)
+    largest = max(float(curves.of(title, name).max()) for title in TITLES.values() for name in curves.mechanisms)
+    for title, (top, middle, bottom) in zip(TITLES.values(), panels.T, strict=True):
+        table = where(data["candidates"], scenario=title)
+        drawing.scatter(top, table["score"].to_numpy(), table["sensitivity"].to_numpy(), sizes=5.0)
+        shown = f"{table['mean_correlation'][0].as_py() + 0.0:.2f}".replace("-0.00", "0.00").replace("-", "−")
+        top.set_title(f"{title}\ncorrelation {shown}", fontsize=10)
+        drawing.errors(middle, where(data["errors"], scenario=title), limits=(1e-3, largest * 1.5))
+        middle.set_xlabel("")
         base = curves.of(title, "rnm")
         for position, name in enumerate(curves.mechanisms):
             ratios = curves.of(title, name) / base
             every = max(1, len(ratios) // 3)
-            panel.plot(curves.epsilons, ratios, markevery=(position % every, every), **drawing.line(STYLES[name]))
-        correlation = where(data["candidates"], scenario=title)["mean_correlation"][0].as_py()
-        shown = f"{correlation + 0.0:.2f}".replace("-0.00", "0.00").replace("-", "−")
-        panel.set_title(f"{title}\ncorrelation {shown}", fontsize=10)
-        panel.set(xscale="log", yscale="log", ylim=LIMITS, xlim=(0.008, 125), xlabel="ε")
-        drawing.plain_numbers(panel.yaxis)
-        panel.set_xticks([0.01, 1, 100], ["0.01", "1", "100"])
-        panel.xaxis.minorticks_off()
-    panels[0, 0].set_ylabel("error / RNM’s error")
+            bottom.plot(curves.epsilons, ratios, markevery=(position % every, every), **drawing.line(STYLES[name]))
+        bottom.set(xscale="log", yscale="log", ylim=LIMITS, xlabel="ε")
+        drawing.plain_numbers(bottom.yaxis)
+        for panel in (middle, bottom):
+            panel.set_xlim(0.008, 125)
+            panel.set_xticks([0.01, 1, 100], ["0.01", "1", "100"])
+            panel.xaxis.minorticks_off()
+    for panel in panels[0, 1:]:
+        panel.set_ylabel("")
+    panels[1, 0].set_ylabel("mean squared error")
+    panels[2, 0].set_ylabel("error / RNM’s error")
     drawing.legend(figure, MECHANISMS, columns=7)
     return figure
 
@@ -106,14 +116,14 @@ INCREASING = Experiment(
     name="increasing-correlation",
     title="Increasing correlation",
     caption=(
-        "Errors divided by RNM’s. As the correlation of scores and sensitivities grows from −1 to +1, the "
+        "As the correlation of scores and sensitivities grows from −1 to +1, the "
         "advantage passes from GEM to mGEM and RSᵧ: at ε = 1 GEM’s error is {gem_left} times RNM’s at t = −5 and "
         "{gem_right} times at t = 5; mGEM’s is {mgem_left} and {mgem_right} times."
     ),
     description=(
-        "Seven panels in a row, from strongly negative to strongly positive correlation: each mechanism’s error "
-        "divided by RNM’s, against ε. GEM’s curve is lowest on the left and highest on the right; mGEM’s and RSᵧ’s "
-        "are the other way round."
+        "Seven columns, from strongly negative to strongly positive correlation. Top: sensitivity against score. "
+        "Middle: mean squared error against ε. Bottom: the same divided by RNM’s. GEM’s curve is lowest on the "
+        "left and highest on the right; mGEM’s and RSᵧ’s are the other way round."
     ),
     notes={
         "scores": "(t·x + z)/5 shifted to start at 0, x and z standard normal; z is new for each trial",
@@ -121,11 +131,15 @@ INCREASING = Experiment(
             "Δ = x − min x + 0.1, the same in all trials; the paper asks for a linear relationship and gives no "
             "formula"
         ),
+        "clipping": "none, unlike in the other scenarios: these sensitivities are no percentiles of the scores",
         "values of t": "all seven of the text; the paper’s figure shows six",
         "mechanisms": f"β = {BETA}, γ = {GAMMA}",
         "correlation": "Spearman’s, the mean over the trials",
         "error": "the mean of each trial’s exact error; fewer trials for RSᵧ and RNMH",
-        "axes": f"ratios are cut off below {LIMITS[0]:g} and above {LIMITS[1]:g}; the tables have them",
+        "axes": (
+            "top: the first trial; errors below 0.001 and ratios "
+            f"below {LIMITS[0]:g} or above {LIMITS[1]:g} are cut off; the tables have them"
+        ),
     },
     plan=_plan,
     draw=_draw,

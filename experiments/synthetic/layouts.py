@@ -26,6 +26,7 @@ EPSILON = 0.05
 TOLERANCE = 0.02
 LEFT, RIGHT = (layout.title for layout in LAYOUTS.values())
 MECHANISMS = tuple(name for name in COMPARED if name not in {"combined-gem", "rs-improved-matched"})
+OWN = "Two layouts of our own making are an example, not a test."
 
 
 def _layout(name: str) -> Scenario:
@@ -122,13 +123,16 @@ def _matches(data: Tables, title: str) -> tuple[bool, str]:
 def _check_left(data: Tables) -> Finding:
     curves = Curves(data["errors"])
     matches, listed = _matches(data, LEFT)
-    return judge_where(
-        "mGEM and GEM are below RNM",
-        curves.epsilons,
-        curves.ordered(LEFT, ("mgem", "rnm"), ("gem", "rnm")),
-        f"Found (printed): {listed}. At ε = 1: {curves.values(LEFT, 1.0, ('gem', 'mgem', 'rnm', 'uniform'))}. "
-        f"mGEM is below RNM {curves.span(LEFT, 'mgem', 'rnm')}, GEM {curves.span(LEFT, 'gem', 'rnm')}.",
-        parts={"all three correlations are within 0.02 of the printed ones": matches},
+    return _illustrated(
+        judge_where(
+            "mGEM and GEM are below RNM",
+            curves.epsilons,
+            curves.ordered(LEFT, ("mgem", "rnm"), ("gem", "rnm")),
+            f"Found (printed): {listed}. At ε = 1: {curves.values(LEFT, 1.0, ('gem', 'mgem', 'rnm', 'uniform'))}. "
+            f"mGEM is below RNM {curves.span(LEFT, 'mgem', 'rnm')}, GEM {curves.span(LEFT, 'gem', 'rnm')}.",
+            OWN,
+            parts={"all three correlations are within 0.02 of the printed ones": matches},
+        )
     )
 
 
@@ -136,16 +140,21 @@ def _check_right(data: Tables) -> Finding:
     curves = Curves(data["errors"])
     matches, listed = _matches(data, RIGHT)
     beaten = ~curves.below(RIGHT, "mgem", "rnm")
-    return judge(
-        {
-            "all three correlations are within 0.02 of the printed ones": matches,
-            "GEM is above RNM for every ε ≤ 10": curves.always(RIGHT, "rnm", "gem", high=10),
-            "mGEM is below RNM for ε ≤ 1": curves.always(RIGHT, "mgem", "rnm", high=1),
-            "mGEM is above RNM at some larger ε": bool(beaten[curves.epsilons > 1].any()),
-        },
-        f"Found (printed): {listed}. At ε = 1: {curves.values(RIGHT, 1.0, ('mgem', 'rnm', 'uniform', 'gem'))}; at "
-        f"ε = 31.6: {curves.values(RIGHT, 10**1.5, ('rnm', 'mgem', 'gem'))}. mGEM is below RNM "
-        f"{curves.span(RIGHT, 'mgem', 'rnm')}, and GEM above RNM {curves.span(RIGHT, 'rnm', 'gem')}.",
+    return _illustrated(
+        judge(
+            {
+                "all three correlations are within 0.02 of the printed ones": matches,
+                "GEM is above RNM for every ε ≤ 10": curves.always(RIGHT, "rnm", "gem", high=10),
+                "mGEM is below RNM for ε ≤ 1": curves.always(RIGHT, "mgem", "rnm", high=1),
+                "mGEM is above RNM at some larger ε": bool(beaten[curves.epsilons > 1].any()),
+            },
+            f"Found (printed): {listed}. At ε = 1: "
+            f"{curves.values(RIGHT, 1.0, ('mgem', 'rnm', 'uniform', 'gem'))}; at ε = 31.6: "
+            f"{curves.values(RIGHT, 10**1.5, ('rnm', 'mgem', 'gem'))}. mGEM is below RNM "
+            f"{curves.span(RIGHT, 'mgem', 'rnm')}, and GEM above RNM {curves.span(RIGHT, 'rnm', 'gem')}.",
+            f"{OWN} Here the sensitivities of poor candidates are capped at those of good ones, so that mGEM does "
+            "as well as the paper says.",
+        )
     )
 
 
@@ -159,20 +168,28 @@ def _check_ranking(data: Tables) -> Finding:
         + f" at ε = {e:g}"
         for e in SHOWN_EPSILONS
     )
-    finding = judge_where(
-        "mGEM’s advantage over RNM is larger on the left",
-        curves.epsilons,
-        gains[LEFT] > gains[RIGHT],
-        f"RNM’s error divided by mGEM’s, left and right: {listed}. Weighted correlation "
-        f"{found[LEFT, 'weighted']:.2f} and {found[RIGHT, 'weighted']:.2f}, Pearson {found[LEFT, 'pearson']:.2f} "
-        f"and {found[RIGHT, 'pearson']:.2f}, Spearman {found[LEFT, 'spearman']:.2f} and "
-        f"{found[RIGHT, 'spearman']:.2f}.",
-        "Two layouts of our own making are an example, not a test.",
-        parts={
-            "weighted correlation is larger on the left": left_first["weighted"],
-            "Pearson and Spearman are larger on the right": not (left_first["pearson"] or left_first["spearman"]),
-        },
+    return _illustrated(
+        judge_where(
+            "mGEM’s advantage over RNM is larger on the left",
+            curves.epsilons,
+            gains[LEFT] > gains[RIGHT],
+            f"RNM’s error divided by mGEM’s, left and right: {listed}. Weighted correlation "
+            f"{found[LEFT, 'weighted']:.2f} and {found[RIGHT, 'weighted']:.2f}, Pearson "
+            f"{found[LEFT, 'pearson']:.2f} and {found[RIGHT, 'pearson']:.2f}, Spearman "
+            f"{found[LEFT, 'spearman']:.2f} and {found[RIGHT, 'spearman']:.2f}.",
+            OWN,
+            parts={
+                "weighted correlation is larger on the left": left_first["weighted"],
+                "Pearson and Spearman are larger on the right": not (
+                    left_first["pearson"] or left_first["spearman"]
+                ),
+            },
+        )
     )
+
+
+def _illustrated(finding: Finding) -> Finding:
+    """Return the finding on a claim that rests on layouts of our own: what holds on them is only illustrated."""
     return replace(finding, verdict=Verdict.ILLUSTRATED) if finding.verdict is Verdict.HOLDS else finding
 
 
@@ -193,6 +210,10 @@ CORRELATION_LAYOUTS = Experiment(
         "layouts": (
             "the paper prints no coordinates; a search found layouts that match its description and the three "
             "printed correlations (experiments/synthetic/layout_search.py); it does not look at errors"
+        ),
+        "a choice in favour of mGEM": (
+            "in the right layout, the sensitivities of poor candidates are capped at those of good ones: the paper "
+            "says that mGEM does reasonably well there, and without the cap it would prefer the poor candidates"
         ),
         "candidates": "k = 100; 18 of them at the point (1, 0.1) in the left layout",
         "mechanisms": f"β = {BETA}, γ = {GAMMA}; weighted correlation with 5 buckets",

@@ -1,7 +1,6 @@
 """All eight scenarios at once: what the paper says of the mechanisms as a whole."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,17 +14,18 @@ from experiments import drawing
 from experiments.curves import Curves
 from experiments.experiment import Effort, Experiment, Task
 from experiments.mechanisms import BETA, COMPARED, GAMMA, STYLES, build
+from experiments.recommender.evidence import kept_errors
 from experiments.scenarios import SCENARIOS, Scenario, titled
 from experiments.synthetic.overall_claims import CLAIMS, GAMMAS, NEW
 from experiments.tables import Tables, from_rows, where
-from experiments.trials import error_table, error_tasks
+from experiments.trials import error_tasks, paired_error_table
 
 __all__ = ["OVERALL"]
 
 TITLED = titled(*SCENARIOS)
 MECHANISMS = tuple(
     name
-    for name in (NEW, "rnm", "rs", "rs-improved", "gem", "mgem", "combined-gem", "krr", "uniform")
+    for name in (NEW, "rnm", "rs", "rs-improved", "gem", "mgem", "combined-gem", "krr", "uniform", "rnmh")
     if name in COMPARED
 )
 STOPPING_TRIALS = 50
@@ -35,7 +35,7 @@ LIMITS = (0.03, 30.0)
 
 def _plan(effort: Effort) -> list[Task]:
     return [
-        *error_tasks(TITLED, MECHANISMS, effort, _errors),
+        *error_tasks(TITLED, MECHANISMS, effort, paired_error_table),
         *(
             Task(
                 label=f"{title}, γ = {gamma:g}",
@@ -45,13 +45,8 @@ def _plan(effort: Effort) -> list[Task]:
             for title, make in TITLED.items()
             for gamma in GAMMAS
         ),
+        *kept_errors("data"),
     ]
-
-
-def _errors(make: Callable[[], Scenario], mechanism: str, effort: Effort) -> pa.Table:
-    """Return errors over the same trials for every mechanism, so that small differences are no accident."""
-    slow = COMPARED[mechanism].has_slow_pmf  # computed for other figures too
-    return error_table(make, mechanism, effort if slow else replace(effort, trials=effort.slow_trials))
 
 
 def _stopping(make: Callable[[], Scenario], gamma: float, effort: Effort) -> pa.Table:
@@ -69,9 +64,10 @@ def _draw(data: Tables) -> Figure:
     curves = Curves(data["errors"])
     figure, panels = drawing.grid(rows=2, columns=4, heights=(2.6, 2.6), width=3.2)
     smallest = min(GAMMAS)
+    shown = [name for name in curves.mechanisms if STYLES[name].private]
     for title, panel in zip(curves.scenarios, panels.flat, strict=True):
         base = curves.of(title, "rnm")
-        for position, name in enumerate(curves.mechanisms):
+        for position, name in enumerate(shown):
             ratios = curves.of(title, name) / base
             every = max(1, len(ratios) // 4)
             panel.plot(curves.epsilons, ratios, markevery=(position % every, every), **drawing.line(STYLES[name]))
@@ -86,7 +82,7 @@ def _draw(data: Tables) -> Figure:
         panel.set_xlabel("privacy budget ε")
     for panel in panels[:, 0]:
         panel.set_ylabel("error / RNM’s error")
-    handles = [drawing.handle(STYLES[name]) for name in curves.mechanisms]
+    handles = [drawing.handle(STYLES[name]) for name in shown]
     label = f"{STYLES['rs'].label}, γ = {smallest:g}"
     drawing.bottom_legend(figure, [*handles, Line2D([], [], label=label, **_small_gamma())], columns=5)
     return figure
@@ -115,7 +111,7 @@ OVERALL = Experiment(
             "the mean of each trial’s exact error; all mechanisms are compared on the same trials, as many as "
             f"random stopping has elsewhere, and {STOPPING_TRIALS} for random stopping with other γ"
         ),
-        "axes": f"ratios are cut off below {LIMITS[0]:g} and above {LIMITS[1]:g}; the tables have them",
+        "axes": f"ratios are cut off below {LIMITS[0]:g} and above {LIMITS[1]:g}; the tables have them, and RNMH’s",
     },
     plan=_plan,
     draw=_draw,

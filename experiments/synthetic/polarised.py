@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments import drawing
@@ -21,8 +22,12 @@ STRONG, WEAK = SCENARIOS
 GROUPS = ("group 0", "group 1")
 SMALLEST_EPSILON = 0.1
 """Below, no mechanism depends on ε."""
+ERRORS = (0.03, 200.0)
+"""The ends of the axis of mean squared errors."""
 SAFE = ("rnm", "krr", "uniform")
 """What A1 shows beside the GEMs: mechanisms that do not depend on the correlation."""
+BOXED = ("rnm", "gem", "mgem", "combined-gem", "krr", "uniform")
+"""The mechanisms whose errors are drawn beside the box plots."""
 QUANTILES = {"p5": 0.05, "p10": 0.1, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95}
 
 
@@ -55,14 +60,11 @@ def _draw(data: Tables) -> Figure:
     curves = Curves(data["errors"])
     shown = curves.epsilons >= SMALLEST_EPSILON * (1 - 1e-9)
     epsilons = curves.epsilons[shown]
-    figure, panels = drawing.grid(rows=2, columns=2, heights=(2, 3.6), width=5.2)
-    for title, (top, bottom) in zip(SCENARIOS, panels.T, strict=True):
+    figure, panels = drawing.grid(rows=3, columns=2, heights=(1.8, 3.2, 3.2), width=5.2)
+    for title, (top, middle, bottom) in zip(SCENARIOS, panels.T, strict=True):
         top.set_title(title)
-        for group, marker, color in zip(GROUPS, "ox", drawing.OTHER, strict=False):
-            table = where(data["candidates"], scenario=title, group=group)
-            scores, sensitivities = table["score"].to_numpy(), table["sensitivity"].to_numpy()
-            top.plot(scores, sensitivities, marker, color=color, markersize=3, label=group)
-        top.set_xlabel("mean score")
+        _groups(top, where(data["candidates"], scenario=title))
+        _errors(middle, data["errors"], title)
         random = curves.of(title, "uniform")
         for position, name in enumerate(curves.mechanisms):
             every = max(1, len(epsilons) // 4)
@@ -72,9 +74,26 @@ def _draw(data: Tables) -> Figure:
         drawing.plain_numbers(bottom.xaxis)
     panels[0, 0].set_ylabel("sensitivity")
     panels[0, 0].legend(loc="lower left")
-    panels[1, 0].set_ylabel("error / random’s error")
+    panels[1, 0].set_ylabel("mean squared error")
+    panels[2, 0].set_ylabel("error / random’s error")
     drawing.legend(figure, curves.mechanisms)
     return figure
+
+
+def _groups(panel: Axes, table: pa.Table) -> None:
+    """Draw sensitivity against mean score for both groups."""
+    for group, marker, color in zip(GROUPS, "ox", drawing.OTHER, strict=False):
+        own = where(table, group=group)
+        scores, sensitivities = own["score"].to_numpy(), own["sensitivity"].to_numpy()
+        panel.plot(scores, sensitivities, marker, color=color, markersize=3, label=group)
+    panel.set_xlabel("mean score")
+
+
+def _errors(panel: Axes, table: pa.Table, title: str) -> None:
+    """Draw mean squared errors from the smallest shown ε on."""
+    own = where(table, scenario=title)
+    own = own.filter(own["epsilon"].to_numpy() >= SMALLEST_EPSILON * (1 - 1e-9))
+    drawing.errors(panel, own, limits=ERRORS)
 
 
 def _advantage(curves: Curves, title: str) -> FloatArray:
@@ -131,15 +150,15 @@ POLARISED = Experiment(
     name="scenarios-7-and-8",
     title="Scenarios 7 and 8: choosing adaptively",
     caption=(
-        "Errors divided by a random pick’s. Where users disagree, it helps to estimate the sign of the "
+        "Where users disagree, it helps to estimate the sign of the "
         "correlation first: at ε = 10 combined GEM’s error is {combined_7} of random’s in scenario 7, GEM’s and "
         "mGEM’s {gem_7} and {mgem_7}. Under more noise, in scenario 8, it is {combined_8}, theirs {gem_8} and "
         "{mgem_8}."
     ),
     description=(
         "Two columns. Top: sensitivity against mean score for the two groups of users, which mirror each other. "
-        "Bottom: error divided by a random pick’s against ε, on a linear axis; combined GEM falls below GEM and "
-        "mGEM from ε = 1 on."
+        "Middle: mean squared error against ε. Bottom: the same divided by a random pick’s, on a linear axis; "
+        "combined GEM falls below GEM and mGEM from ε = 1 on."
     ),
     notes={
         "scores": "a = 0…99: group 0 has mean −8 + 0.08a, group 1 has 8 − 0.08a; standard deviation 0.5 and 3",
@@ -147,7 +166,10 @@ POLARISED = Experiment(
         "sensitivities": "90th minus 10th percentile over all users; scores are clipped to that range",
         "mechanisms": f"β = {BETA}, γ = {GAMMA}; combined GEM (60 % of ε on the sign)",
         "error": "the mean of each user’s exact error; fewer users for both RSᵧ and RNMH",
-        "axes": f"ε from {SMALLEST_EPSILON:g}: below, the curves are level; the tables have all ε",
+        "axes": (
+            f"ε from {SMALLEST_EPSILON:g}: below, the curves are level; errors below {ERRORS[0]:g} are cut off; "
+            "the tables have all"
+        ),
     },
     plan=_plan,
     draw=_draw,
@@ -186,15 +208,19 @@ def _quantiles(scenario: Scenario) -> pa.Table:
     )
 
 
-def _plan_boxes(_effort: Effort) -> list[Task]:
-    return scenario_tasks("quantiles", SCENARIOS, _quantiles)
+def _plan_boxes(effort: Effort) -> list[Task]:
+    return [
+        *scenario_tasks("quantiles", SCENARIOS, _quantiles),
+        *scenario_tasks("candidates", SCENARIOS, _group_means),
+        *error_tasks(SCENARIOS, BOXED, effort),
+    ]
 
 
 def _draw_boxes(data: Tables) -> Figure:
-    figure, panels = drawing.grid(rows=2, columns=2, heights=(2.6, 2.6), width=5.0)
+    figure, panels = drawing.grid(rows=2, columns=4, heights=(2.6, 2.6), width=3.6, aligned=False)
     places = {"med": "p50", "q1": "p25", "q3": "p75", "whislo": "p5", "whishi": "p95"}
     for title, row in zip(SCENARIOS, panels, strict=True):
-        for group, panel, color in zip(GROUPS, row, drawing.OTHER, strict=False):
+        for group, panel, color in zip(GROUPS, row[:2], drawing.OTHER, strict=False):
             table = where(data["quantiles"], scenario=title, group=group)
             boxes = [
                 {"fliers": []} | {place: each[name] for place, name in places.items()}
@@ -205,11 +231,15 @@ def _draw_boxes(data: Tables) -> Figure:
             panel.bxp(boxes, positions=index, widths=2.4, manage_ticks=False, **lines)
             for name in ("all_p5", "all_p95"):
                 panel.plot(table["candidate"], table[name], color=drawing.OTHER[2], linewidth=1.4)
-            panel.set(title=f"{title.split(':')[0]}, {group}")
-    for panel in panels[-1]:
-        panel.set_xlabel("candidate")
-    for panel in panels[:, 0]:
-        panel.set_ylabel("score")
+            panel.set(title=f"{title.split(':')[0]}, {group}", xlabel="candidate")
+        row[1].sharey(row[0])
+        row[0].set_ylabel("score")
+        _groups(row[2], where(data["candidates"], scenario=title))
+        row[2].set(title="Sensitivities", ylabel="sensitivity")
+        _errors(row[3], data["errors"], title)
+        row[3].set(title="Errors", ylabel="mean squared error")
+    panels[0, 2].legend(loc="lower left")
+    drawing.legend(figure, BOXED, columns=6)
     return figure
 
 
@@ -218,11 +248,13 @@ BOX_PLOTS = Experiment(
     title="Scenarios 7 and 8: the scores of both groups",
     caption=(
         "The scores of every fourth candidate within each group: one group’s favourites are the other’s least "
-        "liked. The red lines are the 5th and 95th percentiles over both groups."
+        "liked. The red lines are the 5th and 95th percentiles over both groups. Beside them, what follows: equal "
+        "sensitivities for both groups, and mean squared errors."
     ),
     description=(
-        "Four panels of box plots over candidates: group 0 rises from −8 to 0 and group 1 falls from 8 to 0; boxes "
-        "are narrow in scenario 7 and wide in scenario 8."
+        "A row for each scenario. Box plots over candidates: group 0 rises from −8 to 0 and group 1 falls from 8 "
+        "to 0; boxes are narrow in scenario 7 and wide in scenario 8. Then sensitivity against mean score, and "
+        "mean squared error against ε."
     ),
     notes={
         "boxes": (

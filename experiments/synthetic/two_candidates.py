@@ -179,24 +179,24 @@ def _check_gammas(data: Tables) -> Finding:
     table = data["gains"]
     sizes = np.stack([np.abs(where(table, panel=f"γ = {gamma:g}")["gain"].to_numpy()) for gamma in GAMMAS])
     first, second, _ = _sides(where(table, panel=f"γ = {GAMMAS[0]:g}"))
-    apart = np.maximum(first / second, second / first) >= 1.5
-    grows = np.asarray(np.diff(sizes, axis=0) > 0)
-    everywhere = np.asarray(grows.all(axis=0))
+    grows = np.asarray((np.diff(sizes, axis=0) > 0).all(axis=0))
+    ratios = (second / first)[~grows]
     means = ", ".join(
         f"{size:.4f} at γ = {gamma:g}" for gamma, size in zip(GAMMAS, sizes.mean(axis=1), strict=True)
     )
     return judge(
-        {
-            "the mean |HG| grows at each step": bool((np.diff(sizes.mean(axis=1)) > 0).all()),
-            "|HG| grows at each step in every cell": bool(grows.all()),
-        },
-        f"Mean |HG|: {means}. |HG| grows at every step in {everywhere.mean():.1%} of the cells, and in "
-        f"{everywhere[apart].mean():.1%} of those where one sensitivity is at least 1.5 times the other.",
-        "The exceptions are near the line HG = 0, which moves with γ: there, |HG| falls before it grows again.",
-        instead={
-            "|HG| grows at each step in every cell": f"|HG| falls at some step in {1 - everywhere.mean():.1%} of "
-            "the cells"
-        },
+        {"the mean |HG| over the map grows at each step": bool((np.diff(sizes.mean(axis=1)) > 0).all())},
+        f"Mean |HG|: {means}. |HG| grows at every step in {grows.mean():.1%} of the cells."
+        + (
+            f" In the other {ratios.size} of {grows.size}, Δ₂/Δ₁ is {ratios.min():.2f} to {ratios.max():.2f}, with "
+            f"median {np.median(ratios):.2f}."
+            if ratios.size
+            else ""
+        ),
+        "An overall effect, so the mean over the map is judged. The exceptions are near the line HG = 0, which "
+        "moves with γ: there, |HG| falls before it grows again. The paper’s text says “as γ increases”; its "
+        "caption, “decreases”, is right.",
+        instead={"the mean |HG| over the map grows at each step": "the mean |HG| over the map falls at some step"},
     )
 
 

@@ -1,18 +1,19 @@
 """The ledger: verdicts, order and totals."""
 
+from dataclasses import replace
+
 import pytest
 
 from experiments import ledger
+from experiments.__main__ import EXPERIMENTS
 from experiments.ledger import Claim, Entry, Finding, Verdict, judge
-from experiments.synthetic import EXPERIMENTS
 
 CLAIMED = {
-    *("P2", "P3", "P5", "P6", "P10"),
-    *(f"G{number}" for number in range(1, 6)),
-    *(f"T{number}" for number in range(1, 8)),
-    *(f"S{number}" for number in range(1, 14)),
-    *("A1", "A2", "U1", "U2", "U3"),
+    f"{letter}{number}"
+    for letter, last in {"P": 10, "G": 10, "T": 7, "S": 13, "A": 3, "R": 4, "B": 5, "U": 3}.items()
+    for number in range(1, last + 1)
 }
+"""The rows of the paper's claims."""
 
 
 ORIGIN = {"effort": "full: all", "duration": "17.0 s"}
@@ -23,9 +24,9 @@ def entry(id_, verdict=Verdict.HOLDS):
     return Entry(claim=Claim(id=id_, text="so", check=lambda _: finding), finding=finding, experiment="figure")
 
 
-def test_every_claim_on_synthetic_data_is_checked_once():
+def test_every_claim_of_the_paper_is_checked_once():
     ids = [claim.id for experiment in EXPERIMENTS for claim in experiment.claims]
-    assert len(ids) == len(set(ids))
+    assert len(ids) == len(CLAIMED) == 55
     assert set(ids) == CLAIMED
 
 
@@ -74,6 +75,16 @@ def test_a_verdict_that_fails_says_what_is_true_and_the_page_says_it_once():
         "| numbers *The proof is short.* | **does not hold** Fails: the ratio stays bounded. | `figure` |" in page
     )
     assert judge({"grows": True}, "numbers", "why").sentence == ""
+
+
+def test_a_verdict_that_fails_where_the_paper_makes_it_says_where_it_holds():
+    failed = replace(
+        judge({"wins": False}, "numbers", instead={"wins": "UCB wins"}), scope="at α = √2; holds for α ≤ 1"
+    )
+    assert failed.words == "does not hold at α = √2; holds for α ≤ 1"
+    claim = Claim(id="B1", text="so", check=lambda _: failed)
+    page = ledger.markdown([Entry(claim=claim, finding=failed, experiment="figure")], ORIGIN)
+    assert "| **does not hold** at α = √2; holds for α ≤ 1. Fails: UCB wins. | `figure` |" in page
 
 
 def test_the_page_says_how_long_its_run_took_and_what_cannot_be_computed_again():

@@ -6,7 +6,7 @@ from scipy.stats import kstest, spearmanr
 
 import dpselect as dps
 from experiments.mechanisms import build
-from experiments.scenarios import SCENARIOS, TITLES, TRIALS, increasing, negative, positive, uncorrelated
+from experiments.scenarios import SCENARIOS, TITLES, TRIALS, increasing, negative, positive, redraw, uncorrelated
 
 ERRORS_AT_ONE = {
     "rnm": 1.453,
@@ -112,3 +112,18 @@ def test_correlation_increases_with_t_and_scores_start_at_zero():
     assert means == sorted(means)
     assert means[0] < -0.95
     assert means[-1] > 0.95
+
+
+@pytest.mark.parametrize("number", [4, 5, 6])
+def test_a_scenario_drawn_anew_has_the_same_law_and_other_numbers(number):
+    usual, one, two = SCENARIOS[number](), redraw(number, 1), redraw(number, 2)
+    assert one.title == usual.title
+    np.testing.assert_array_equal(one.scores, redraw(number, 1).scores)
+    assert not (one.scores == two.scores).any()
+    assert ((one.scores.min(axis=0) >= one.drawn.min(axis=0)) & (one.sensitivities > 0)).all()
+    if number == 5:  # it has no random layout
+        np.testing.assert_allclose(one.sensitivities, usual.sensitivities, rtol=0.1)
+    else:
+        assert np.abs(one.sensitivities - two.sensitivities).max() > 0.1
+    if number != 6:
+        assert np.corrcoef(one.scores.mean(axis=0), usual.scores.mean(axis=0))[0, 1] > 0.99

@@ -29,6 +29,14 @@ def test_quantiles_are_near_within_a_tenth(error, share):
     assert row["miss"] == pytest.approx(error, abs=1e-4)
 
 
+@pytest.mark.parametrize(("error", "narrow", "wide"), [(0.05, 1.0, 1.0), (0.1, 0.0, 1.0), (0.13, 0.0, 0.0)])
+def test_quantiles_are_close_within_a_fifth_of_the_arm_s_range(error, narrow, wide):
+    row = outcomes("gem", story(0.4, 0.4, error=error), PROBLEM).to_pylist()[0]
+    # Each arm is the narrow one (range 0.256) in one phase, and the wide one (0.584) in the other.
+    for name in ("p10_0", "p90_0", "p10_1", "p90_1"):
+        assert row[f"close_{name}"] == pytest.approx((narrow + wide) / 2, abs=0.12)
+
+
 def test_curves_have_means_and_percentiles_over_runs():
     told = story(0.5, 0.5, worlds=11)
     last = curves("mgem", told, ["reward"]).to_pylist()[-1]

@@ -49,26 +49,39 @@ def test_in_synthetic_interactions_popular_items_are_the_sensitive_ones(output):
 RISING, FALLING = [0.1, 0.2, 0.3], [0.3, 0.2, 0.1]
 
 
-def made_up(errors, facts, run="MovieLens-20M", below_zero=RISING):
+def made_up(errors, facts, run="MovieLens-20M", below_zero=RISING, unclipped=None):
     """Return tables in which each mechanism has one error at all ε, but for those given."""
+    given = {"clipped": errors, "unclipped": errors if unclipped is None else unclipped}
     rows = [
         {
             "run": run,
             "variant": variant,
             "mechanism": mechanism,
             "epsilon": epsilon,
-            "mean_squared_error": errors.get((mechanism, epsilon), errors.get(mechanism, 1.0)),
+            "mean_squared_error": given[variant].get((mechanism, epsilon), given[variant].get(mechanism, 1.0)),
         }
         for variant in ("clipped", "unclipped")
         for mechanism in COMPARED
         for epsilon in EPSILONS
     ]
     values = {
-        "correlation_clipped_quantile_50": "0.4",
-        "correlation_clipped_negative_share": "0.0",
+        **{
+            f"correlation_{variant}_{name}": value
+            for variant in ("clipped", "unclipped")
+            for name, value in (
+                ("quantile_50", "0.4"),
+                ("negative_share", "0.0"),
+                ("users", "900"),
+                ("undefined", "0"),
+            )
+        },
+        # Without clipping, every claim about correlations is true too.
+        "correlation_unclipped_negative_share": "0.02" if run.startswith("Amazon") else "0.0",
         "ratio_trend": "0.5",
         "ratio_negative_users": "0",
         "ratio_mean_ratio_where_negative": "0.0",
+        "ratio_users": "900",
+        "ratio_undefined": "7",
     } | facts
     found = pa.table({"run": [run] * len(values), "name": list(values), "value": list(values.values())})
     ratios = pa.table(
@@ -92,6 +105,14 @@ AS_CLAIMED = {"mgem": 0.2, "gem": 1.5, "rnm": 0.9, "rs": 0.4}
         ("R1", {}, {}, "MovieLens-20M", Verdict.HOLDS),
         ("R1", {}, {"correlation_clipped_negative_share": "0.01"}, "MovieLens-20M", Verdict.IN_PART),
         ("R1", {}, {"correlation_clipped_negative_share": "0.01"}, "Amazon Books", Verdict.HOLDS),
+        ("R1", {}, {"correlation_clipped_negative_share": "0.003"}, "Amazon Books", Verdict.IN_PART),
+        (
+            "R1",
+            {},
+            {"correlation_clipped_negative_share": "0.4", "correlation_clipped_undefined": "300"},
+            "Amazon Books",
+            Verdict.IN_PART,
+        ),
         (
             "R1",
             {},
@@ -135,15 +156,35 @@ def joined(*tables):
     return {name: pa.concat_tables([each[name] for each in tables]) for name in tables[0]}
 
 
-def test_a_substitute_is_judged_only_where_the_paper_s_own_dataset_is_missing():
+def test_a_substitute_never_turns_a_verdict():
     check = next(claim for claim in claims.CLAIMS if claim.id == "R3").check
-    good = made_up(AS_CLAIMED, {}, "MovieLens-1M")
+    good = made_up(AS_CLAIMED, {}, "Amazon Books 84 %, density 5e-5")
+    near, other = (made_up(AS_CLAIMED | {"rs": error}, {}, "MovieLens-1M") for error in (0.4, 0.1))
+    alone = check(near)
+    assert alone.words == "shown on substitutes alone"
+    assert "MovieLens-1M stands for MovieLens-20M and turns no verdict" in alone.comment
+    assert "Not available: MovieLens-20M, Netflix Prize, Amazon Books." in alone.comment
+    assert check(joined(good, near)).words == "holds on substitutes"
+    assert check(joined(good, other)).words == "holds on substitutes but not on MovieLens-1M"
     bad = made_up(AS_CLAIMED | {"rs": 0.1}, {}, "MovieLens-20M")
-    finding = check(good)
-    assert finding.words == "holds on substitutes"
-    assert "MovieLens-1M in place of MovieLens-20M" in finding.comment
-    assert "Netflix Prize, Amazon Books was not available" in finding.comment
-    assert check(joined(good, bad)).words == "does not hold"
+    assert check(joined(good, near, bad)).verdict is Verdict.IN_PART
+
+
+@pytest.mark.parametrize("id_", ["R3", "R4", "A3"])
+def test_what_unclipped_scores_reverse_is_said_with_the_verdict_and_does_not_turn_it(id_):
+    check = next(claim for claim in claims.CLAIMS if claim.id == id_).check
+    reverse = {"mgem": 1.5, "gem": 0.1, "rnm": 0.9, "rs": 0.4, "combined-gem": 0.2}
+    finding = check(made_up(AS_CLAIMED, {}, "Amazon Books", unclipped=reverse))
+    assert finding.words == "holds clipped; unclipped scores reverse it on Amazon Books"
+    assert "unclipped: " in finding.measured
+
+
+def test_users_without_a_correlation_are_counted():
+    data = made_up({}, {"correlation_clipped_undefined": "11"}, "Amazon Books")
+    finding = next(claim for claim in claims.CLAIMS if claim.id == "R1").check(data)
+    assert "of 900 users, undefined for 11" in finding.measured
+    finding = next(claim for claim in claims.CLAIMS if claim.id == "R2").check(data)
+    assert "7 of 900 users are left out" in finding.measured
 
 
 def test_a_dataset_that_the_paper_never_used_turns_no_verdict():

@@ -35,9 +35,16 @@ def curve_of(panel, name):
     return line.get_ydata()
 
 
-def test_increasing_correlation_is_one_row_of_errors_over_noisy_maxs():
+def test_increasing_correlation_has_scatter_plots_errors_and_errors_over_noisy_maxs():
     titles = list(increasing.TITLES.values())
-    candidates = pa.table({"scenario": titles, "mean_correlation": np.linspace(-1, 1, 7)})
+    candidates = pa.table(
+        {
+            "scenario": titles,
+            "score": [0.5] * 7,
+            "sensitivity": [1.0] * 7,
+            "mean_correlation": np.linspace(-1, 1, 7),
+        }
+    )
 
     def factor(title, name):
         return 0.25 if name == "gem" and title == titles[0] else 1.0
@@ -45,16 +52,19 @@ def test_increasing_correlation_is_one_row_of_errors_over_noisy_maxs():
     data = {"candidates": candidates, "errors": error_table(titles, increasing.MECHANISMS, factor)}
     with look():
         figure = increasing.INCREASING.draw(data)
-    assert len(figure.axes) == len(titles)
-    assert {panel.get_subplotspec().rowspan.start for panel in figure.axes} == {0}
-    assert len({panel.get_ylim() for panel in figure.axes}) == 1
-    assert curve_of(figure.axes[0], "gem") == pytest.approx([0.25] * len(EPSILONS))
-    assert curve_of(figure.axes[1], "gem") == pytest.approx([1.0] * len(EPSILONS))
+    top, middle, bottom = np.reshape(figure.axes, (3, len(titles)))
+    assert [panel.collections[0].get_offsets().tolist() for panel in top] == [[[0.5, 1.0]]] * 7
+    for row in (middle, bottom):
+        assert len({panel.get_ylim() for panel in row}) == 1
+    assert curve_of(middle[0], "gem") == pytest.approx([2.0] * len(EPSILONS))
+    assert curve_of(middle[1], "gem") == pytest.approx([8.0] * len(EPSILONS))
+    assert curve_of(bottom[0], "gem") == pytest.approx([0.25] * len(EPSILONS))
+    assert curve_of(bottom[1], "gem") == pytest.approx([1.0] * len(EPSILONS))
     numbers = increasing.INCREASING.numbers(data)
     assert (numbers["gem_left"], numbers["gem_right"]) == ("0.25", "1")
 
 
-def test_scenarios_7_and_8_show_errors_over_a_random_picks_on_a_linear_axis():
+def test_scenarios_7_and_8_show_errors_and_errors_over_a_random_picks_on_a_linear_axis():
     titles = [TITLES[7], TITLES[8]]
     candidates = pa.table(
         {
@@ -69,7 +79,10 @@ def test_scenarios_7_and_8_show_errors_over_a_random_picks_on_a_linear_axis():
     data = {"candidates": candidates, "errors": errors}
     with look():
         figure = polarised.POLARISED.draw(data)
-    for panel in figure.axes[2:]:
+    for panel in figure.axes[2:4]:
+        assert panel.get_yscale() == "log"
+        assert curve_of(panel, "combined-gem") == pytest.approx([4.0] * 4)
+    for panel in figure.axes[4:]:
         assert panel.get_yscale() == "linear"
         assert len(panel.lines) == len(mechanisms)
         assert curve_of(panel, "combined-gem") == pytest.approx([0.25] * 4)  # ε from 0.1
