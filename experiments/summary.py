@@ -219,7 +219,7 @@ def _default(data: Tables, _: object) -> str:
     )
 
 
-def _real_data(data: Tables, _: object) -> str:
+def _real_data(data: Tables, ledger: Mapping[str, Entry]) -> str:
     ratios = []
     for run in runs_of(data):
         table = where(data["errors"], run=run, variant="clipped", epsilon=SMALL_EPSILON)
@@ -229,8 +229,8 @@ def _real_data(data: Tables, _: object) -> str:
         return ""
     return (
         f"At ε = {SMALL_EPSILON:g}, mGEM’s error on clipped scores is {min(ratios):.2f} to {max(ratios):.2f} times "
-        f"RNM’s in {len(ratios)} runs on public data sets. Without clipping, which is not private, Amazon Books "
-        "reverses this."
+        f"RNM’s in {len(ratios)} runs on public data sets."
+        + (f" The claim holds {scope}." if (scope := ledger["R3"].finding.scope) else "")
     )
 
 

@@ -97,7 +97,7 @@ def _draw(data: Tables) -> Figure:
         panels[0, 0],
         np.array([[each.distances[each.at(e)] for e in columns] for each in settings]),
         [
-            [f"{number(each.distances[each.at(e)])} ({STYLES[each.best(each.at(e))].label})" for e in columns]
+            [f"{number(each.distances[each.at(e)])}\n{STYLES[each.best(each.at(e))].label}" for e in columns]
             for each in settings
         ],
     )
@@ -111,7 +111,10 @@ def _draw(data: Tables) -> Figure:
         ],
     )
     names = ([short(each.title) for each in settings], list(titles.values()))
-    words = ("The better of GEM and mGEM,\nover the lowest error (whose)", "Predicted by the sign → the better one")
+    words = (
+        "The better of GEM and mGEM,\nover the lowest error, and whose it is",
+        "Predicted by the sign → the better one",
+    )
     for panel, places, rows, title in zip(panels[0], (columns, SMALL), names, words, strict=True):
         panel.set_xticks(range(len(places)), [f"ε = {epsilon:g}" for epsilon in places])
         panel.set_yticks(range(len(rows)), rows)
