@@ -69,7 +69,7 @@ def compare_noises(total: float, picks: int) -> dict[str, tuple[float, float]]:
     """
     found: dict[str, tuple[float, float]] = {}
     for noise in NOISES:
-        epsilon = accounting.epsilon_per_pick(total, delta=DELTA, picks=picks, noise=noise)
+        epsilon = accounting.epsilon_per_pick(partial(dps.NoisyMax, noise=noise), total, delta=DELTA, picks=picks)
         mechanism = dps.NoisyMax(epsilon=epsilon, noise=noise)
         found[noise] = epsilon, float(dps.expected_regret(mechanism, np.linspace(0, 1, 101), 0.001))
     return found

@@ -173,7 +173,10 @@ def _tops(epsilon: float, make: Maker) -> list[tuple[dps.TopK, float]]:
     pure = dps.TopK.within(epsilon, mechanism=make, count=COUNT)
     if not hasattr(pure.mechanism, "noise"):
         return [(pure, 0.0)]
-    gumbel: Any = dataclasses.replace(pure.mechanism, noise="gumbel")  # type: ignore[type-var]
+
+    def gumbel(budget: float) -> Any:  # noqa: ANN401 - the mechanism's own class
+        return dataclasses.replace(pure.mechanism, epsilon=budget, noise="gumbel")  # type: ignore[type-var]
+
     loose = dps.TopK.within(epsilon, delta=DELTA, mechanism=gumbel, count=COUNT)
     gains = loose.mechanism.guarantee.epsilon > WORTH_A_DELTA * pure.mechanism.guarantee.epsilon
     return [(pure, 0.0), *([(loose, DELTA)] if gains else [])]

@@ -3,7 +3,6 @@
 import math
 import subprocess
 import sys
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -40,7 +39,7 @@ def test_the_lower_bound_comes_near_the_true_loss():
     found = audit_sampler(Repeatable(mechanism), *PAIR, draws=200_000)
     assert 0.9 * truth < found.epsilon < truth
     assert found.p_value > 1e-6
-    assert not found.refutes(1.0)
+    assert found.epsilon <= 1.0
 
 
 def test_the_lower_bound_is_above_the_truth_no_more_often_than_it_says():
@@ -56,7 +55,7 @@ def test_a_sampler_without_a_law_is_audited_and_its_violation_is_found():
     sampler = Repeatable(NaiveHeterogeneousNoisyMax(epsilon=1.0), known=False)
     found = audit_sampler(sampler, [0.0, 0.5], [0.0, -0.5], [0.0, 1.0], confidence=1 - 1e-9)
     assert found.p_value is None
-    assert found.refutes(5.0)
+    assert found.epsilon > 5.0
     assert found.event == (0,)
 
 
@@ -76,22 +75,6 @@ def test_the_p_value_is_uniform_where_the_law_is_right():
     assert (values < 0.5).sum() == pytest.approx(100, abs=32)
 
 
-def test_samplers_may_return_one_draw_at_a_time():
-    @dataclass
-    class Single:
-        calls: int = 0
-
-        def select(self, scores, _):
-            assert scores.shape == (3,)
-            self.calls += 1
-            return self.calls % 3
-
-    sampler = Single()
-    found = audit_sampler(sampler, *PAIR, draws=300, batched=False)
-    assert sampler.calls == 600
-    assert found.epsilon == 0
-
-
 @pytest.mark.parametrize("answer", [[0], [0.5] * 300, [3] * 300, [-1] * 300])
 def test_answers_that_are_not_candidates_are_refused(answer):
     class Broken:
@@ -107,7 +90,6 @@ def test_answers_that_are_not_candidates_are_refused(answer):
     [
         ({"draws": 1}, "draws must be ≥ 2"),
         ({"confidence": 1.0}, "confidence must be strictly between 0 and 1"),
-        ({"batched": "yes"}, "batched must be True or False"),
         ({"law": lambda *_: [1.0]}, "law must return one probability"),
     ],
 )
@@ -139,7 +121,7 @@ def test_other_libraries_satisfy_their_guarantee_and_nearly_attain_it(make):
     pair = witness.scores, witness.neighbour, witness.sensitivities
     found = audit_sampler(make(epsilon), *pair, draws=10_000, confidence=1 - 1e-9)
     assert 0.5 * epsilon < found.epsilon
-    assert not found.refutes(epsilon)
+    assert found.epsilon <= epsilon
     assert found.p_value > 1e-9
 
 
@@ -147,7 +129,7 @@ def test_a_violation_by_another_library_with_too_little_noise_is_found():
     witness = audit(dps.NoisyMax(epsilon=4.0), [1.0, 1.0, 1.0], **QUICK)
     pair = witness.scores, witness.neighbour, witness.sensitivities
     found = audit_sampler(OpenDPNoisyMax(epsilon=4.0), *pair, draws=10_000, confidence=1 - 1e-9)
-    assert found.refutes(2.0)
+    assert found.epsilon > 2.0
 
 
 # --- Distributions ------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -173,7 +174,7 @@ def test_a_total_with_a_delta_is_that_of_the_accountant(noise):
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_within_finds_the_largest_budget_that_fits(delta):
-    gumbel = dps.NoisyMax(7.0, noise="gumbel", tilt=-1.0)
+    gumbel = partial(dps.NoisyMax, noise="gumbel", tilt=-1.0)
     top = dps.TopK.within(2.0, delta=delta, mechanism=gumbel, count=12, short_rows="pad")
     assert (top.count, top.short_rows, top.mechanism.tilt) == (12, "pad", -1.0)
     assert top.total(delta).epsilon <= 2.0
@@ -185,9 +186,9 @@ def test_within_finds_the_largest_budget_that_fits(delta):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"mechanism": dps.Uniform()}, "mechanism must have an epsilon to choose; .* has none"),
+        ({"mechanism": dps.GEM(1.0)}, "mechanism must make a mechanism from ε, as the class GEM does; got GEM"),
         ({"mechanism": lambda _: dps.GEM(1.0)}, "mechanism must make a mechanism that costs the ε it is given"),
-        ({"mechanism": 3}, "mechanism must be a mechanism, or make one from ε"),
+        ({"mechanism": 3}, "mechanism must make a mechanism from ε, as the class GEM does; got int"),
         ({"mechanism": dps.Uniform}, "mechanism must make a mechanism from ε alone"),
         ({"mechanism": lambda _: 3}, r"mechanism\(ε\) must have law and guarantee"),
         ({"count": 0}, "count must be ≥ 1"),

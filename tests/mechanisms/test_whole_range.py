@@ -87,7 +87,8 @@ def test_noise_that_fits_each_candidate_is_exact(drawn, epsilon):
         for a, width in enumerate(widths)
     ]
     heights = [
-        Fraction(q) + Fraction(n) for q, n in zip(scores, mechanism.neutral_offsets(sensitivities), strict=True)
+        Fraction(q) + Fraction(n)
+        for q, n in zip(scores, reference.neutral_offsets(mechanism, sensitivities), strict=True)
     ]
     assert_right(mechanism.pmf(scores, sensitivities), noisy_max_by_terms("exponential", heights, means, DIGITS))
 

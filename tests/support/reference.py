@@ -15,6 +15,8 @@ from mpmath import mp
 from mpmath.calculus.quadrature import GaussLegendre
 
 import dpselect as dps
+from dpselect.candidates import read_batch
+from dpselect.laws.heterogeneous import HeterogeneousLaw
 
 DIGITS = 45
 REACH = 60
@@ -324,6 +326,19 @@ def random_stopping(scores, sensitivities, *, epsilon, gamma=0.05, eta=1.0, nois
     return largest_noisy(noise, q, [scale * d for d in fractions(sensitivities, len(q))], (gamma, eta))
 
 
+def neutral_offsets(mechanism, sensitivities):
+    """Return the library's own neutral offsets for one row of sensitivities, in units of the scores; the largest is 0."""
+    widths = np.asarray(sensitivities, dtype=np.float64)
+    first, second = np.r_[0.0, np.sort(widths)][-1:-3:-1]
+    if not mechanism.neutral or first + second == 0:
+        return np.zeros(widths.size)
+    law = HeterogeneousLaw(mechanism.epsilon, np.zeros(1), neutral=True)
+    offsets = law.neutral_offsets(read_batch(np.zeros(widths.size), widths), 0) * (
+        (first + second) / mechanism.epsilon
+    )
+    return offsets - offsets.max()
+
+
 def heterogeneous_noisy_max(
     scores,
     sensitivities,
@@ -347,7 +362,7 @@ def heterogeneous_noisy_max(
         between = [ordered[math.floor((low + high) / 2 * (len(widths) - 1) + Fraction(1, 2))]]
     kept = [a for a, width in enumerate(widths) if between[0] <= width <= between[-1]]
     mechanism = dps.HeterogeneousNoisyMax(epsilon=epsilon, neutral=neutral)
-    added = mechanism.neutral_offsets([float(widths[a]) for a in kept])
+    added = neutral_offsets(mechanism, [float(widths[a]) for a in kept])
     means = []
     for a in kept:
         rivals = [widths[b] for b in kept if b != a]

@@ -2,21 +2,14 @@
 
 A guarantee is for one pick. :meth:`dpselect.Guarantee.compose` adds guarantees up. :func:`total_guarantee` finds
 a smaller ε for many of them, at a small δ, through dp_accounting. :func:`epsilon_per_pick` is its inverse.
-:func:`to_event` and :func:`to_pld` export single guarantees to dp_accounting; :func:`to_measurement` wraps a
-mechanism for OpenDP. docs/theory/accounting.md justifies each
-conversion. Wrong conversions are refused.
+:func:`to_pld` exports a guarantee to dp_accounting; :func:`to_measurement` wraps a mechanism for OpenDP.
+docs/theory/accounting.md justifies each conversion. Wrong conversions are refused.
 
 The functions need the extras ``accounting`` (dp_accounting) and ``opendp``.
 """
 
-from dpselect.accounting.events import to_event, to_pld
+from dpselect.accounting.distributions import to_pld
 from dpselect.accounting.measurements import to_measurement
 from dpselect.accounting.totals import epsilon_per_pick, total_guarantee
 
-__all__ = [
-    "epsilon_per_pick",
-    "to_event",
-    "to_measurement",
-    "to_pld",
-    "total_guarantee",
-]
+__all__ = ["epsilon_per_pick", "to_measurement", "to_pld", "total_guarantee"]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpselect.parameters as check
-from dpselect.accounting.events import check_exportable
+from dpselect.accounting.distributions import check_exportable
 from dpselect.candidates import Numbers, read_sensitivities
 from dpselect.extras import from_extra
 from dpselect.guarantees import SAME_DIRECTION, Guarantee

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 import dpselect.parameters as check
-from dpselect.accounting.events import NO_PURE, LossKind, check_exportable, to_pld
+from dpselect.accounting.distributions import NO_PURE, LossKind, check_exportable, to_pld
 from dpselect.extras import from_extra
 from dpselect.guarantees import Guarantee, check_guarantees, compose_counted
-from dpselect.mechanisms import NoisyMax
-from dpselect.parameters import Noise
+from dpselect.mechanisms import Mechanism
 
-__all__ = ["epsilon_per_pick", "largest_epsilon", "total_guarantee"]
+__all__ = ["epsilon_per_pick", "total_guarantee"]
 
 SMALLEST_DELTA = 1e-11
 """Loss distributions are not used for a smaller δ, which is close to the rounding of their Fourier transforms."""
@@ -88,55 +87,47 @@ def total_guarantee(guarantees: Iterable[Guarantee], *, delta: float, fixed_befo
     return _total(Counter(parts), _read_delta(delta), fixed=check.flag("fixed_beforehand", fixed_beforehand))
 
 
-def epsilon_per_pick(total_epsilon: float, *, delta: float, picks: int, noise: Noise | None) -> float:
+def epsilon_per_pick(
+    mechanism: Callable[[float], Mechanism], total_epsilon: float, *, delta: float, picks: int
+) -> float:
     """Return the largest budget ε of one pick with which many picks stay within (total_epsilon, delta).
 
-    It uses bounded range for ``noise="gumbel"``, and Laplace's loss distribution for other noises: say
-    ``"exponential"`` also for random stopping. ``noise=None`` uses nothing but ε-DP, so it is right for every
-    mechanism, and needed for randomised response and combined GEM. Bisection from below finds a budget within 0.1 %
-    of the largest, and :func:`total_guarantee` confirms it.
+    Bisection from below finds a budget within 0.1 % of the largest. With δ = 0 it is total_epsilon / picks.
 
     Args:
+        mechanism: What makes the mechanism of a pick from its ε, such as ``dps.GEM`` or ``dps.MECHANISMS["em"]``.
         total_epsilon: The ε of all picks together.
         delta: The δ of all picks together.
         picks: The number of picks.
-        noise: ``"exponential"``, ``"laplace"`` or ``"gumbel"``; ``None`` for any ε-DP mechanism.
 
     Cost:
         About twenty times that of :func:`total_guarantee`.
 
     Example:
-        >>> from dpselect import accounting
-        >>> for noise in ("exponential", "gumbel"):
-        ...     print(round(accounting.epsilon_per_pick(1.0, delta=1e-6, picks=100, noise=noise), 3))
+        >>> import dpselect as dps
+        >>> for name in ("rnm", "em"):
+        ...     epsilon = dps.accounting.epsilon_per_pick(dps.MECHANISMS[name], 1.0, delta=1e-6, picks=100)
+        ...     print(round(epsilon, 3))
         0.024
         0.044
 
     References:
         As :func:`total_guarantee`.
     """
-    kind = None if noise is None else check.noise("noise", noise)
-
-    def guarantee(epsilon: float) -> Guarantee:
-        if kind is None:
-            return Guarantee(epsilon=epsilon, theorem="any ε-DP mechanism", reference="by definition")
-        return NoisyMax(epsilon=epsilon, noise=kind).guarantee
-
-    return largest_epsilon(guarantee, total_epsilon, delta=delta, picks=picks)
-
-
-def largest_epsilon(
-    guarantee: Callable[[float], Guarantee], total_epsilon: float, *, delta: float, picks: int
-) -> float:
-    """Return the largest budget of one pick, given its guarantee as a function of the budget."""
     target = check.positive("total_epsilon", total_epsilon)
     number = check.count("picks", picks)
     share = _read_delta(delta)
+    largest = target / number
+    first = _make(mechanism, largest)
+    if first.guarantee.epsilon == 0:  # a random pick costs nothing, whatever the budget
+        return largest
+    if not math.isclose(first.guarantee.epsilon, largest):
+        raise ValueError(f"mechanism must make a mechanism that costs the ε it is given; {first.label} does not")
 
     def fits(epsilon: float) -> bool:
-        return _total(Counter({guarantee(epsilon): number}), share, fixed=True).epsilon <= target
+        parts = Counter({mechanism(epsilon).guarantee: number})
+        return _total(parts, share, fixed=True).epsilon <= target
 
-    largest = target / number
     while not fits(largest):  # the sum, rounded up, may just exceed the target
         largest = math.nextafter(largest, 0.0)
     for halving in range(HALVINGS if share > 0 else 0):
@@ -144,6 +135,18 @@ def largest_epsilon(
         while fits(largest * factor):
             largest *= factor
     return largest
+
+
+def _make(mechanism: Callable[[float], Mechanism], epsilon: float) -> Mechanism:
+    if not callable(mechanism):
+        kind = type(mechanism).__name__
+        raise ValueError(f"mechanism must make a mechanism from ε, as the class GEM does; got {kind}")
+    try:
+        made = mechanism(epsilon)
+    except TypeError:
+        raise ValueError("mechanism must make a mechanism from ε alone, as the class GEM does") from None
+    check.single_pick("mechanism(ε)", made, "law", "guarantee")
+    return made
 
 
 def _read_delta(delta: float) -> float:

@@ -9,7 +9,15 @@ import dpselect.parameters as check
 from dpselect.candidates import read_neighbours, read_numbers
 from dpselect.mechanisms.base import Mechanism
 
-__all__ = ["ACCURACY", "FLOOR", "PrivacyLoss", "certain_losses", "privacy_loss", "privacy_profile"]
+__all__ = [
+    "ACCURACY",
+    "FLOOR",
+    "PrivacyLoss",
+    "certain_losses",
+    "claimed_epsilon",
+    "privacy_loss",
+    "privacy_profile",
+]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -43,8 +51,6 @@ def privacy_loss(
     scores: ArrayLike,
     neighbour: ArrayLike,
     sensitivities: ArrayLike,
-    *,
-    accuracy: float = 0.0,
     **public: ArrayLike,
 ) -> PrivacyLoss:
     """Return the exact privacy loss of one pick on two neighbouring sets of scores.
@@ -62,8 +68,6 @@ def privacy_loss(
         scores: Scores, last axis candidates, leading axes a batch of pairs.
         neighbour: Scores of the same shape, each within its sensitivity of ``scores``.
         sensitivities: The sensitivities; they broadcast against the scores.
-        accuracy: How far each probability may be from the true one. 0 trusts the computed probabilities; 1e-12
-            gives a loss that the mechanism certainly reaches, whatever the rounding.
         **public: ``offsets=`` for mechanisms that take them.
 
     Cost:
@@ -83,7 +87,7 @@ def privacy_loss(
         C. Dwork, A. Roth, The Algorithmic Foundations of Differential Privacy, 2014, definition 2.4.
     """
     before, after = _both_laws(mechanism, scores, neighbour, sensitivities, public)
-    forward, backward = certain_losses(before, after, check.real("accuracy", accuracy), _promise(mechanism))
+    forward, backward = certain_losses(before, after, 0.0, claimed_epsilon(mechanism) or 0.0)
     return PrivacyLoss(forward.max(axis=-1)[()], backward.max(axis=-1)[()])
 
 
@@ -158,12 +162,13 @@ def _one_way(more: FloatArray, less: FloatArray, accuracy: float, promised: floa
     return np.where(more > FLOOR, np.where(impossible, np.inf, losses), -np.inf)
 
 
-def _promise(mechanism: Mechanism) -> float:
-    """Return the ε that the mechanism claims, in its guarantee or in its name; 0 if it claims none."""
+def claimed_epsilon(mechanism: Mechanism) -> float | None:
+    """Return the ε that the mechanism claims, in its guarantee or in its field ``epsilon``."""
     guarantee = getattr(mechanism, "guarantee", None)
-    if guarantee is not None and np.isfinite(guarantee.epsilon):
+    if guarantee is not None and guarantee.is_private:
         return float(guarantee.epsilon)
-    return float(getattr(mechanism, "epsilon", 0.0))
+    nominal = getattr(mechanism, "epsilon", None)
+    return None if nominal is None else float(nominal)
 
 
 def _both_laws(

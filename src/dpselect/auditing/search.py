@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import dpselect.parameters as check
-from dpselect.auditing.losses import ACCURACY, FloatArray, certain_losses
+from dpselect.auditing.losses import ACCURACY, FloatArray, certain_losses, claimed_epsilon
 from dpselect.candidates import read_sensitivities
 from dpselect.guarantees import SAME_DIRECTION
 from dpselect.mechanisms.base import Mechanism
@@ -81,8 +81,6 @@ def audit(
     mechanism: Mechanism,
     sensitivities: ArrayLike,
     *,
-    claim: float | None = None,
-    monotone: bool | None = None,
     restarts: int = 32,
     sweeps: int = 12,
     seed: int = 0,
@@ -97,16 +95,13 @@ def audit(
     uses no knowledge of the mechanism. A loss above the claim proves that the mechanism is not ε-DP, and the pair
     found is the witness. If no violation is found, that is evidence only if the loss found is close to the claim.
 
-    *Neighbours* are those of ``mechanism.guarantee``: scores within the sensitivities, all moved in the same
-    direction if it says so. Guarantees for any two score vectors (randomised response) are also searched within the
-    sensitivities only.
+    *The claim* is the ε of ``mechanism.guarantee`` or, if there is none, of the field ``epsilon``. *Neighbours* are
+    scores within the sensitivities, all moved in the same direction if the guarantee says so. Guarantees for any
+    two score vectors (randomised response) are also searched within the sensitivities only.
 
     Args:
         mechanism: Any object with a ``pmf`` and a ``guarantee``.
         sensitivities: One for each candidate; the number of candidates is the length.
-        claim: The ε to compare with. By default that of the guarantee or, if there is none, the mechanism's field
-            ``epsilon``.
-        monotone: Whether neighbours move all scores in the same direction; ``None`` takes it from the guarantee.
         restarts: The number of ascents, which run side by side.
         sweeps: The largest number of passes of each ascent over all candidates.
         seed: The seed of the search; the same seed finds the same pair.
@@ -134,50 +129,35 @@ def audit(
     widths = read_sensitivities(sensitivities)
     if widths.size < 2:
         raise ValueError("sensitivities must be one number for each of at least two candidates")
-    asked = _claim_of(mechanism) if claim is None else check.positive("claim", claim)
-    promised = mechanism.guarantee.neighbours == SAME_DIRECTION
-    one_way = promised if monotone is None else check.flag("monotone", monotone)
+    claimed = claimed_epsilon(mechanism)
+    if claimed is None:
+        raise ValueError("mechanism must claim an ε: it has neither a guarantee nor a field epsilon")
     steps = check.count("sweeps", sweeps)
     random = np.random.default_rng(check.count("seed", seed, least=0))
-    search = _Search(mechanism, widths, public, random, one_way=one_way)
+    one_way = mechanism.guarantee.neighbours == SAME_DIRECTION
+    search = _Search(mechanism=mechanism, widths=widths, public=public, random=random, one_way=one_way)
     search.start(check.count("restarts", restarts))
     quiet = 0
     for _ in tracked(range(steps), total=steps, label="audit", shown=progress):
         quiet = 0 if search.sweep() else quiet + 1
         if quiet == 3:
             break
-    return search.witness(asked)
+    return search.witness(claimed)
 
 
-def _claim_of(mechanism: Mechanism) -> float:
-    promised = mechanism.guarantee.epsilon
-    if math.isfinite(promised):
-        return promised
-    nominal = getattr(mechanism, "epsilon", None)
-    if nominal is None:
-        raise ValueError("claim must be given: the mechanism has neither a guarantee nor a field epsilon")
-    return float(nominal)
-
-
+@dataclass(kw_only=True)
 class _Search:
     """Ascents side by side: each holds scores q and moves s in [−1, 1], and stands for the pair (q, q + sΔ)."""
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        widths: FloatArray,
-        public: Mapping[str, ArrayLike],
-        random: np.random.Generator,
-        *,
-        one_way: bool,
-    ) -> None:
-        self.mechanism = mechanism
-        self.widths = widths
-        self.public = public
-        self.random = random
-        self.one_way = one_way
-        self.unit = float(widths.max()) or 1.0
-        self.pairs = 0
+    mechanism: Mechanism
+    widths: FloatArray
+    public: Mapping[str, ArrayLike]
+    random: np.random.Generator
+    one_way: bool
+    pairs: int = 0
+
+    def __post_init__(self) -> None:
+        self.unit = float(self.widths.max()) or 1.0
 
     def start(self, restarts: int) -> None:
         """Begin with the best structured pairs and the same number of random pairs."""

@@ -1,7 +1,5 @@
 """Private top-k: the best candidates of each row, in order."""
 
-import dataclasses
-import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -10,7 +8,7 @@ from typing import Any, Literal, TypeAlias, final
 import numpy as np
 
 from dpselect import parameters as check
-from dpselect.accounting.totals import largest_epsilon, total_guarantee
+from dpselect.accounting.totals import epsilon_per_pick, total_guarantee
 from dpselect.candidates import Numbers
 from dpselect.guarantees import Guarantee, compose_counted
 from dpselect.kernels.arrays import IndexArray
@@ -86,7 +84,7 @@ class TopK(Mechanism):
         total_epsilon: float,
         *,
         delta: float = 0.0,
-        mechanism: Mechanism | Callable[[float], Mechanism] = HeterogeneousNoisyMax,
+        mechanism: Callable[[float], Mechanism] = HeterogeneousNoisyMax,
         count: int = 10,
         short_rows: ShortRows = "refuse",
     ) -> "TopK":
@@ -100,7 +98,7 @@ class TopK(Mechanism):
         Args:
             total_epsilon: The ε of the whole list.
             delta: The probability of a larger loss. If it is above 0, the extra ``accounting`` is needed.
-            mechanism: A mechanism, whose ε is replaced, or what makes one from ε, such as a class.
+            mechanism: What makes a mechanism from ε, such as a class or ``dps.MECHANISMS["em"]``.
             count: The length of the list.
             short_rows: As for :class:`TopK`.
 
@@ -108,19 +106,13 @@ class TopK(Mechanism):
             >>> import dpselect as dps
             >>> dps.TopK.within(2.0, mechanism=dps.GEM, count=4).mechanism.epsilon
             0.5
-            >>> gumbel = dps.NoisyMax(1.0, noise="gumbel")
+            >>> gumbel = dps.MECHANISMS["em"]
             >>> round(dps.TopK.within(2.0, delta=1e-6, mechanism=gumbel, count=10).mechanism.epsilon, 2)
             0.27
         """
-        target, number = check.positive("total_epsilon", total_epsilon), check.count("count", count)
-        make = _maker(mechanism)
-        made = make(target / number)
-        if made.guarantee.epsilon == 0:  # a random pick costs nothing, whatever the budget
-            return cls(made, number, short_rows=short_rows)
-        if not math.isclose(made.guarantee.epsilon, target / number):
-            raise ValueError(f"mechanism must make a mechanism that costs the ε it is given; {made.label} does not")
-        best = largest_epsilon(lambda epsilon: make(epsilon).guarantee, target, delta=delta, picks=number)
-        return cls(make(best), number, short_rows=short_rows)
+        number = check.count("count", count)
+        epsilon = epsilon_per_pick(mechanism, total_epsilon, delta=delta, picks=number)
+        return cls(mechanism(epsilon), number, short_rows=short_rows)
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -204,25 +196,3 @@ class TopK(Mechanism):
         batch = self.read(scores, sensitivities, offsets, weights)
         batch.check_scores()
         return self.law(batch.sizes).probability(batch, lists)
-
-
-def _maker(mechanism: Mechanism | Callable[[float], Mechanism]) -> Callable[[float], Mechanism]:
-    """Return what makes a mechanism of a given ε."""
-    if isinstance(mechanism, Mechanism):
-        fields = {field.name for field in dataclasses.fields(mechanism)}  # type: ignore[arg-type]
-        if "epsilon" not in fields:
-            raise ValueError(f"mechanism must have an epsilon to choose; {mechanism.label} has none")
-        return lambda epsilon: dataclasses.replace(mechanism, epsilon=epsilon)  # type: ignore[type-var]
-    if not callable(mechanism):
-        kind = type(mechanism).__name__
-        raise ValueError(f"mechanism must be a mechanism, or make one from ε, as the class GEM does; got {kind}")
-
-    def made(epsilon: float) -> Mechanism:
-        try:
-            result = mechanism(epsilon)
-        except TypeError:
-            raise ValueError("mechanism must make a mechanism from ε alone, as the class GEM does") from None
-        check.single_pick("mechanism(ε)", result, "law", "guarantee")
-        return result
-
-    return made

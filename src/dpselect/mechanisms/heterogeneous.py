@@ -3,14 +3,11 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import final
 
-import numpy as np
-
 import dpselect.parameters as check
-from dpselect.candidates import Numbers, read_batch, read_sensitivities
 from dpselect.guarantees import WITHIN_SENSITIVITIES, Guarantee
-from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.kernels.arrays import IndexArray
 from dpselect.laws import Law
-from dpselect.laws.heterogeneous import HeterogeneousLaw, KeptLaw, kept_candidates
+from dpselect.laws.heterogeneous import HeterogeneousLaw, KeptLaw
 from dpselect.laws.noisy_max import tilts
 from dpselect.mechanisms.base import Mechanism, tilt_label
 from dpselect.parameters import store
@@ -121,33 +118,3 @@ class HeterogeneousNoisyMax(Mechanism):
         slopes = tilts(sizes, self.tilt * 2 / self.epsilon, self.beta)
         law = HeterogeneousLaw(self.epsilon, slopes, self.neutral)
         return law if self.keep == (0.0, 1.0) else KeptLaw(law, *self.keep)
-
-    def neutral_offsets(self, sensitivities: Numbers) -> FloatArray:
-        """Return the neutral offsets for one row of sensitivities, in units of the scores; −∞ for the others.
-
-        Only their differences matter; the largest is 0.
-
-        Args:
-            sensitivities: One row of sensitivities.
-
-        Example:
-            >>> import dpselect as dps
-            >>> dps.HeterogeneousNoisyMax(epsilon=1.0).neutral_offsets([0.1, 0.5, 1.0]).round(3)
-            array([ 0.   , -0.323, -0.323])
-        """
-        widths = read_sensitivities(sensitivities).reshape(-1)
-        keep = kept_candidates(widths, np.array([0, widths.size]), *self.keep)
-        offsets = np.full(widths.size, -np.inf)
-        offsets[keep] = _offsets(self, widths[keep])
-        return offsets
-
-
-def _offsets(mechanism: HeterogeneousNoisyMax, widths: FloatArray) -> FloatArray:
-    first, second = (np.r_[0.0, np.sort(widths)])[-1:-3:-1]
-    if not mechanism.neutral or first + second == 0:
-        return np.zeros(widths.size)
-    batch = read_batch(np.zeros(widths.size), widths)
-    law = HeterogeneousLaw(mechanism.epsilon, np.zeros(1), neutral=True)
-    offsets = law.neutral_offsets(batch, 0) * ((first + second) / mechanism.epsilon)
-    shifted: FloatArray = offsets - offsets.max()
-    return shifted

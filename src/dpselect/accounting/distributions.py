@@ -1,4 +1,4 @@
-"""Guarantees for dp_accounting: as events, and as privacy loss distributions."""
+"""Guarantees for dp_accounting, as privacy loss distributions."""
 
 import math
 from collections.abc import Callable
@@ -12,12 +12,10 @@ from dpselect.extras import from_extra
 from dpselect.guarantees import Guarantee, check_guarantees
 
 if TYPE_CHECKING:
-    from dp_accounting import DpEvent
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-__all__ = ["check_exportable", "to_event", "to_pld"]
+__all__ = ["NO_PURE", "LossKind", "check_exportable", "to_pld"]
 
-EventKind: TypeAlias = Literal["pure", "laplace", "zcdp"]
 LossKind: TypeAlias = Literal["pure", "laplace", "bounded-range"]
 
 Curve: TypeAlias = Callable[[float, NDArray[np.float64]], NDArray[np.float64]]
@@ -27,69 +25,13 @@ NO_PURE = (
     "the guarantee must be pure to be exported, but it has δ > 0: (ε, δ) says too little for tight composition. "
     "Export its parts"
 )
-NO_LAPLACE = (
-    "kind must be 'pure': this guarantee does not compose like Laplace noise, because its loss may jump where "
-    "scores change a little (laplace_epsilon is 0)"
-)
-
-
-def to_event(guarantee: Guarantee, kind: EventKind) -> "DpEvent":
-    """Return a guarantee as an event of dp_accounting, whose accountants compose it with any others.
-
-    - ``"pure"``: ``DiscreteLaplaceDpEvent(ε, sensitivity=1)``, for ``PLDAccountant``. Its privacy loss is ε with
-      probability $e^ε/(1 + e^ε)$ and −ε otherwise: that of randomised response on one bit, which dominates *every*
-      ε-DP mechanism. dp_accounting has no event that means just "ε-DP". ``RandomizedResponseDpEvent`` looks right
-      and is wrong: it stands for half of the loss under neighbours of kind ``REPLACE_SPECIAL``, and
-      ``PLDAccountant`` counts it once even if it is composed many times (dp_accounting 0.6).
-    - ``"laplace"``: ``LaplaceDpEvent(1/ε)``, for ``PLDAccountant``. It is better than ``"pure"``, and right only
-      for guarantees whose ``laplace_epsilon`` is ε. If that is only a part of ε, the event combines both kinds.
-    - ``"zcdp"``: ``ZCDpEvent(ρ)``, for ``RdpAccountant``. It is better for many picks with Gumbel noise.
-
-    Both mean the same under every ``NeighboringRelation`` that the accountants accept. Name the relation that you
-    computed the sensitivities for. A pick that ignores the scores is a ``NoOpDpEvent``.
-
-    Args:
-        guarantee: The guarantee of a private mechanism, ``mechanism.guarantee``.
-        kind: Which of its numbers to export.
-
-    Raises:
-        ValueError: If there is no guarantee to export, δ > 0, or ρ is unknown.
-
-    Example:
-        >>> import dpselect as dps
-        >>> from dpselect import accounting
-        >>> from dp_accounting.pld import PLDAccountant
-        >>> event = accounting.to_event(dps.GEM(epsilon=0.1).guarantee, "pure")
-        >>> round(PLDAccountant().compose(event, 100).get_epsilon(1e-6), 2)
-        4.77
-
-    References:
-        P. Kairouz, S. Oh, P. Viswanath, The composition theorem for differential privacy, 2015, theorem 3.2.
-    """
-    check_exportable(guarantee)
-    check.one_of("kind", kind, ("pure", "laplace", "zcdp"))
-    with from_extra("accounting"):
-        from dp_accounting import dp_event
-
-    if guarantee.epsilon == 0:
-        return dp_event.NoOpDpEvent()
-    if kind == "zcdp":
-        if guarantee.rho is None:
-            raise ValueError("kind must be 'pure': this guarantee has no ρ, because δ > 0")
-        return dp_event.ZCDpEvent(rho=guarantee.rho)
-    jumps, laplace = _parts(guarantee, kind)
-    events: list[DpEvent] = []
-    if jumps > 0:
-        events.append(dp_event.DiscreteLaplaceDpEvent(noise_parameter=jumps, sensitivity=1))
-    if laplace > 0:
-        events.append(dp_event.LaplaceDpEvent(noise_multiplier=math.nextafter(1 / laplace, 0.0)))
-    return events[0] if len(events) == 1 else dp_event.ComposedDpEvent(events)
 
 
 def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "PrivacyLossDistribution":
     """Return a privacy loss distribution of dp_accounting that dominates a guarantee.
 
-    Compositions with it (``compose``, ``self_compose``), adaptive or not, have a valid δ(ε).
+    Compositions with it (``compose``, ``self_compose``), also with the distributions of other mechanisms and
+    adaptive or not, have a valid δ(ε). For ``RdpAccountant``, write ``ZCDpEvent(guarantee.rho)``.
 
     - ``"pure"``: $δ(x) = (e^ε − e^x)/(e^ε + 1)$, the curve of randomised response on one bit, for any ε-DP
       mechanism.
@@ -125,31 +67,24 @@ def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "
     check_exportable(guarantee)
     width = check.positive("interval", interval)
     check.one_of("kind", kind, ("pure", "laplace", "bounded-range"))
+    if guarantee.delta > 0:
+        raise ValueError(NO_PURE)
     if kind == "bounded-range":
-        if guarantee.delta > 0:
-            raise ValueError(NO_PURE)
         if guarantee.bounded_range is None:
             raise ValueError(
                 "kind must be 'pure': no bounded range is proven for this guarantee. Only Gumbel noise has one, "
                 "and the ranges of several parts do not add up"
             )
         return _distribution(_bounded_range_curve, guarantee.bounded_range, width)
-    jumps, laplace = _parts(guarantee, kind)
-    if laplace == 0:
-        return _distribution(_pure_curve, jumps, width)
-    distribution = _distribution(_laplace_curve, laplace, width)
-    return distribution if jumps == 0 else distribution.compose(_distribution(_pure_curve, jumps, width))
-
-
-def _parts(guarantee: Guarantee, kind: Literal["pure", "laplace"]) -> tuple[float, float]:
-    """Return the parts of ε that compose like randomised response and like Laplace noise."""
-    if guarantee.delta > 0:
-        raise ValueError(NO_PURE)
     if kind == "pure" or guarantee.epsilon == 0:
-        return guarantee.epsilon, 0.0
+        return _distribution(_pure_curve, guarantee.epsilon, width)
     if guarantee.laplace_epsilon == 0:
-        raise ValueError(NO_LAPLACE)
-    return guarantee.jumping_epsilon, guarantee.laplace_epsilon
+        raise ValueError(
+            "kind must be 'pure': this guarantee does not compose like Laplace noise, because its loss may jump "
+            "where scores change a little (laplace_epsilon is 0)"
+        )
+    distribution, jumps = _distribution(_laplace_curve, guarantee.laplace_epsilon, width), guarantee.jumping_epsilon
+    return distribution if jumps == 0 else distribution.compose(_distribution(_pure_curve, jumps, width))
 
 
 def _distribution(curve: Curve, loss: float, width: float) -> "PrivacyLossDistribution":

@@ -1,4 +1,4 @@
-"""Guarantees as events and loss distributions of dp_accounting, against exact laws."""
+"""Guarantees as loss distributions of dp_accounting, against exact laws."""
 
 import math
 
@@ -7,18 +7,14 @@ import pytest
 from compositions import (
     DELTA,
     REPEATED,
-    exact_epsilon_of_randomized_response,
-    exponential,
     gumbel,
     hockey_stick,
     pure,
     repeated_bit,
     smallest_epsilon,
 )
-from dp_accounting import LaplaceDpEvent, NoOpDpEvent
-from dp_accounting.dp_event import DiscreteLaplaceDpEvent
+from dp_accounting import LaplaceDpEvent
 from dp_accounting.pld import PLDAccountant
-from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from promises import APPROXIMATE, GUMBEL, PURE
@@ -95,17 +91,6 @@ def test_extreme_losses_are_handled(epsilon):
         assert distribution.get_delta_for_epsilon(0.0) == pytest.approx(delta, rel=1e-6)
 
 
-# --- Events -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("times", "epsilon"), REPEATED)
-def test_pure_events_compose_to_randomized_response(times, epsilon):
-    event = accounting.to_event(pure(epsilon), "pure")
-    accountant = PLDAccountant(value_discretization_interval=epsilon / 100).compose(event, times)
-    exact = exact_epsilon_of_randomized_response(epsilon, times)
-    assert accountant.get_epsilon(DELTA) == pytest.approx(exact, rel=1e-6)
-
-
 def test_a_laplace_event_would_understate_what_randomized_response_loses():
     laplace = PLDAccountant().compose(LaplaceDpEvent(1 / 0.5), 30).get_epsilon(DELTA)
     bit = dps.RandomizedResponse(epsilon=0.5)
@@ -115,50 +100,17 @@ def test_a_laplace_event_would_understate_what_randomized_response_loses():
     assert accounting.total_guarantee([bit.guarantee] * 30, delta=DELTA).epsilon >= exact * (1 - 1e-9)
 
 
-@pytest.mark.parametrize(("times", "epsilon"), REPEATED)
-def test_laplace_events_compose_like_the_total(times, epsilon):
-    event = accounting.to_event(exponential(epsilon), "laplace")
-    assert isinstance(event, LaplaceDpEvent)
-    assert 1 / event.noise_multiplier >= epsilon
-    accountant = PLDAccountant(value_discretization_interval=epsilon / 100).compose(event, times)
-    total = accounting.total_guarantee([exponential(epsilon)] * times, delta=DELTA)
-    assert accountant.get_epsilon(DELTA) == pytest.approx(total.epsilon, rel=1e-3)
-
-
-def test_the_event_of_combined_gem_has_two_parts():
-    promise = dps.CombinedGEM(epsilon=1.0, correlation_share=0.5).guarantee
-    event = accounting.to_event(promise, "laplace")
-    assert [type(part) for part in event.events] == [DiscreteLaplaceDpEvent, LaplaceDpEvent]
-    epsilon = PLDAccountant(value_discretization_interval=0.005).compose(event, 40).get_epsilon(DELTA)
-    assert epsilon == pytest.approx(accounting.total_guarantee([promise] * 40, delta=DELTA).epsilon, rel=2e-3)
-
-
-@pytest.mark.parametrize("export", [accounting.to_event, accounting.to_pld])
-def test_laplace_is_refused_where_losses_jump(export):
+def test_laplace_is_refused_where_losses_jump():
     with pytest.raises(ValueError, match="kind must be 'pure'"):
-        export(pure(0.5), "laplace")
+        accounting.to_pld(pure(0.5), "laplace")
 
 
-def test_concentrated_events_have_the_concentrated_loss():
-    event = accounting.to_event(gumbel(0.5), "zcdp")
-    assert event.rho == pytest.approx(0.5**2 / 8)
-    assert accounting.to_event(pure(0.5), "zcdp").rho == pytest.approx(0.5 * math.tanh(0.25))
-    epsilon = RdpAccountant().compose(event, 100).get_epsilon(DELTA)
-    rho = 100 * 0.5**2 / 8
-    assert epsilon <= rho + 2 * math.sqrt(rho * math.log(1 / DELTA))  # the textbook's conversion
-
-
-@pytest.mark.parametrize("kind", ["pure", "laplace", "zcdp"])
-def test_a_pick_that_ignores_the_scores_is_a_no_op_event(kind):
-    assert accounting.to_event(dps.Uniform().guarantee, kind) == NoOpDpEvent()
-    for distribution in ("pure", "laplace"):
-        assert accounting.to_pld(dps.Uniform().guarantee, distribution).get_delta_for_epsilon(0.0) == 0
+def test_a_pick_that_ignores_the_scores_loses_nothing():
+    for kind in ("pure", "laplace"):
+        assert accounting.to_pld(dps.Uniform().guarantee, kind).get_delta_for_epsilon(0.0) == 0
 
 
 EXPORTS = {
-    "event": lambda guarantee: accounting.to_event(guarantee, "pure"),
-    "laplace-event": lambda guarantee: accounting.to_event(guarantee, "laplace"),
-    "zcdp-event": lambda guarantee: accounting.to_event(guarantee, "zcdp"),
     "distribution": lambda guarantee: accounting.to_pld(guarantee, "pure"),
     "laplace-distribution": lambda guarantee: accounting.to_pld(guarantee, "laplace"),
     "total": lambda guarantee: accounting.total_guarantee([PURE, guarantee], delta=DELTA),
@@ -197,7 +149,6 @@ def test_bounded_ranges_do_not_compose_by_addition():
         accounting.to_pld(dps.Guarantee.compose(GUMBEL, GUMBEL), "bounded-range")
 
 
-@pytest.mark.parametrize("convert", [accounting.to_event, accounting.to_pld])
-def test_unknown_kinds_are_refused(convert):
+def test_unknown_kinds_are_refused():
     with pytest.raises(ValueError, match="kind must be"):
-        convert(PURE, "gaussian")
+        accounting.to_pld(PURE, "gaussian")
