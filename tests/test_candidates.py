@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import dpselect as dps
-from dpselect import evaluation, tuning
+from dpselect import evaluation
 from dpselect.candidates import read_batch
 from dpselect.engines import open_tables
 from dpselect.exact.noisy_scores import NoisyScore
@@ -238,8 +238,6 @@ def holders():
     for form in (scores, (scores.reshape(-1), [0, 2, 4]), pa.array(scores.tolist())):
         batch = read_batch(form, 1.0)
         yield from (batch, batch.table, batch.table.scores)
-    yield tuning.fleets.Fleet.read(scores, 1.0)
-    yield tuning.choice.Tally(np.array([[123456789, 2]]), 2)
     yield evaluation._ErrorLaw.of(NOISY_MAX, scores, 1.0, {})
     yield read_setting({"scores": scores[0].tolist(), "sensitivities": [1.0, 1.0], "names": ["a", "b"]})
     units = pa.record_batch({"user": [1, 2], "candidate": [[1, 2], [1, 2]], "score": scores.tolist()})

@@ -140,7 +140,7 @@ class Batch:
             return flat
         picks = flat.reshape((*self.shape, *flat.shape[1:]))
         if self.labels is not None:
-            return self.labels.name_picks(picks) if flat.ndim == 1 else self.labels.name_lists(picks)
+            return self.labels.name_picks(picks, lists=flat.ndim > 1)
         return picks if picks.ndim else int(picks)
 
     def restore_rows(self, flat: NDArray[Any]) -> Any:

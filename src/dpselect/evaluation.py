@@ -65,8 +65,7 @@ def expected_regret(
         >>> float(dps.expected_regret(dps.Uniform(), [0.0, 2.0], 1.0))
         1.0
     """
-    law = _ErrorLaw.of(mechanism, scores, sensitivities, public)
-    return law.mean(law.errors)
+    return expected_error(mechanism, scores, sensitivities, power=1, **public)
 
 
 def probability_of_best(
@@ -122,16 +121,13 @@ def error_quantile(
     """
     excess = (1 - check.probability("level", level)) * (1 + 1e-12)
     law = _ErrorLaw.of(mechanism, scores, sensitivities, public)
-    quantiles = np.empty(law.batch.rows)
-    bounds = law.batch.table.bounds
+    quantiles, bounds = np.empty(law.batch.rows), law.batch.table.bounds
+
+    def fill(first: int, last: int) -> None:
+        kernels.quantiles.tail_quantiles(first, last, bounds, law.errors, law.probabilities, excess, quantiles)
+
     if law.batch.rows:
-        over_rows(
-            bounds,
-            lambda first, last: kernels.quantiles.tail_quantiles(
-                first, last, bounds, law.errors, law.probabilities, excess, quantiles
-            ),
-            seconds=2e-8,
-        )
+        over_rows(bounds, fill, seconds=2e-8)
     return law.batch.restore_rows(quantiles)
 
 

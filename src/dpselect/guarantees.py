@@ -41,11 +41,10 @@ FORTY_DIGITS = Context(prec=40, traps=[])
 class Guarantee:
     """A privacy guarantee, with its theorem.
 
-    It assumes that the sensitivities passed to the mechanism are true and public: for any two neighbouring
-    datasets, candidate a's score differs by at most ``sensitivities[a]``. *Which* datasets are neighbours (one
-    person more or less, one person's data replaced, one rating more or less) depends on how you computed the
-    sensitivities. A mechanism sees scores only, so ``neighbours`` is about scores; :meth:`with_neighbours` names a
-    relation between datasets.
+    It assumes that sensitivities are true and public: for any two neighbouring datasets, candidate a's score differs
+    by at most ``sensitivities[a]``. *Which* datasets are neighbours depends on how you computed the sensitivities.
+    A mechanism sees scores only, so ``neighbours`` is about scores; :meth:`with_neighbours` names a relation
+    between datasets.
 
     Attributes:
         epsilon: The pure-DP loss. 0 if the pick ignores the scores, infinite if there is no guarantee.
@@ -57,12 +56,11 @@ class Guarantee:
             one interval of length r. ε for Gumbel noise; ``None`` where no better than 2ε is proven.
         flat_epsilon: The part of ε that is lost as soon as scores differ at all. The rest is proportional to their
             distance in units of the sensitivities. ``None`` if unknown; see :meth:`at_distance`.
-        laplace_epsilon: The part of ε that composes like Laplace noise, which is better than pure DP. It is ε if
-            the loss at distance s is at most s·ε, for every s in [0, 1]; more generally, if a path leads from the
-            law of the pick to any neighbour's and each share s of it costs at most s·ε. It is 0, which claims
-            nothing, if the law may jump. A number in between is right only for a composition of a part at
-            ε − ``laplace_epsilon`` with a part that has such a path. It does *not* follow from ``flat_epsilon``;
-            docs/theory/accounting.md has the theorem and the mistakes to avoid.
+        laplace_epsilon: The part of ε that composes like Laplace noise, which is better than pure DP. It is ε if a
+            path leads from the law of the pick to any neighbour's and each share s of it costs at most s·ε, and 0,
+            which claims nothing, if the law may jump. A number in between is right only for a composition of a
+            part at ε − ``laplace_epsilon`` with a part that has such a path. It does *not* follow from
+            ``flat_epsilon``: docs/theory/accounting.md.
         neighbours: Which scores count as neighbours.
         theorem: Why the guarantee holds, in one sentence.
         reference: Where to find the proof.
@@ -148,13 +146,9 @@ class Guarantee:
         beforehand. Sums are rounded up. :func:`dpselect.accounting.total_guarantee` finds a smaller ε for many
         picks, at a small δ.
 
-        *Neighbours.* All guarantees must be for the same neighbours, or for nested relations: a guarantee for any
-        two score vectors also holds for scores within the sensitivities. Others are refused.
-
-        *No guarantee.* If one part is not private, the whole is not: ε is infinite, and the theorem says so.
-
-        *Different people.* If nobody takes part in two picks (one pick for each of many users), no composition is
-        needed: the loss of each person is that of one pick.
+        All guarantees must be for the same neighbours, or for nested relations: a guarantee for any two score
+        vectors also holds for scores within the sensitivities. If one part is not private, the whole is not: ε is
+        infinite. If nobody takes part in two picks (one pick for each of many users), no composition is needed.
 
         Raises:
             ValueError: If there is nothing to compose, or the neighbours differ.
@@ -170,15 +164,13 @@ class Guarantee:
         """Return the guarantee for scores within ``distance`` times the sensitivities.
 
         This is the guarantee for a group of people, or for neighbours several steps apart. Replacing a person is
-        removing one and adding another: distance 2. The distance need not be a whole number.
+        removing one and adding another: distance 2.
 
         For d > 0 the loss is $f + (ε − f) d$ with f = ``flat_epsilon`` if that is known, as it is for every private
-        mechanism here: noise that hides a change by Δ at ε hides one by dΔ at dε, and randomised response costs the
-        same at every distance. If it is unknown, the loss is ⌈d⌉ε. At d = 0 nothing is lost.
-        docs/theory/accounting.md has the proofs.
+        mechanism here, and ⌈d⌉ε if not. At d = 0 nothing is lost. docs/theory/accounting.md has the proofs.
 
         Args:
-            distance: The distance in units of the sensitivities, at least 0.
+            distance: The distance in units of the sensitivities, at least 0; it need not be a whole number.
 
         Raises:
             ValueError: If δ > 0 and the distance is above 1: then ε and δ do not grow in proportion to it.
@@ -198,15 +190,19 @@ class Guarantee:
         steps = math.ceil(number)
         if self.delta > 0 and steps > 1:
             raise ValueError("distance must be ≤ 1 if δ > 0: ε and δ do not grow in proportion to it")
-        epsilon = self._epsilon_at(Fraction(number))
+        epsilon = Fraction(self.epsilon) * steps
+        if self.flat_epsilon is not None and number > 0:
+            flat = Fraction(self.flat_epsilon)
+            epsilon = flat + (Fraction(self.epsilon) - flat) * Fraction(number)
         bounded = self.bounded_range is not None and self.flat_epsilon == 0
+        like_laplace = self.laplace_epsilon == self.epsilon
         scaled = Guarantee(
             epsilon=rounded_up(epsilon),
             delta=self.delta if number > 0 else 0.0,
             bounded_range=rounded_up(Fraction(self.bounded_range or 0.0) * Fraction(number)) if bounded else None,
             flat_epsilon=None if self.flat_epsilon is None else min(self.flat_epsilon, rounded_up(epsilon)),
             # Paths join up to a longer one. If there is a flat part, nothing is known at another distance.
-            laplace_epsilon=rounded_up(epsilon) if self._is_like_laplace and not self.flat_epsilon else 0.0,
+            laplace_epsilon=rounded_up(epsilon) if like_laplace and not self.flat_epsilon else 0.0,
             neighbours=self.neighbours if number == 0 else f"{number!r} steps of {self.neighbours}",
             theorem=f"{self.theorem}; at distance {number!r}",
             reference=self.reference,
@@ -235,19 +231,6 @@ class Guarantee:
             raise ValueError("neighbours must say which datasets are neighbours, such as 'one user more or less'")
         return replace(self, neighbours=neighbours)
 
-    @property
-    def _is_like_laplace(self) -> bool:
-        return self.laplace_epsilon == self.epsilon
-
-    def _epsilon_at(self, distance: Fraction) -> Fraction:
-        if distance == 0:
-            return Fraction(0)
-        epsilon = Fraction(self.epsilon)
-        if self.flat_epsilon is None:
-            return epsilon * math.ceil(distance)
-        flat = Fraction(self.flat_epsilon)
-        return flat + (epsilon - flat) * distance
-
 
 def _concentrated(epsilon: float) -> Fraction:
     """Return ε·tanh(ε/2), rounded up: the smallest ρ that holds for every ε-DP mechanism."""
@@ -272,6 +255,12 @@ def rounded_up(number: Fraction) -> float:
     return math.nextafter(nearest, math.inf) if Fraction(nearest) < number else nearest
 
 
+def remainder(epsilon: float, spent: float) -> float:
+    """Return what is left of a budget, rounded so that the exact sum of both parts does not exceed it."""
+    rest = epsilon - spent
+    return math.nextafter(rest, 0.0) if Fraction(rest) + Fraction(spent) > Fraction(epsilon) else rest
+
+
 def check_guarantees(guarantees: Sequence[object]) -> None:
     """Refuse an empty collection, and members that are not guarantees."""
     if not guarantees:
@@ -292,9 +281,9 @@ def compose_counted(counts: Mapping[Guarantee, int]) -> Guarantee:
     epsilon, laplace = _sum_of_parts(counts)
     return Guarantee(
         epsilon=epsilon,
-        delta=min(1.0, _sum({guarantee: guarantee.delta for guarantee in counts}, counts) or 0.0),
-        rho=_sum({guarantee: guarantee.rho for guarantee in counts}, counts),
-        flat_epsilon=_sum({guarantee: guarantee.flat_epsilon for guarantee in counts}, counts),
+        delta=min(1.0, _sum("delta", counts) or 0.0),
+        rho=_sum("rho", counts),
+        flat_epsilon=_sum("flat_epsilon", counts),
         laplace_epsilon=laplace,
         neighbours=neighbours,
         theorem=_theorem_of(counts, parts),
@@ -304,10 +293,10 @@ def compose_counted(counts: Mapping[Guarantee, int]) -> Guarantee:
 
 def _sum_of_parts(counts: Mapping[Guarantee, int]) -> tuple[float, float]:
     """Return the sum of all ε and the part of it that composes like Laplace noise; neither part is rounded down."""
-    total = _sum({guarantee: guarantee.epsilon for guarantee in counts}, counts) or 0.0
+    total = _sum("epsilon", counts) or 0.0
     if math.isinf(total) or any(guarantee.delta > 0 for guarantee in counts):
         return total, 0.0
-    laplace = _sum({guarantee: guarantee.laplace_epsilon for guarantee in counts}, counts) or 0.0
+    laplace = _sum("laplace_epsilon", counts) or 0.0
     jumps = sum(
         (Fraction(guarantee.epsilon) - Fraction(guarantee.laplace_epsilon)) * count
         for guarantee, count in counts.items()
@@ -315,13 +304,14 @@ def _sum_of_parts(counts: Mapping[Guarantee, int]) -> tuple[float, float]:
     return rounded_up(jumps + Fraction(laplace)), laplace
 
 
-def _sum(losses: Mapping[Guarantee, float | None], counts: Mapping[Guarantee, int]) -> float | None:
-    """Return the sum of losses, rounded up; ``None`` if one of them is unknown."""
+def _sum(name: str, counts: Mapping[Guarantee, int]) -> float | None:
+    """Return the sum of one of their losses, rounded up; ``None`` if one of them is unknown."""
     total = Fraction(0)
-    for guarantee, loss in losses.items():
+    for guarantee, count in counts.items():
+        loss: float | None = getattr(guarantee, name)
         if loss is None or loss == math.inf:
             return loss
-        total += Fraction(loss) * counts[guarantee]
+        total += Fraction(loss) * count
     return rounded_up(total)
 
 

@@ -24,31 +24,26 @@ class Labels:
     axes: tuple[Any, ...] = field(default=(), repr=False)
     """The axes of a pandas object."""
 
-    def name_picks(self, picks: NDArray[Any]) -> Any:
-        """Return the labels of picks, which are positions: one label, or a column of them."""
+    def name_picks(self, picks: NDArray[Any], *, lists: bool) -> Any:
+        """Return the labels of picks, which are positions; ``None`` for the padding of lists.
+
+        One pick gives one label and one list a list of labels. Users get a Series or a DataFrame if the scores are a
+        DataFrame, else an array.
+        """
         if not picks.ndim:
             return self.candidates[int(picks)]
-        names = [self.candidates[pick] for pick in picks.reshape(-1)]
-        if self.form == "frame" and picks.shape == self.axes[0].shape:
+        names = np.empty(picks.size, dtype=object)
+        names[:] = [None if pick < 0 else self.candidates[pick] for pick in picks.reshape(-1).tolist()]
+        shaped = names.reshape(picks.shape)
+        if lists and picks.ndim == 1:
+            return shaped.tolist()
+        if self.form == "frame" and picks.shape[: picks.ndim - lists] == self.axes[0].shape:
             import pandas as pd  # noqa: PLC0415 - the caller has it
 
-            return pd.Series(names, index=self.axes[0])
-        found = np.empty(picks.size, dtype=object)
-        found[:] = names
-        return found.reshape(picks.shape)
-
-    def name_lists(self, lists: NDArray[Any]) -> Any:
-        """Return the labels of lists of positions, ``None`` for padding: one list, or an array of lists."""
-        names = np.empty(lists.size, dtype=object)
-        names[:] = [None if pick < 0 else self.candidates[pick] for pick in lists.reshape(-1).tolist()]
-        if lists.ndim == 1:
-            return names.tolist()
-        if self.form == "frame" and lists.shape[:-1] == self.axes[0].shape:
-            import pandas as pd  # noqa: PLC0415 - the caller has it
-
-            ranks = range(1, lists.shape[-1] + 1)
-            return pd.DataFrame(names.reshape(lists.shape), index=self.axes[0], columns=ranks)
-        return names.reshape(lists.shape)
+            if lists:
+                return pd.DataFrame(shaped, index=self.axes[0], columns=range(1, picks.shape[-1] + 1))
+            return pd.Series(shaped.tolist(), index=self.axes[0])
+        return shaped
 
     def name_candidates(self, numbers: NDArray[Any]) -> Any:
         """Return one number for each candidate, in the form of the scores."""

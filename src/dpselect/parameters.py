@@ -117,11 +117,6 @@ def one_of(name: str, value: object, known: tuple[Name, ...]) -> Name:
     raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {given}")
 
 
-def noise(name: str, value: object) -> Noise:
-    """Return the name of a noise."""
-    return one_of(name, value, NOISES)
-
-
 def as_tuple(name: str, value: Any) -> tuple[Any, ...]:
     """Return the members of a collection."""
     try:

@@ -7,15 +7,7 @@ from dpselect.guarantees import ANY_SCORES, WITHIN_SENSITIVITIES
 from dpselect.mechanisms import Mechanism
 from dpselect.registry import MECHANISMS, Grid
 
-__all__ = [
-    "GAMMAS",
-    "KEEPS",
-    "SHARES",
-    "TILTS",
-    "default_pool",
-    "read_members",
-    "read_pool",
-]
+__all__ = ["GAMMAS", "KEEPS", "SHARES", "TILTS", "default_pool", "read_members", "read_pool"]
 
 TILTS = (-8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 """They include the paper's −1, 0 and 1. The best tilt is often far outside that range."""
@@ -33,11 +25,8 @@ GAMMAS = (0.05, 0.008, 0.001)
 def default_pool(epsilon: float, *, gammas: Sequence[float] = GAMMAS, beta: float = 0.05) -> tuple[Mechanism, ...]:
     """Return mechanisms of one privacy budget that together suit every situation we know.
 
-    They are heterogeneous noisy max, noisy max and GEM, each at the tilts :data:`TILTS`; heterogeneous noisy max
-    for the least or most sensitive candidates only, :data:`KEEPS`; random stopping at several γ, with Laplace noise
-    and η = 1 and 0, and with exponential noise and η = 1; combined GEM at several :data:`SHARES`; randomised
-    response; and a random pick, which is best if the budget is too small for all others. Each record in
-    :mod:`dpselect.registry` says what it contributes.
+    Each record in :mod:`dpselect.registry` says what it contributes, at the tilts, quantiles and shares of this
+    module. A random pick is one of them: it is best if the budget is too small for all others.
 
     Args:
         epsilon: The privacy budget of one pick, the same for all members.
@@ -74,9 +63,7 @@ def default_pool(epsilon: float, *, gammas: Sequence[float] = GAMMAS, beta: floa
 def read_pool(pool: Sequence[Mechanism] | None, epsilon: float) -> tuple[Mechanism, ...]:
     """Return the mechanisms of a pool, or the default ones, after checking them.
 
-    Each must be ε-DP for *all* scores within the sensitivities, because the choice promises that for every member.
-    :class:`~dpselect.NoisyMax` with ``monotone=True`` is ε-DP only for scores that move in the same direction, so
-    it is refused.
+    Each must be ε-DP for *all* scores within the sensitivities, so ``NoisyMax(monotone=True)`` is refused.
 
     Args:
         pool: Mechanisms, or ``None`` for the default pool.
@@ -109,11 +96,7 @@ def read_pool(pool: Sequence[Mechanism] | None, epsilon: float) -> tuple[Mechani
 
 
 def read_members(pool: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
-    """Return the mechanisms of a pool, private or not.
-
-    Args:
-        pool: Mechanisms.
-    """
+    """Return the mechanisms of a pool, private or not."""
     members = check.as_tuple("pool", pool)
     if not members:
         raise ValueError("pool must hold at least one mechanism")

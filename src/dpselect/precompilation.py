@@ -21,8 +21,8 @@ def compile(*mechanisms: str | Mechanism) -> None:  # noqa: A001 - its name at t
     ``DPSELECT_CACHE`` names, or else beside the package or in your own cache.
 
     Args:
-        mechanisms: Mechanisms, or names of mechanisms in ``dps.MECHANISMS``. A mechanism's noise, and whether its
-            work is fixed, decide which kernels it needs; other parameters make no difference.
+        mechanisms: Mechanisms, or names of mechanisms in ``dps.MECHANISMS``. A mechanism's noise decides which
+            kernels it needs; other parameters make no difference.
 
     Example:
         >>> import dpselect as dps

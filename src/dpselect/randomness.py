@@ -48,10 +48,8 @@ class Randomness:
       key, mechanism, unit and data give the same pick, so a second computation is not a second release. Use one
       key for one release, and keep it as secret as the scores.
 
-    Mechanisms with different parameters never share noise, even under the same key.
-
-    Passing the same value twice gives the same picks twice. For many draws from the same candidates, pass them as
-    a batch, since each row draws from its own stream.
+    Mechanisms with different parameters never share noise, even under the same key. For many draws from the same
+    candidates pass a batch, since each row draws from its own stream.
 
     Example:
         >>> import numpy as np, dpselect as dps

@@ -327,7 +327,7 @@ def random_stopping(scores, sensitivities, *, epsilon, gamma=0.05, eta=1.0, nois
 
 
 def neutral_offsets(mechanism, sensitivities):
-    """Return the library's own neutral offsets for one row of sensitivities, in units of the scores; the largest is 0."""
+    """Return the library's own neutral offsets of one row, in units of the scores; the largest is 0."""
     widths = np.asarray(sensitivities, dtype=np.float64)
     first, second = np.r_[0.0, np.sort(widths)][-1:-3:-1]
     if not mechanism.neutral or first + second == 0:

@@ -30,15 +30,13 @@ def to_measurement(
 
     The measurement takes a list of scores, one for each sensitivity, and returns the index of the pick.
 
-    *Distances* are in units of the sensitivities: $d(q, q') = max_a |q_a − q'_a|/Δ_a$. This is a metric of our own
-    (``user_distance``) that names the sensitivities, so OpenDP refuses to compose measurements with different
-    distances. For monotone noisy max it is $max_a (q_a − q'_a)⁺/Δ_a + max_a (q'_a − q_a)⁺/Δ_a$, which is the same
-    if all scores move in the same direction. A transformation from data to scores has ``measurement.input_domain``
-    and ``measurement.input_metric`` as its output space. If the sensitivities are for one person, its stability map
-    takes d people to distance d.
+    *Distances* are in units of the sensitivities: $d(q, q') = max_a |q_a − q'_a|/Δ_a$, and for monotone noisy max
+    $max_a (q_a − q'_a)⁺/Δ_a + max_a (q'_a − q_a)⁺/Δ_a$. The metric (``user_distance``) names the sensitivities, so
+    OpenDP refuses to compose measurements with different distances. A transformation from data to scores has
+    ``measurement.input_domain`` and ``measurement.input_metric`` as its output space.
 
-    *The privacy map* is ``mechanism.guarantee.at_distance(d)``, ε for max-divergence and ρ for zero-concentrated
-    divergence, for every real d ≥ 0.
+    *The privacy map* is ``mechanism.guarantee.at_distance(d)``: its ε for max-divergence, its ρ for
+    zero-concentrated divergence.
 
     OpenDP cannot check any of this and asks you to confirm that you know: ``dp.enable_features("contrib",
     "honest-but-curious")``. Each invocation draws fresh randomness.

@@ -44,15 +44,13 @@ def total_guarantee(guarantees: Iterable[Guarantee], *, delta: float, fixed_befo
     Its ε is the smallest of three valid bounds:
 
     - the sum of all ε, which needs no δ and is used unless another bound saves a thousandth of it;
-    - privacy loss distributions, composed numerically: those of Laplace noise for guarantees that have a
-      ``laplace_epsilon``, of randomised response for others. For mechanisms of bounded range (Gumbel noise) they
-      are the best bound up to about twenty picks;
-    - Rényi DP from the sum of all ρ, the best for more picks with Gumbel noise.
+    - privacy loss distributions, composed numerically: those of bounded range, of Laplace noise or of randomised
+      response, whichever is proven and best;
+    - Rényi DP from the sum of all ρ, the best for more than about twenty picks with Gumbel noise.
 
-    Picks may depend on earlier ones. If their *guarantees* do too (the next ε, or whether there is a next pick,
-    depends on earlier picks), say ``fixed_beforehand=False``. Then loss distributions are not used, and keeping the
-    result within a cap at every step is a privacy filter; see docs/theory/accounting.md. The field ``theorem`` of
-    the result names the bound. Its ρ is the sum of all ρ and can be composed further.
+    Picks may depend on earlier ones. If their *guarantees* do too (the next ε, or whether there is a next pick),
+    say ``fixed_beforehand=False``. Then loss distributions are not used, and keeping the result within a cap at
+    every step is a privacy filter; see docs/theory/accounting.md. The field ``theorem`` names the bound.
 
     Args:
         guarantees: One for each pick, such as ``[mechanism.guarantee] * 100``; all for the same neighbours, or for
@@ -213,10 +211,9 @@ def _best_kind(guarantee: Guarantee) -> LossKind:
 def _interval(counts: Counter[Guarantee]) -> float:
     """Return the distance between losses.
 
-    Discretisation overstates the variance ε² of a loss by at most about ε · interval, by nothing if ε is a multiple
-    of the interval, and by at most interval²/4 if the loss is spread smoothly. A hundredth of Σε²/Σε is precise
-    enough for any mixture. Many picks allow a larger interval, in proportion to the standard deviation of the
-    total. The ε that matters most is made a multiple of the interval.
+    Discretisation overstates the variance ε² of a loss by at most about ε · interval, and by nothing if ε is a
+    multiple of the interval, as the ε that matters most is made. A hundredth of Σε²/Σε is precise enough for any
+    mixture. Many picks allow a larger interval, in proportion to the standard deviation of the total.
     """
     total = sum(guarantee.epsilon * count for guarantee, count in counts.items())
     variance = sum(guarantee.epsilon**2 * count for guarantee, count in counts.items())

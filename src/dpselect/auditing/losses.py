@@ -55,13 +55,12 @@ def privacy_loss(
 ) -> PrivacyLoss:
     """Return the exact privacy loss of one pick on two neighbouring sets of scores.
 
-    The loss is $max_a log(Pr[a | q] / Pr[a | q'])$, and the same with q and q' exchanged, from the exact
-    probabilities. It is infinite if a candidate is possible on one side only. A mechanism is ε-DP if the loss is at
-    most ε for all neighbours; :func:`audit` searches for the worst ones. **Not private**: use synthetic scores.
+    The loss is $max_a log(Pr[a | q] / Pr[a | q'])$, and the same with q and q' exchanged. It is infinite if a
+    candidate is possible on one side only. A mechanism is ε-DP if the loss is at most ε for all neighbours;
+    :func:`audit` searches for the worst ones. **Not private**: use synthetic scores.
 
-    Probabilities below 1e-250 are only known to be small, and never add to a loss: the larger one of two must be
-    above 1e-250, and a smaller one below that is read as 1e-250. A zero is read as impossible only if the loss
-    exceeds the mechanism's ε even so.
+    Probabilities below 1e-250 are only known to be small. They never add to a loss, and are read as 1e-250 where
+    the other one is larger. A zero is read as impossible only if the loss exceeds the mechanism's ε even so.
 
     Args:
         mechanism: Any object with a ``pmf``.

@@ -89,11 +89,10 @@ def audit(
 ) -> Audit:
     r"""Search all pairs of neighbouring scores for the largest exact privacy loss.
 
-    Maximises $max_a |log Pr[a | q] − log Pr[a | q']|$ over scores q and neighbours q' with $|q_a − q'_a| ≤ Δ_a$,
-    from exact probabilities. The search tries corners of the box first (all of them for up to 8 candidates), from
-    structured and random scores. Then it runs coordinate ascent over scores and neighbours from the best pairs. It
-    uses no knowledge of the mechanism. A loss above the claim proves that the mechanism is not ε-DP, and the pair
-    found is the witness. If no violation is found, that is evidence only if the loss found is close to the claim.
+    Maximises $max_a |log Pr[a | q] − log Pr[a | q']|$ over scores q and neighbours q' with $|q_a − q'_a| ≤ Δ_a$.
+    The search tries corners of the box first, from structured and random scores, then coordinate ascent from the
+    best pairs. A loss above the claim proves that the mechanism is not ε-DP, and the pair found is the witness. If
+    no violation is found, that is evidence only if the loss found is close to the claim.
 
     *The claim* is the ε of ``mechanism.guarantee`` or, if there is none, of the field ``epsilon``. *Neighbours* are
     scores within the sensitivities, all moved in the same direction if the guarantee says so. Guarantees for any

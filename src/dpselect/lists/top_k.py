@@ -40,10 +40,8 @@ class TopK(Mechanism):
         list and its order.
 
     Cost:
-        ``count`` times that of one pick, and a copy of the scores that picks are taken out of. Rows that share
-        unequal sensitivities no longer do after the first pick, so each further pick costs what one with own
-        sensitivities does. That matters for :class:`HeterogeneousNoisyMax`, whose neutral offsets are then computed
-        for each row and round.
+        ``count`` times that of one pick, and a copy of the scores. After the first pick, rows no longer share their
+        sensitivities: :class:`HeterogeneousNoisyMax` computes neutral offsets for each row and round.
 
     Args:
         mechanism: The mechanism of one pick; any private one.
@@ -62,10 +60,9 @@ class TopK(Mechanism):
         80.0
 
     References:
-        docs/guide/top-k.md; D. Durfee, R. Rogers, Practical differentially private top-k selection with
-        pay-what-you-get composition, 2019 (peeling, and noise once); J. I. Yellott, The relationship between
-        Luce's choice axiom, Thurstone's theory of comparative judgment, and the double exponential distribution,
-        1977 (Gumbel noise once is a pick after another).
+        docs/guide/top-k.md; docs/theory/noisy-max.md (Gumbel noise once is a pick after another).
+        D. Durfee, R. Rogers, Practical differentially private top-k selection with pay-what-you-get composition,
+        2019 (peeling).
     """
 
     mechanism: Mechanism

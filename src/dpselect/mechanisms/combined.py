@@ -1,12 +1,10 @@
 """Combined GEM: estimate privately whether scores and sensitivities correlate, then run GEM or modified GEM."""
 
-import math
 from dataclasses import KW_ONLY, dataclass
-from fractions import Fraction
 from typing import final
 
 import dpselect.parameters as check
-from dpselect.guarantees import Guarantee
+from dpselect.guarantees import Guarantee, remainder
 from dpselect.kernels.arrays import IndexArray
 from dpselect.laws.combined import CombinedLaw
 from dpselect.mechanisms.base import Mechanism
@@ -85,9 +83,7 @@ class CombinedGEM(Mechanism):
     @property
     def pick_epsilon(self) -> float:
         """The budget of the pick, $ε_g$: the rest, rounded so that the two never exceed ε."""
-        rest = self.epsilon - self.sign_epsilon
-        exceeds = Fraction(rest) + Fraction(self.sign_epsilon) > Fraction(self.epsilon)
-        return math.nextafter(rest, 0.0) if exceeds else rest
+        return remainder(self.epsilon, self.sign_epsilon)
 
     @property
     def label(self) -> str:

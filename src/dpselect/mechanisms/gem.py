@@ -12,7 +12,7 @@ from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.laws.noisy_max import NoisyMaxLaw, tilts
 from dpselect.mechanisms.base import Mechanism, tilt_label
 from dpselect.parallel import over_rows
-from dpselect.parameters import Noise, store
+from dpselect.parameters import NOISES, Noise, store
 
 __all__ = ["GEM", "ModifiedGEM", "gem_law", "gem_scores"]
 
@@ -73,7 +73,7 @@ class GEM(Mechanism):
             epsilon=check.positive("epsilon", self.epsilon),
             beta=check.inside_unit_interval("beta", self.beta),
             tilt=check.real("tilt", self.tilt),
-            noise=check.noise("noise", self.noise),
+            noise=check.one_of("noise", self.noise, NOISES),
         )
 
     @property
@@ -101,9 +101,8 @@ class GEM(Mechanism):
 def ModifiedGEM(epsilon: float, *, beta: float = 0.05, noise: Noise = "exponential") -> GEM:  # noqa: N802 - a mechanism's name
     r"""Modified GEM: :class:`GEM` with tilt −1, which favours candidates of large sensitivity.
 
-    It is made for positive correlation: it does well where good candidates have large sensitivities, as popular
-    items do. Where they have small ones, it does worse than a uniform random choice. It is the mirror image of
-    GEM.
+    It does well where good candidates have large sensitivities, as popular items do. Where they have small ones, it
+    does worse than a uniform random choice.
 
     Privacy:
         ε-DP, as for GEM.
@@ -160,9 +159,5 @@ def gem_scores(scores: Numbers, sensitivities: Numbers, t: float) -> Any:
     law = NoisyMaxLaw(kind="pairwise", noise="exponential", rate=1.0, tilts=tilts)
     gaps = np.empty(int(batch.table.bounds[-1]))
     if batch.rows:
-        over_rows(
-            batch.table.bounds,
-            lambda first, last: law.fill_gaps(batch, first, last, gaps),
-            seconds=1e-7,
-        )
+        over_rows(batch.table.bounds, lambda first, last: law.fill_gaps(batch, first, last, gaps), seconds=1e-7)
     return batch.restore_candidates(0.0 - gaps)

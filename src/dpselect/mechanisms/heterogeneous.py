@@ -31,14 +31,11 @@ class HeterogeneousNoisyMax(Mechanism):
     $p_a = exp(−(max y − y_a)/m_a)$, where $y_a$ is everything but the noise.
 
     If all sensitivities are equal, it is :class:`NoisyMax`. Otherwise it has less noise. In every scenario of the
-    paper its mean squared error is below that of noisy max, at every ε. It can lose to noisy max on rows made for
-    it (by a factor of 9/8 with three candidates, and of about $0.66√k$ with many), and to ``keep`` or :class:`GEM`
-    if a few candidates are much more sensitive than all others (docs/theory/heterogeneous-noisy-max.md).
+    paper its mean squared error is below that of noisy max, at every ε; docs/theory/heterogeneous-noisy-max.md says
+    where it loses.
 
     ``keep=(low, high)`` lets only those candidates compete whose sensitivity lies between these two quantiles of
     the row's sensitivities, ends included. The others are never picked and do not count for the noise.
-    ``keep=(0, 0.25)`` keeps the least sensitive quarter, which needs less noise. ``keep=(0.75, 1)`` keeps the most
-    sensitive quarter, which helps if good candidates are sensitive.
 
     Privacy:
         ε-DP, assuming that sensitivities, offsets and the list of candidates are public. Fix the noise of all

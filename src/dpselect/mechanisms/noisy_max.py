@@ -8,7 +8,7 @@ from dpselect.guarantees import SAME_DIRECTION, WITHIN_SENSITIVITIES, Guarantee
 from dpselect.kernels.arrays import IndexArray
 from dpselect.laws.noisy_max import NoisyMaxLaw, tilts
 from dpselect.mechanisms.base import Mechanism, tilt_label
-from dpselect.parameters import Noise, store
+from dpselect.parameters import NOISES, Noise, store
 
 __all__ = ["NoisyMax"]
 
@@ -75,7 +75,7 @@ class NoisyMax(Mechanism):
         store(
             self,
             epsilon=check.positive("epsilon", self.epsilon),
-            noise=check.noise("noise", self.noise),
+            noise=check.one_of("noise", self.noise, NOISES),
             monotone=check.flag("monotone", self.monotone),
             tilt=check.real("tilt", self.tilt),
             beta=check.inside_unit_interval("beta", self.beta),

@@ -39,21 +39,18 @@ class RandomStopping(Mechanism):
     Privacy:
         ε-DP for every γ in (0, 1] and every η > −1, assuming public sensitivities and candidates. With Laplace
         noise, each draw is ε/(2+η)-DP, and the best of K such draws costs at most (2+η) times as much. With
-        exponential noise a single draw is not private, but its survival function and the mean of any non-decreasing
-        function of it change by a factor of at most $e^(ε/(2+η))$, and the proof needs no more. It covers the
-        *candidate*. It does **not** cover the pair of candidate and noisy score, which the library never returns: a
-        score below $q_a$ is impossible, so publishing it as well would be private for no ε. A candidate of
-        sensitivity zero gets no noise, and its privacy loss is at most $ε(1+η)/(2+η)$, with either noise. The
-        *time* of a pick depends on the data: draws that cannot be picked are skipped.
+        exponential noise a single draw is not private, but its survival function changes by a factor of at most
+        $e^(ε/(2+η))$, and the proof needs no more. It covers the *candidate*, **not** the pair of candidate and
+        noisy score, which the library never returns. A candidate of sensitivity zero gets no noise, and its privacy
+        loss is at most $ε(1+η)/(2+η)$. The *time* of a pick depends on the data: draws that cannot be picked are
+        skipped.
 
     Cost:
         ``select`` draws 1/γ candidates on average for η = 1, $(1/γ − 1)/log(1/γ)$ for η = 0, and about η/γ for
-        large η. Each draw costs three or four random bits. Only draws with large noise cost more, unless the noise
-        is small compared with the spread of scores. More than 2³³ draws raise an error. ``pmf`` is a
+        large η. Each draw costs three or four random bits. More than 2³³ draws raise an error. ``pmf`` is a
         quadrature: a quarter of a millisecond for k = 100, and up to a millisecond for large ε. It grows with k
-        while sensitivities lie within about two decades, and with k² beyond: for k = 10,000 it takes seconds over
-        three decades, and half a minute over eight. Rows with probabilities below 1e-60/k, or 1e-12/k for η > 5,
-        and rows in which some sensitivities are zero, also take k²: 40 milliseconds for k = 500.
+        while sensitivities lie within about two decades, and with k² beyond, for zero sensitivities and for
+        probabilities below 1e-60/k (1e-12/k for η > 5): 40 milliseconds for k = 500.
 
     Args:
         epsilon: The privacy budget of one pick.

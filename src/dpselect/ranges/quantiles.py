@@ -49,12 +49,9 @@ def from_private_scores(
         is one user: a user with two rows loses 2ε.
 
         A replaced row moves the rank of a cut by at most 1 in each column that the old or the new row contributes
-        to, and changes nothing in other columns. If every user scores every candidate, these are all k columns. If
-        each user contributes at most m scores, they are up to 2m, not m: the new row may contribute to other
-        columns than the old one. ε is divided evenly by $2 · min(2m, k)$, since a column has two quantiles. Columns
-        are **not** composed in parallel beyond that, because they hold the same users.
+        to: in all k columns, or in up to 2m if each user contributes at most m scores. ε is divided evenly by
+        $2 · min(2m, k)$, since a column has two quantiles. Ranks are whole numbers, so their sensitivity is exact.
 
-        The ranks are whole numbers, so their sensitivity is exact, and :class:`~dpselect.NoisyMax` picks exactly.
         A rerun is a new release unless scores, arguments and key are the same: pass
         ``randomness=Randomness.keyed(key, "ranges")`` to make it repeatable.
 
@@ -117,8 +114,7 @@ class _Task(NamedTuple):
     def qualities(self) -> Iterator[IndexArray]:
         """Yield, for each candidate, the quality of all cuts for both levels, in units of 1/UNIT."""
         for column, cuts in zip(self.scores.T, self.cuts, strict=True):
-            ordered = np.sort(column)
-            ordered = ordered[: ordered.size - np.isnan(column).sum()]  # NaN sorts to the end
+            ordered = np.sort(column[~np.isnan(column)])
             below, within = (UNIT * np.searchsorted(ordered, cuts, side=side) for side in ("left", "right"))
             wanted = self.levels[:, np.newaxis] * ordered.size
             yield -np.maximum(0, np.maximum(below - wanted, wanted - within))

@@ -63,25 +63,11 @@ class Ranges:
         held = f"{self.lows.size} candidates" if self.lows.ndim else "one range for all candidates"
         return f"Ranges({held}, ε = {self.guarantee.epsilon:g})"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ranges) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    @property
-    def _key(self) -> tuple[object, ...]:
-        ends = (tuple(end.ravel().tolist()) for end in (self.lows, self.highs))
-        return (*ends, self.lows.ndim, self.guarantee, self.labels)
-
     @property
     def sensitivities(self) -> FloatArray:
         """The width of each range, rounded up: by how much a clipped score can move.
 
-        This holds for any two datasets, in particular if one person's data is replaced. A *sum* of clipped scores,
-        one from each person, moves by at most the width if one person is replaced, and by at most
-        max(abs(low), abs(high)) if one person is added or removed. A *mean* over n people moves by at most the
-        width divided by n if one is replaced. Rounding in sums and means comes on top.
+        This holds for any two datasets. For sums and means of clipped scores see docs/guide/ranges.md.
         """
         widths = self.highs - self.lows
         rest = widths - self.highs  # the error of the difference, exactly (Knuth's two-sum)
@@ -92,10 +78,9 @@ class Ranges:
     def clip(self, scores: Numbers) -> "Clipped":
         """Return the scores clipped to their ranges, with the sensitivities that this makes true.
 
-        Scores may have every form that mechanisms accept. Fill missing scores first, for example with ``lows``.
-
         Args:
-            scores: The scores, in any form that mechanisms accept.
+            scores: The scores, in any form that mechanisms accept. Fill missing ones first, for example with
+                ``lows``.
         """
         labels = labels_of(scores)
         if None not in {labels, self.labels} and labels != self.labels:
@@ -122,10 +107,8 @@ class Ranges:
         """Return the guarantee of publishing the ranges and one pick for each user from the clipped scores.
 
         A user's loss is that of the ranges plus that of the user's own pick: the picks of other users depend on the
-        user's scores through the ranges only. The same holds for a single pick from sums over all users.
-
-        For public ranges it holds for any two score vectors, because clipped scores are within the sensitivities of
-        each other whatever the scores are.
+        user's scores through the ranges only. The same holds for a single pick from sums over all users. For public
+        ranges it holds for any two score vectors, since clipped scores are always within the sensitivities.
 
         Args:
             mechanism: The mechanism of the picks.
@@ -153,9 +136,8 @@ class Clipped:
     Attributes:
         scores: **Private.** The clipped scores, in the form of the scores.
         ranges: The ranges; public.
-        below: **Private.** The number of scores that were raised to the lower end. Numbers of clipped scores depend
-            on the scores and nobody has paid for them: look at them if you may see the scores, and do not publish
-            them.
+        below: **Private.** The number of scores that were raised to the lower end: look at it if you may see the
+            scores, and do not publish it.
         above: **Private.** The number of scores that were lowered to the upper end.
     """
 

@@ -3,21 +3,20 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
 from dpselect import parameters as check
 from dpselect.candidates import Numbers, read_numbers
-from dpselect.guarantees import ONE_USER_CHANGED, SAME_USERS, Guarantee
+from dpselect.evaluation import mean_errors
+from dpselect.guarantees import ONE_USER_CHANGED, SAME_USERS, Guarantee, remainder
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.compilation import compiled_at_once
 from dpselect.mechanisms import Mechanism, NoisyMax
 from dpselect.pools import read_pool
 from dpselect.progress import tracked
 from dpselect.randomness import Randomness
-from dpselect.tuning.fleets import Fleet
+from dpselect.tuning.fleets import cut_fleet, read_fleet
 
 __all__ = ["UNIT", "Tuned", "choice_guarantee", "choice_pmf", "tune"]
 
@@ -45,15 +44,14 @@ class Tuned:
     """The mechanism chosen for a fleet, and the cost of everything. All fields are public.
 
     Privacy:
-        Both guarantees are for one user's scores *replaced*. They take the number of users as public, and ``users``
-        is exactly that number. If you must also hide whether someone is a user, publish ``mechanism`` and ``cap``
-        alone, not ``users``, ``str(tuned)`` or a list of all picks. The choice is also ``tuning.epsilon``-DP for
-        one user added or removed, but these are not.
+        Both guarantees are for one user's scores *replaced*; the number of users is public. If you must also hide
+        whether someone is a user, publish ``mechanism`` and ``cap`` alone, not ``users``, ``str(tuned)`` or a list
+        of all picks. The choice is also ``tuning.epsilon``-DP for one user added or removed, but these are not.
 
     Attributes:
         mechanism: The mechanism for every user's pick.
         cap: The cap on errors: the given one, or the one found in the given range.
-        users: The number of users behind the choice; public, and published as it is.
+        users: The number of users behind the choice.
         tuning: The guarantee of the choice alone, which holds whatever you do with it.
         guarantee: The guarantee of the whole: the choice, and one pick for each user.
     """
@@ -104,11 +102,9 @@ def tune(
         - the pool, the cap, the budgets, sensitivities and the number of users are public: chosen without
           looking at these scores.
 
-        **Every rerun is another release and costs tuning_epsilon again**: if you tune until you like the result,
-        you have released all results. Only a rerun with the same key, scores and arguments gives the same choice
-        and is free. For that, draw ``key = secrets.token_bytes(32)`` once, keep it secret, and pass
-        ``randomness=Randomness.keyed(key, "tuning")``. If the scores or an argument have changed, the rerun is a
-        new release: pay again, and use a new key.
+        **Every rerun is another release and costs tuning_epsilon again.** Only a rerun with the same key, scores
+        and arguments gives the same choice and is free: draw ``key = secrets.token_bytes(32)`` once, keep it
+        secret, and pass ``randomness=Randomness.keyed(key, "tuning")``.
 
         The law of the choice is exact: sums of errors are whole numbers, and :class:`~dpselect.NoisyMax` picks.
 
@@ -145,24 +141,26 @@ def tune(
         docs/theory/tuning.md. The idea of one private choice among private mechanisms: K. Chaudhuri, S. Vinterbo, A
         stability-based validation procedure for differentially private machine learning, 2013.
     """
-    fleet = Fleet.read(scores, sensitivities)
+    fleet = read_fleet(scores, sensitivities)
     budget, tuning_budget = check.positive("epsilon", epsilon), check.positive("tuning_epsilon", tuning_epsilon)
     caps = _caps(cap)
     exponent = check.positive("power", power)
     members = read_pool(pool, budget)
     source = Randomness.given(randomness).serving("tune")
     source.units(1)
-    tally = Tally(np.zeros((len(caps), len(members)), dtype=np.int64), fleet.users)
-    parts = [(number, part) for part in fleet.parts() for number in range(len(members))]
-    with compiled_at_once():  # when plain Python gives way to compiled code depends on other users' scores
-        for number, part in tracked(parts, total=len(parts), label="tuning", shown=progress):
-            errors = fleet.errors(members[number], part, exponent)
-            tally.sums[:, number] += _whole_errors(errors, caps).sum(axis=-1)
-    size, member = _choose(tally, tuning_budget, source)
+    sums = np.zeros((len(caps), len(members)), dtype=np.int64)
+    parts = [(number, block) for block in cut_fleet(fleet) for number in range(len(members))]
+    # In compiled code a user's error depends on that user's row alone, to the last bit: not on other rows, their
+    # number or the threads. So rounding does not change the sensitivity of the sums.
+    with compiled_at_once():
+        for number, block in tracked(parts, total=len(parts), label="tuning", shown=progress):
+            errors = mean_errors(members[number], fleet.rows_between(*block), exponent)
+            sums[:, number] += _whole_errors(errors, caps).sum(axis=-1)
+    size, member = _choose(sums, fleet.rows, tuning_budget, source)
     return Tuned(
         mechanism=members[member],
         cap=float(caps[size]),
-        users=fleet.users,
+        users=fleet.rows,
         tuning=choice_guarantee(tuning_budget),
         guarantee=_whole_guarantee(tuning_budget, members),
     )
@@ -192,24 +190,12 @@ def choice_pmf(
     rows = read_numbers("errors", errors)
     if rows.ndim != 2 or not rows.size:
         raise ValueError("errors must have two axes: a row for each mechanism, a column for each user")
-    sums = np.array([_whole_errors(row, caps).sum(axis=-1) for row in rows]).T
-    times = check.count("copies", copies, least=1)
-    tally = Tally(times * sums, times * rows.shape[-1])
+    times = check.count("copies", copies)
+    sums = times * np.array([_whole_errors(row, caps).sum(axis=-1) for row in rows]).T
     cap_budget, budget = _budgets(len(caps), budget)
-    sizes = np.ones(1) if cap_budget is None else NoisyMax(epsilon=cap_budget).pmf(_fitness(tally), UNIT)
-    return np.asarray(sizes @ NoisyMax(epsilon=budget).pmf(-tally.sums, UNIT))
-
-
-class Tally(NamedTuple):
-    """The sums over users, on which alone the choice depends."""
-
-    sums: IndexArray
-    """A row for each cap, a column for each mechanism; in units of cap/UNIT."""
-    users: int
-
-    def __repr__(self) -> str:
-        caps, mechanisms = self.sums.shape  # the sums themselves are private
-        return f"Tally({caps} caps, {mechanisms} mechanisms, {self.users} users)"
+    fitness = _fitness(sums, times * rows.shape[-1])
+    sizes = np.ones(1) if cap_budget is None else NoisyMax(epsilon=cap_budget).pmf(fitness, UNIT)
+    return np.asarray(sizes @ NoisyMax(epsilon=budget).pmf(-sums, UNIT))
 
 
 def _caps(cap: float | tuple[float, float]) -> FloatArray:
@@ -239,28 +225,25 @@ def _budgets(caps: int, total: float) -> tuple[float | None, float]:
     """Split the tuning budget between cap and mechanism, so that their exact sum never exceeds it."""
     if caps == 1:
         return None, total
-    first = CAP_SHARE * total
-    rest = total - first
-    exceeds = Fraction(first) + Fraction(rest) > Fraction(total)
-    return first, math.nextafter(rest, 0.0) if exceeds else rest
+    return CAP_SHARE * total, remainder(total, CAP_SHARE * total)
 
 
-def _fitness(tally: Tally) -> FloatArray:
+def _fitness(sums: IndexArray, users: int) -> FloatArray:
     """Return how well each cap fits: minus the distance of the best mechanism's sum from its target.
 
     The minimum of several sums changes by no more than each of them, so its sensitivity is that of one sum, UNIT.
     """
-    return np.asarray(-np.abs(tally.sums.min(axis=-1) - TARGET * UNIT * tally.users))
+    return np.asarray(-np.abs(sums.min(axis=-1) - TARGET * UNIT * users))
 
 
-def _choose(tally: Tally, tuning_epsilon: float, source: Randomness) -> tuple[int, int]:
-    """Draw a cap, if there are several, then a mechanism."""
-    cap_budget, budget = _budgets(len(tally.sums), tuning_epsilon)
+def _choose(sums: IndexArray, users: int, tuning_epsilon: float, source: Randomness) -> tuple[int, int]:
+    """Draw a cap, if there are several, then a mechanism. The sums are in units of cap/UNIT: a row for each cap."""
+    cap_budget, budget = _budgets(len(sums), tuning_epsilon)
     size = 0
     if cap_budget is not None:
-        fitness = _fitness(tally)
+        fitness = _fitness(sums, users)
         size = int(NoisyMax(epsilon=cap_budget).select(fitness, UNIT, randomness=source.substream("cap")))
-    member = NoisyMax(epsilon=budget).select(-tally.sums[size], UNIT, randomness=source.substream("mechanism"))
+    member = NoisyMax(epsilon=budget).select(-sums[size], UNIT, randomness=source.substream("mechanism"))
     return size, int(member)
 
 
@@ -269,11 +252,6 @@ def choice_guarantee(tuning_epsilon: float) -> Guarantee:
 
     Args:
         tuning_epsilon: The privacy budget of the choice.
-
-    Example:
-        >>> import dpselect as dps
-        >>> dps.tuning.choice_guarantee(0.5).neighbours
-        "fleets of the same public number of users that differ in one user's scores, in any way"
     """
     epsilon = check.positive("tuning_epsilon", tuning_epsilon)
     return Guarantee(
