@@ -41,10 +41,10 @@ FORTY_DIGITS = Context(prec=40, traps=[])
 class Guarantee:
     """A privacy guarantee, with its theorem.
 
-    It assumes that sensitivities are true and public: for any two neighbouring datasets, candidate a's score differs
-    by at most ``sensitivities[a]``. *Which* datasets are neighbours depends on how you computed the sensitivities.
-    A mechanism sees scores only, so ``neighbours`` is about scores; :meth:`with_neighbours` names a relation
-    between datasets.
+    It assumes that sensitivities are true and public: for any two neighbouring datasets, the score of candidate a
+    differs by at most ``sensitivities[a]``. *Which* datasets are neighbours depends on how you computed them. A
+    mechanism sees scores only, so ``neighbours`` is about scores; :meth:`with_neighbours` names a relation between
+    datasets.
 
     Attributes:
         epsilon: The pure-DP loss. 0 if the pick ignores the scores, infinite if there is no guarantee.

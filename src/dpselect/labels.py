@@ -27,8 +27,8 @@ class Labels:
     def name_picks(self, picks: NDArray[Any], *, lists: bool) -> Any:
         """Return the labels of picks, which are positions; ``None`` for the padding of lists.
 
-        One pick gives one label and one list a list of labels. Users get a Series or a DataFrame if the scores are a
-        DataFrame, else an array.
+        One pick gives one label, and one list a list of labels. Many give an array, or a Series or DataFrame if the
+        scores are a DataFrame.
         """
         if not picks.ndim:
             return self.candidates[int(picks)]
