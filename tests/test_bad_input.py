@@ -460,7 +460,7 @@ GUARANTEE = NOISY_MAX.guarantee
             lambda: dps.accounting.total_guarantee([GUARANTEE], delta=1e-6, fixed_beforehand="no"),
             "fixed_beforehand",
         ),
-        (lambda: dps.accounting.to_pld(GUARANTEE, ["pure"]), "kind"),
+        (lambda: dps.accounting.to_pld(GUARANTEE, interval=[1e-4]), "interval"),
         (lambda: dps.auditing.privacy_profile(NOISY_MAX, *PAIR, ["1"]), "epsilons"),
         (lambda: dps.auditing.privacy_profile(NOISY_MAX, *PAIR, np.nan), "epsilons"),
         (lambda: dps.auditing.privacy_profile(NOISY_MAX, *PAIR, [[1.0]]), "epsilons"),

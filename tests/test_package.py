@@ -133,7 +133,7 @@ def test_other_names_of_mechanisms_raise_an_error_with_the_name_to_use(name):
     ("library", "extra", "call"),
     [
         ("dp_accounting", "accounting", "accounting.total_guarantee([promise] * 2, delta=1e-6)"),
-        ("dp_accounting", "accounting", "accounting.to_pld(promise, 'pure')"),
+        ("dp_accounting", "accounting", "accounting.to_pld(promise)"),
         ("opendp", "opendp", "accounting.to_measurement(dps.GEM(epsilon=1.0), [1.0, 2.0])"),
     ],
 )

@@ -7,6 +7,7 @@ tests/test_recorded_picks.py``.
 
 import hashlib
 import json
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,6 @@ from routes import in_plain_python
 
 import dpselect as dps
 from dpselect import unsafe
-from dpselect.mechanisms.base import law_name
 from dpselect.randomness import STREAM_FORMAT
 
 TABLE = Path(__file__).with_name("recorded_picks.json")
@@ -86,7 +86,7 @@ def with_public_numbers():
         dps.GEM(epsilon=1.0, tilt=0.0),
     ):
         yield (
-            f"{law_name(mechanism)} offsets",
+            f"{mechanism.law_name} offsets",
             mechanism.select(scores, sensitivities, offsets=offsets, randomness=keyed),
         )
 
@@ -97,7 +97,7 @@ def with_weights():
         for size in (7, 65, 700):
             weights = np.maximum(np.linspace(-0.2, 1, size), 0.0) ** 3
             yield (
-                f"{law_name(mechanism)} {size}",
+                f"{mechanism.law_name} {size}",
                 mechanism.select(rows_of(size)[0], weights=weights, randomness=keyed),
             )
 
@@ -137,7 +137,7 @@ def lists():
             for form, widths in (("own", sensitivities), ("shared", sensitivities[1]), ("equal", 0.5)):
                 top = dps.TopK(mechanism, count=5)
                 picks = top.select(scores, widths, randomness=keyed).reshape(-1)
-                yield f"{law_name(mechanism)} {size} {form}", picks
+                yield f"{mechanism.law_name} {size} {form}", picks
 
 
 def recorded(mechanism):
@@ -145,7 +145,7 @@ def recorded(mechanism):
 
 
 def record():
-    table = {law_name(mechanism): recorded(mechanism) for mechanism in MECHANISMS}
+    table = {mechanism.law_name: recorded(mechanism) for mechanism in MECHANISMS}
     for part in (with_public_numbers, with_weights, tuned, lists):
         table[part.__name__] = {name: digest(picks) for name, picks in part()}
     return {"stream format": STREAM_FORMAT, "picks": table}
@@ -160,12 +160,12 @@ def test_the_table_is_of_the_present_stream_format(table):
     assert table["stream format"] == STREAM_FORMAT
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=law_name)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=attrgetter("law_name"))
 def test_a_key_gives_the_recorded_picks(mechanism, table):
-    assert recorded(mechanism) == table["picks"][law_name(mechanism)]
+    assert recorded(mechanism) == table["picks"][mechanism.law_name]
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=law_name)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=attrgetter("law_name"))
 def test_a_key_gives_the_recorded_picks_in_plain_python(mechanism, table):
     keyed = dps.Randomness.keyed(KEY, range(12))
     # In plain Python, neutral offsets take half a second. Rows that share their sensitivities share them too.
@@ -175,7 +175,7 @@ def test_a_key_gives_the_recorded_picks_in_plain_python(mechanism, table):
         widths = sensitivities[1] if form == "shared" else sensitivities[:12]
         with in_plain_python():
             picks = mechanism.select(scores[:12], widths, randomness=keyed)
-        readable = table["picks"][law_name(mechanism)][f"{size} {form}"].partition(" …")[0]
+        readable = table["picks"][mechanism.law_name][f"{size} {form}"].partition(" …")[0]
         assert " ".join(map(str, picks)) == readable
 
 

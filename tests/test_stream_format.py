@@ -1,6 +1,7 @@
 """A key's streams depend on the law and on the stream format; results of another format are refused."""
 
 import itertools
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ import dpselect as dps
 from dpselect import budget, randomness
 from dpselect.budget import Ledger, ReleaseConflictError, fingerprints, ledger
 from dpselect.cli import main
-from dpselect.mechanisms.base import law_name
 from dpselect.release import key_files
 
 KEY = bytes(range(32))
@@ -37,7 +37,7 @@ def picks_of(mechanism):
     return mechanism.select(np.zeros((ROWS, 8)), 1.0, randomness=dps.Randomness.keyed(KEY, range(ROWS)))
 
 
-@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(LAWS, 2)), ids=law_name)
+@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(LAWS, 2)), ids=attrgetter("law_name"))
 def test_two_laws_under_one_key_agree_only_by_chance(one, other):
     """All scores are equal, so each law is uniform over eight candidates; independent picks agree with probability
     1/8.

@@ -64,7 +64,11 @@ class NaiveHeterogeneousNoisyMax(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """None: ε = ∞."""
-        return _no_guarantee("not private: a candidate can become impossible on a neighbouring dataset")
+        return Guarantee(
+            epsilon=math.inf,
+            theorem="not private: a candidate can become impossible on a neighbouring dataset",
+            reference="Antonova et al. 2025, counterexamples",
+        )
 
     @property
     def label(self) -> str:
@@ -74,7 +78,3 @@ class NaiveHeterogeneousNoisyMax(Mechanism):
     def law(self, sizes: IndexArray) -> NoisyArgmaxLaw:  # noqa: ARG002 - the same for all sizes
         """Noise in proportion to each candidate's own sensitivity."""
         return NoisyArgmaxLaw(self.noise, SCALES[self.noise] / Fraction(self.epsilon))
-
-
-def _no_guarantee(theorem: str) -> Guarantee:
-    return Guarantee(epsilon=math.inf, theorem=theorem, reference="Antonova et al. 2025, counterexamples")

@@ -1,6 +1,7 @@
 """Guarantees as loss distributions of dp_accounting, against exact laws."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,11 +27,15 @@ from dpselect import accounting
 # --- Curves -----------------------------------------------------------------------------------------------
 
 
+def claims(promise):
+    """Return the same guarantee with less and less known about it: each has a curve of its own."""
+    smooth = replace(promise, bounded_range=None)
+    return promise, smooth, replace(smooth, laplace_epsilon=0.0)
+
+
 @every_private_mechanism
 def test_distributions_dominate_the_exact_laws_on_neighbours(mechanism):
-    promise = mechanism.guarantee
-    kinds = ["pure"] if promise.bounded_range is None else ["pure", "bounded-range"]
-    distributions = [accounting.to_pld(promise, kind, interval=0.01) for kind in kinds]
+    distributions = [accounting.to_pld(promise, interval=0.01) for promise in claims(mechanism.guarantee)]
     pairs = [paired_laws(mechanism, rows) for rows in many_neighbours(mechanism)]
     for loss in np.linspace(-2, 2, 11):
         delta = max(hockey_stick(*each, loss).max() for each in pairs)
@@ -40,7 +45,7 @@ def test_distributions_dominate_the_exact_laws_on_neighbours(mechanism):
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0])
 def test_two_candidates_with_gumbel_noise_reach_every_point_of_the_bounded_range_curve(epsilon):
     mechanism = dps.NoisyMax(epsilon=epsilon, noise="gumbel")
-    distribution = accounting.to_pld(mechanism.guarantee, "bounded-range", interval=epsilon / 200)
+    distribution = accounting.to_pld(mechanism.guarantee, interval=epsilon / 200)
     scores = np.zeros((4001, 2))
     scores[:, 0] = np.linspace(-8, 8, 4001) * 2 / epsilon
     first, second = mechanism.pmf(scores, 1.0), mechanism.pmf(scores + np.array([-1.0, 1.0]), 1.0)
@@ -51,7 +56,7 @@ def test_two_candidates_with_gumbel_noise_reach_every_point_of_the_bounded_range
 
 @pytest.mark.parametrize(("times", "epsilon"), REPEATED)
 def test_pure_distributions_compose_to_randomized_response_exactly(times, epsilon):
-    composed = accounting.to_pld(pure(epsilon), "pure", interval=epsilon / 100).self_compose(times)
+    composed = accounting.to_pld(pure(epsilon), interval=epsilon / 100).self_compose(times)
     truth = 1 / (1 + math.exp(-epsilon))
     first, second = repeated_bit((truth, 1 - truth), times)
     for loss in np.linspace(0, times * epsilon, 9):
@@ -73,20 +78,15 @@ def test_a_second_pick_chosen_by_the_first_is_covered(places, loss):
             first.append(chance * other)
             second.append(chance * other * math.exp(-top - drop))
     assert sum(second) == pytest.approx(1)
-    twice = accounting.to_pld(gumbel(epsilon), "bounded-range", interval=1e-3).self_compose(2)
+    twice = accounting.to_pld(gumbel(epsilon), interval=1e-3).self_compose(2)
     assert hockey_stick(np.array(first), np.array(second), loss) <= twice.get_delta_for_epsilon(loss) + 1e-9
 
 
 @pytest.mark.parametrize("epsilon", [1e-80, 1e-9, 50.0, 2000.0])
 def test_extreme_losses_are_handled(epsilon):
-    at_zero = {
-        "pure": math.tanh(epsilon / 2),
-        "laplace": -math.expm1(-epsilon / 2),
-        "bounded-range": math.tanh(epsilon / 4),
-    }
-    for kind, delta in at_zero.items():
-        guarantee = gumbel(epsilon)  # which has all three
-        distribution = accounting.to_pld(guarantee, kind, interval=epsilon / 50)
+    at_zero = (math.tanh(epsilon / 4), -math.expm1(-epsilon / 2), math.tanh(epsilon / 2))
+    for guarantee, delta in zip(claims(gumbel(epsilon)), at_zero, strict=True):  # which has all three curves
+        distribution = accounting.to_pld(guarantee, interval=epsilon / 50)
         assert distribution.get_epsilon_for_delta(0.0) <= epsilon * (1 + 1e-6)
         assert distribution.get_delta_for_epsilon(0.0) == pytest.approx(delta, rel=1e-6)
 
@@ -100,19 +100,12 @@ def test_a_laplace_event_would_understate_what_randomized_response_loses():
     assert accounting.total_guarantee([bit.guarantee] * 30, delta=DELTA).epsilon >= exact * (1 - 1e-9)
 
 
-def test_laplace_is_refused_where_losses_jump():
-    with pytest.raises(ValueError, match="kind must be 'pure'"):
-        accounting.to_pld(pure(0.5), "laplace")
-
-
 def test_a_pick_that_ignores_the_scores_loses_nothing():
-    for kind in ("pure", "laplace"):
-        assert accounting.to_pld(dps.Uniform().guarantee, kind).get_delta_for_epsilon(0.0) == 0
+    assert accounting.to_pld(dps.Uniform().guarantee).get_delta_for_epsilon(0.0) == 0
 
 
 EXPORTS = {
-    "distribution": lambda guarantee: accounting.to_pld(guarantee, "pure"),
-    "laplace-distribution": lambda guarantee: accounting.to_pld(guarantee, "laplace"),
+    "distribution": accounting.to_pld,
     "total": lambda guarantee: accounting.total_guarantee([PURE, guarantee], delta=DELTA),
 }
 every_export = pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
@@ -139,16 +132,12 @@ def test_a_mechanism_is_not_a_guarantee(export):
 
 
 @pytest.mark.parametrize("name", [name for name, m in PRIVATE.items() if m.guarantee.bounded_range is None])
-def test_bounded_range_is_refused_where_it_is_not_proven(name):
-    with pytest.raises(ValueError, match="no bounded range is proven"):
-        accounting.to_pld(PRIVATE[name].guarantee, "bounded-range")
+def test_without_a_proven_bounded_range_its_curve_is_not_used(name):
+    promise = PRIVATE[name].guarantee
+    found = accounting.to_pld(promise).get_delta_for_epsilon(0.0)
+    assert found >= 1.01 * math.tanh(promise.epsilon / 4)  # that of bounded range
 
 
 def test_bounded_ranges_do_not_compose_by_addition():
-    with pytest.raises(ValueError, match="no bounded range is proven"):
-        accounting.to_pld(dps.Guarantee.compose(GUMBEL, GUMBEL), "bounded-range")
-
-
-def test_unknown_kinds_are_refused():
-    with pytest.raises(ValueError, match="kind must be"):
-        accounting.to_pld(PURE, "gaussian")
+    both = dps.Guarantee.compose(GUMBEL, GUMBEL)
+    assert accounting.to_pld(both).get_delta_for_epsilon(0.0) >= 1.01 * math.tanh(both.epsilon / 4)

@@ -101,8 +101,8 @@ PARTLY = {name: m for name, m in PRIVATE.items() if m.guarantee.laplace_epsilon 
 
 @pytest.mark.parametrize("mechanism", PARTLY.values(), ids=PARTLY)
 def test_the_exported_distribution_dominates_the_exact_laws_on_neighbours(mechanism):
-    promise = mechanism.guarantee
-    distribution = accounting.to_pld(promise, "laplace", interval=0.01)
+    promise = replace(mechanism.guarantee, bounded_range=None)
+    distribution = accounting.to_pld(promise, interval=0.01)
     pairs = [paired_laws(mechanism, rows) for rows in many_neighbours(mechanism)]
     for loss in np.linspace(-2, 2, 11):
         delta = max(hockey_stick(*each, loss).max() for each in pairs)
@@ -299,7 +299,7 @@ def test_three_picks_each_chosen_by_those_before_are_covered(leads, loss):
             node = 2 * node + won
         first.append(p)
         second.append(q)
-    thrice = accounting.to_pld(dps.NoisyMax(epsilon=epsilon).guarantee, "laplace", interval=0.01).self_compose(3)
+    thrice = accounting.to_pld(dps.NoisyMax(epsilon=epsilon).guarantee, interval=0.01).self_compose(3)
     assert hockey_stick(np.array(first), np.array(second), loss) <= thrice.get_delta_for_epsilon(loss) + 1e-9
 
 

@@ -14,7 +14,6 @@ import dpselect as dps
 from dpselect import accounting
 from dpselect.budget import BudgetError, Ledger
 from dpselect.engines.arrow import Layout, PmfTransform
-from dpselect.mechanisms.base import law_name
 
 KEY = bytes(range(32))
 
@@ -225,7 +224,7 @@ def test_a_list_is_a_mechanism_whose_streams_have_its_name():
     assert isinstance(top, dps.Mechanism)
     assert (top.count, top.least_size, top.takes, dps.GEM(1.0).count) == (10, 1, ("offsets",), None)
     assert dps.TopK(dps.GEM(1.0), 3).least_size == 3
-    assert law_name(top) == "TopK(GEM(epsilon=1.0, tilt=-1.0), count=10)"
+    assert top.law_name == "TopK(GEM(epsilon=1.0, tilt=-1.0), count=10)"
 
 
 def test_a_ledger_charges_the_whole_list(tmp_path):

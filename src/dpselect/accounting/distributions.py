@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,47 +14,36 @@ from dpselect.guarantees import Guarantee, check_guarantees
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-__all__ = ["NO_PURE", "LossKind", "check_exportable", "to_pld"]
-
-LossKind: TypeAlias = Literal["pure", "laplace", "bounded-range"]
+__all__ = ["check_exportable", "check_pure", "to_pld"]
 
 Curve: TypeAlias = Callable[[float, NDArray[np.float64]], NDArray[np.float64]]
 """δ as a function of the largest loss and of the losses at which to evaluate it."""
 
-NO_PURE = (
-    "the guarantee must be pure to be exported, but it has δ > 0: (ε, δ) says too little for tight composition. "
-    "Export its parts"
-)
 
-
-def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "PrivacyLossDistribution":
+def to_pld(guarantee: Guarantee, *, interval: float = 1e-4) -> "PrivacyLossDistribution":
     """Return a privacy loss distribution of dp_accounting that dominates a guarantee.
 
     Compositions with it (``compose``, ``self_compose``), also with the distributions of other mechanisms and
-    adaptive or not, have a valid δ(ε). For ``RdpAccountant``, write ``ZCDpEvent(guarantee.rho)``.
+    adaptive or not, have a valid δ(ε). For ``RdpAccountant``, write ``ZCDpEvent(guarantee.rho)``. The distribution
+    has the smallest curve that is proven for the guarantee:
 
-    - ``"pure"``: $δ(x) = (e^ε − e^x)/(e^ε + 1)$, the curve of randomised response on one bit, for any ε-DP
-      mechanism.
-    - ``"laplace"``: $δ(x) = 1 − e^((x−ε)/2)$, the curve of Laplace noise, for mechanisms whose loss grows in
-      proportion to distance (``laplace_epsilon`` is ε). If that is only a part of ε, the distribution combines both
-      kinds.
-    - ``"bounded-range"``: $δ(x) = (e^(r/2) − e^(x/2))²/(e^r − 1)$, for mechanisms of bounded range r, that is, with
-      Gumbel noise. At x = 0 it is about half of the others.
+    - $δ(x) = (e^(r/2) − e^(x/2))²/(e^r − 1)$ for bounded range r ≤ ε, that is, for Gumbel noise;
+    - $δ(x) = 1 − e^((x−ε)/2)$, the curve of Laplace noise, if ``laplace_epsilon`` is ε. If that is a part of ε, the
+      distribution is composed of both kinds;
+    - $δ(x) = (e^ε − e^x)/(e^ε + 1)$, the curve of randomised response on one bit, for any ε-DP mechanism.
 
     Args:
         guarantee: The guarantee of a private mechanism, ``mechanism.guarantee``.
-        kind: Which of its numbers to use.
         interval: The distance between the losses of the distribution, the same for all distributions to compose.
             Discretisation connects the dots: a larger interval overstates the loss, and none understates it.
 
     Raises:
-        ValueError: If there is no guarantee, δ > 0, or the property that ``kind`` needs is not proven.
+        ValueError: If there is no guarantee, or δ > 0.
 
     Example:
         >>> import dpselect as dps
-        >>> from dpselect import accounting
         >>> promise = dps.NoisyMax(epsilon=1.0, noise="gumbel").guarantee
-        >>> ten = accounting.to_pld(promise, "bounded-range").self_compose(10)
+        >>> ten = dps.accounting.to_pld(promise).self_compose(10)
         >>> round(ten.get_epsilon_for_delta(1e-6), 2)
         8.12
 
@@ -64,25 +53,12 @@ def to_pld(guarantee: Guarantee, kind: LossKind, *, interval: float = 1e-4) -> "
         pay-what-you-get composition, 2019 (bounded range); docs/theory/accounting.md (the other two curves).
         V. Doroshenko et al., Connect the dots, 2022 (discretisation).
     """
-    check_exportable(guarantee)
+    check_pure(guarantee)
     width = check.positive("interval", interval)
-    check.one_of("kind", kind, ("pure", "laplace", "bounded-range"))
-    if guarantee.delta > 0:
-        raise ValueError(NO_PURE)
-    if kind == "bounded-range":
-        if guarantee.bounded_range is None:
-            raise ValueError(
-                "kind must be 'pure': no bounded range is proven for this guarantee. Only Gumbel noise has one, "
-                "and the ranges of several parts do not add up"
-            )
+    if guarantee.bounded_range is not None and guarantee.bounded_range <= guarantee.epsilon:
         return _distribution(_bounded_range_curve, guarantee.bounded_range, width)
-    if kind == "pure" or guarantee.epsilon == 0:
-        return _distribution(_pure_curve, guarantee.epsilon, width)
     if guarantee.laplace_epsilon == 0:
-        raise ValueError(
-            "kind must be 'pure': this guarantee does not compose like Laplace noise, because its loss may jump "
-            "where scores change a little (laplace_epsilon is 0)"
-        )
+        return _distribution(_pure_curve, guarantee.epsilon, width)
     distribution, jumps = _distribution(_laplace_curve, guarantee.laplace_epsilon, width), guarantee.jumping_epsilon
     return distribution if jumps == 0 else distribution.compose(_distribution(_pure_curve, jumps, width))
 
@@ -110,6 +86,16 @@ def check_exportable(guarantee: Guarantee) -> None:
     if not guarantee.is_private:
         raise ValueError(
             f"the guarantee must be a private one to be exported, but there is none: {guarantee.theorem}"
+        )
+
+
+def check_pure(guarantee: Guarantee) -> None:
+    """Refuse a guarantee that is not private, or has a δ."""
+    check_exportable(guarantee)
+    if guarantee.delta > 0:
+        raise ValueError(
+            "the guarantee must be pure to be exported, but it has δ > 0: (ε, δ) says too little for tight "
+            "composition. Export its parts"
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 import dpselect.parameters as check
-from dpselect.accounting.distributions import NO_PURE, LossKind, check_exportable, to_pld
+from dpselect.accounting.distributions import check_pure, to_pld
 from dpselect.extras import from_extra
 from dpselect.guarantees import Guarantee, check_guarantees, compose_counted
 from dpselect.mechanisms import Mechanism
@@ -79,9 +79,7 @@ def total_guarantee(guarantees: Iterable[Guarantee], *, delta: float, fixed_befo
     parts = check.as_tuple("guarantees", guarantees)
     check_guarantees(parts)
     for guarantee in set(parts):
-        check_exportable(guarantee)
-        if guarantee.delta > 0:
-            raise ValueError(NO_PURE)
+        check_pure(guarantee)
     return _total(Counter(parts), _read_delta(delta), fixed=check.flag("fixed_beforehand", fixed_beforehand))
 
 
@@ -193,19 +191,11 @@ def _epsilon_by_distributions(counts: Counter[Guarantee], delta: float) -> float
         return math.inf
     interval = _interval(counts)
     first, *others = (
-        to_pld(guarantee, _best_kind(guarantee), interval=interval).self_compose(count)
-        for guarantee, count in counts.items()
+        to_pld(guarantee, interval=interval).self_compose(count) for guarantee, count in counts.items()
     )
     for other in others:
         first = first.compose(other)
     return float(first.get_epsilon_for_delta(left))
-
-
-def _best_kind(guarantee: Guarantee) -> LossKind:
-    """Return the kind with the smallest curve."""
-    if guarantee.bounded_range is not None and guarantee.bounded_range <= guarantee.epsilon:
-        return "bounded-range"
-    return "laplace" if guarantee.laplace_epsilon > 0 else "pure"
 
 
 def _interval(counts: Counter[Guarantee]) -> float:

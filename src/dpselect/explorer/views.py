@@ -18,7 +18,6 @@ from dpselect.auditing.losses import certain_losses
 from dpselect.candidates import read_neighbours
 from dpselect.errors import MalformedError
 from dpselect.kernels.arrays import FloatArray
-from dpselect.mechanisms.base import law_name
 from dpselect.registry import MECHANISMS, UNSAFE, Record
 
 __all__ = ["MOST_CANDIDATES", "RECORDS", "Setting", "mechanisms", "read_setting", "view"]
@@ -297,7 +296,7 @@ def snippet(name: str, setting: Setting) -> str:
         f"names = {_listed(json.dumps(name, ensure_ascii=False) for name in setting.names)}\n"
         f"scores = {_listed(map(repr, setting.scores))}\n"
         f"sensitivities = {_listed(map(repr, setting.sensitivities))}\n\n"
-        f"mechanism = {module}.{law_name(setting.mechanism(record))}\n"
+        f"mechanism = {module}.{setting.mechanism(record).law_name}\n"
         "print(mechanism.guarantee)\n"
         'print("picked:", names[mechanism.select(scores, sensitivities)])\n\n'
         "# Exact, and not private: these lines read the scores without paying for it.\n"

@@ -11,7 +11,7 @@ from dpselect.kernels.arrays import IndexArray
 from dpselect.laws import Law
 from dpselect.randomness import Randomness
 
-__all__ = ["Mechanism", "law_name", "tilt_label"]
+__all__ = ["Mechanism", "tilt_label"]
 
 
 class Mechanism(ABC):
@@ -129,6 +129,11 @@ class Mechanism(ABC):
         """The name of the law: the mechanism, and every parameter that differs from its default.
 
         Streams depend on this text. It stays the same when a new parameter is added whose default changes nothing.
+
+        Example:
+            >>> import dpselect as dps
+            >>> dps.GEM(epsilon=1, tilt=-1).law_name
+            'GEM(epsilon=1.0, tilt=-1.0)'
         """
         parameters: Any = dataclasses.fields(self)  # type: ignore[arg-type]
         settings = {field.name: getattr(self, field.name) for field in parameters}
@@ -155,17 +160,6 @@ class Mechanism(ABC):
             )
         known = 0.0 if sensitivities is None else sensitivities
         return read_batch(scores, known, offsets, weights=weights, finite=False)
-
-
-def law_name(mechanism: Mechanism) -> str:
-    """Return the name of a mechanism's law.
-
-    Example:
-        >>> import dpselect as dps
-        >>> law_name(dps.GEM(epsilon=1, tilt=-1))
-        'GEM(epsilon=1.0, tilt=-1.0)'
-    """
-    return mechanism.law_name
 
 
 def tilt_label(tilt: float) -> str:
