@@ -60,7 +60,7 @@ def is_labelled(numbers: Any) -> bool:
     """Tell whether numbers have labels, or are a table whose columns have names."""
     if isinstance(numbers, np.ndarray | list | tuple | float):  # what most calls pass
         return False
-    return isinstance(numbers, Mapping) or _library(numbers) == "pandas" or _is_frame(numbers)
+    return isinstance(numbers, Mapping) or _has_axes(numbers) or _is_frame(numbers)
 
 
 def split_labels(scores: Any, **others: Any) -> tuple[Any, dict[str, Any], Labels | None]:
@@ -70,7 +70,8 @@ def split_labels(scores: Any, **others: Any) -> tuple[Any, dict[str, Any], Label
         ValueError: If the labels of two arguments differ, or if it is not clear what the columns of a table are.
     """
     labels = _labels(scores)
-    if labels is not None and labels.form == "frame" and not any(map(_has_labels, others.values())):
+    has_labels = any(isinstance(numbers, Mapping) or _has_axes(numbers) for numbers in others.values())
+    if labels is not None and labels.form == "frame" and not has_labels:
         raise ValueError(_unclear("scores"))
     if labels is None:
         for name, numbers in others.items():
@@ -78,7 +79,9 @@ def split_labels(scores: Any, **others: Any) -> tuple[Any, dict[str, Any], Label
                 raise ValueError(_unclear(name))
             if isinstance(numbers, Mapping):
                 raise ValueError(f"{name} must have labels only if scores have the same; pass both as mappings")
-        return scores, {name: _values(numbers) for name, numbers in others.items()}, None
+        # The labels of a Series say nothing where the scores have none.
+        plain = {name: numbers.to_numpy() if _has_axes(numbers) else numbers for name, numbers in others.items()}
+        return scores, plain, None
     plain = {name: _aligned(name, numbers, labels) for name, numbers in others.items()}
     return _mapped("scores", scores) if labels.form == "mapping" else scores.to_numpy(), plain, labels
 
@@ -126,26 +129,13 @@ def _mapped(name: str, numbers: Mapping[Any, Any]) -> Any:
     return values
 
 
-def _values(numbers: Any) -> Any:
-    """Return a Series' numbers; its labels say nothing where the scores have none."""
-    return numbers.to_numpy() if _has_axes(numbers) else numbers
-
-
-def _has_labels(numbers: Any) -> bool:
-    return isinstance(numbers, Mapping) or _has_axes(numbers)
-
-
 def _has_axes(numbers: Any) -> bool:
-    return _library(numbers) == "pandas" and hasattr(numbers, "axes")
+    return type(numbers).__module__.partition(".")[0] == "pandas" and hasattr(numbers, "axes")
 
 
 def _is_frame(numbers: Any) -> bool:
     """Tell whether numbers are a table: a DataFrame of any library, an Arrow table or a DuckDB relation."""
     return hasattr(numbers, "columns") and not isinstance(numbers, np.ndarray)
-
-
-def _library(numbers: Any) -> str:
-    return type(numbers).__module__.partition(".")[0]
 
 
 def _unclear(name: str) -> str:

@@ -40,13 +40,10 @@ class Randomness:
     """The source of a call's randomness. It is a value, not a generator: it has no state to use up.
 
     Without ``randomness=``, ``select`` takes a fresh key from the operating system. That is right for a release
-    that is computed once. There are two more ways to make one:
-
-    - :meth:`seeded` is for experiments that must be repeatable. Anyone who knows the seed can undo the noise, so
-      it is **not for releases**.
-    - :meth:`keyed` is for releases that may be computed more than once, by retried or speculative tasks. The same
-      key, mechanism, unit and data give the same pick, so a second computation is not a second release. Use one
-      key for one release, and keep it as secret as the scores.
+    that is computed once. :meth:`seeded` is for experiments: anyone who knows the seed can undo the noise, so it is
+    **not for releases**. :meth:`keyed` is for releases that may be computed more than once, by retried tasks: the
+    same key, mechanism, unit and data give the same pick. Use one key for one release, and keep it as secret as the
+    scores.
 
     Mechanisms with different parameters never share noise, even under the same key. For many draws from the same
     candidates pass a batch, since each row draws from its own stream.

@@ -47,11 +47,7 @@ class PrivacyLoss(NamedTuple):
 
 
 def privacy_loss(
-    mechanism: Mechanism,
-    scores: ArrayLike,
-    neighbour: ArrayLike,
-    sensitivities: ArrayLike,
-    **public: ArrayLike,
+    mechanism: Mechanism, scores: ArrayLike, neighbour: ArrayLike, sensitivities: ArrayLike, **public: ArrayLike
 ) -> PrivacyLoss:
     """Return the exact privacy loss of one pick on two neighbouring sets of scores.
 

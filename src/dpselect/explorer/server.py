@@ -67,15 +67,11 @@ HEADERS: Mapping[str, str] = MappingProxyType(
     }
 )
 
-
-REFUSALS: Mapping[int, tuple[HTTPStatus, str]] = MappingProxyType(
+REFUSALS: Mapping[int, tuple[int, str]] = MappingProxyType(
     {
-        HTTPStatus.NOT_IMPLEMENTED: (HTTPStatus.METHOD_NOT_ALLOWED, "the method must be GET or POST"),
-        HTTPStatus.REQUEST_URI_TOO_LONG: (HTTPStatus.REQUEST_URI_TOO_LONG, "the address must be shorter"),
-        HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: (
-            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-            "the headers must be fewer, and shorter",
-        ),
+        HTTPStatus.NOT_IMPLEMENTED: (405, "the method must be GET or POST"),
+        HTTPStatus.REQUEST_URI_TOO_LONG: (414, "the address must be shorter"),
+        HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: (431, "the headers must be fewer, and shorter"),
     }
 )
 """What to answer where Python's server refuses a request by itself; all else is no HTTP."""
@@ -154,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer what the base class refuses, in a sentence that quotes nothing of it."""
         if self.request_version == "HTTP/0.9":  # what it assumes of lines that it cannot read; it had no headers
             self.request_version = "HTTP/1.0"
-        self._refuse(*REFUSALS.get(code, (HTTPStatus.BAD_REQUEST, "the request must be HTTP/1.0 or HTTP/1.1")))
+        self._refuse(*REFUSALS.get(code, (400, "the request must be HTTP/1.0 or HTTP/1.1")))
 
     @property
     def _address(self) -> str:
@@ -194,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
             return None
         return body
 
-    def _refuse(self, status: HTTPStatus, message: str) -> None:
+    def _refuse(self, status: int, message: str) -> None:
         """Answer and hang up, since what follows may be a body that nobody has read.
 
         It is read now and thrown away: to close a connection with bytes unread would reset it, and the sender might
@@ -208,10 +204,10 @@ class _Handler(BaseHTTPRequestHandler):
             while discarded < MOST_DISCARDED and (block := self.connection.recv(LARGEST_REQUEST)):
                 discarded += len(block)
 
-    def _fail(self, status: HTTPStatus, message: str) -> None:
+    def _fail(self, status: int, message: str) -> None:
         self._send(status, json.dumps({"error": message}).encode(), "application/json")
 
-    def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+    def _send(self, status: int, body: bytes, kind: str) -> None:
         self.send_response(status)
         for name, value in HEADERS.items():
             self.send_header(name, value)

@@ -31,8 +31,7 @@ class TopK(Mechanism):
 
     The largest sensitivity, neutral offsets and tilt of a pick are those of the candidates that are left, so noise
     shrinks as sensitive candidates leave. That is public, because the earlier picks are. The probability of a list
-    is the product of the probabilities of its picks. With Gumbel noise and equal sensitivities that is the law of
-    adding noise once and reporting the largest.
+    is the product of the probabilities of its picks.
 
     Privacy:
         The adaptive composition of ``count`` picks: ``count`` · ε, or ``count`` · ρ-zCDP. :meth:`total` gives the
@@ -119,8 +118,7 @@ class TopK(Mechanism):
     def total(self, delta: float) -> Guarantee:
         """Return the guarantee of the whole list at a small δ, by :func:`dpselect.accounting.total_guarantee`.
 
-        It composes the loss distributions of Laplace noise, of bounded range or of randomised response, whichever
-        is proven for the mechanism, or uses ρ. It needs the extra ``accounting``.
+        It needs the extra ``accounting``.
         """
         return total_guarantee([self.mechanism.guarantee] * self.count, delta=delta)
 

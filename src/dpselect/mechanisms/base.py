@@ -20,10 +20,6 @@ class Mechanism(ABC):
     Scores are private. Sensitivities, the list of candidates and a mechanism's fields are public. The further
     numbers that some mechanisms take with a call (``offsets=``, ``weights=``) are public too.
 
-    Scores may be an array (the last axis is candidates, leading axes are a batch), a tuple ``(values, offsets)``
-    for rows of different length, an Arrow list array, or a mapping or pandas Series with a label for each
-    candidate. Sensitivities broadcast against scores.
-
     A mechanism is a frozen dataclass. You may pass ε first and without its name; all other fields are keyword-only.
     It supplies a guarantee, a label and a law; ``pmf`` and ``select`` are the same for all mechanisms. A list of
     picks (:class:`~dpselect.TopK`) is a mechanism too.
@@ -78,8 +74,8 @@ class Mechanism(ABC):
         data, for audits, and for readers who may see the scores.
 
         Args:
-            scores: An array whose last axis holds the candidates, ragged rows ``(values, offsets)``, an Arrow list
-                array, a mapping or a pandas Series.
+            scores: An array whose last axis holds the candidates and whose leading axes are a batch, ragged rows
+                ``(values, offsets)``, an Arrow list array, or a mapping or pandas Series with labels.
             sensitivities: How far one person can move each score. They broadcast against the scores. Mechanisms
                 for rows about one person, such as :class:`~dpselect.TopShare`, need none.
             offsets: Public numbers that are added to the scores, for mechanisms that take them.

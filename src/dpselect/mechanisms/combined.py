@@ -26,9 +26,8 @@ class CombinedGEM(Mechanism):
 
     where w is the probability of the answer "≥ 0".
 
-    Combined GEM helps where correlations differ between rows and cannot be predicted. Where they can, the whole
-    budget is better spent on the pick. A correlation that is undefined, because all scores or all sensitivities
-    are equal, counts as 0. The correlation's sign is computed in integers, so it is exact, including ties.
+    Combined GEM helps where correlations differ between rows and cannot be predicted. A correlation that is
+    undefined, because all scores or all sensitivities are equal, counts as 0. Its sign is exact, including ties.
 
     Privacy:
         ε-DP, $ε = ε_c + ε_g$ by composition, assuming public sensitivities and candidates.

@@ -59,7 +59,7 @@ def from_private_scores(
         O(k (n log n + g)) for n users, k candidates and g cuts.
 
         With probability 1 − β, no rank is worse than that of the best cut by more than $2 log(2kg/β)/ε_q$ users,
-        where $ε_q = ε/(2 min(2m, k))$. Many candidates therefore need many users; a public sample does not.
+        where $ε_q = ε/(2 min(2m, k))$: many candidates need many users.
 
     Args:
         scores: A row for each user, a column for each candidate.
@@ -67,10 +67,10 @@ def from_private_scores(
             candidates, or a row for each.
         epsilon: The privacy budget of all ranges together.
         levels: The levels of the two quantiles, rounded to multiples of $2⁻²⁰$.
-        contributions: The largest number of scores that each user contributes. With it, NaN stands for a score that
-            a user does not have. Of a user with more scores a few are used, in an order that does not depend on
-            scores. Without it, every user must have a score for every candidate.
-        randomness: The randomness of the choice; a fresh secret key if absent. It must have one unit.
+        contributions: The largest number of scores that each user contributes; of further ones, some are left out
+            in an order that does not depend on scores. NaN stands for a missing score. Without it, every user must
+            have a score for every candidate.
+        randomness: The randomness of the choice, with one unit; a fresh secret key if absent.
 
     Example:
         >>> import numpy as np, dpselect as dps
@@ -78,8 +78,6 @@ def from_private_scores(
         >>> ranges = dps.ranges.from_private_scores(raw, np.linspace(0, 10, 201), epsilon=2.0)
         >>> bool((np.abs(ranges.sensitivities - [0.9, 4.5]) < 0.2).all())
         True
-        >>> ranges.guarantee.neighbours
-        "fleets of the same public number of users that differ in one user's scores, in any way"
 
     References:
         A. Smith, Privacy-preserving statistical estimation with optimal convergence rates, 2011.
@@ -141,12 +139,20 @@ def _read(
     # Without missing scores, everybody contributes to all columns, and no other column can change.
     picks = 2 * min(2 * most, size)
     mechanism = NoisyMax(epsilon=_share(budget, picks), noise="gumbel")
+    guarantee = Guarantee(
+        epsilon=budget,
+        laplace_epsilon=budget,  # the ranks of all cuts move in a straight line, though scores may not
+        neighbours=ONE_USER_CHANGED,
+        theorem=f"a user moves ranks by at most 1 in {picks} of the picks of cuts, and the losses of these add up",
+        reference="docs/guide/ranges.md; Dwork and Roth 2014, theorem 3.16",
+    )
+    rho = rounded_up(Fraction(mechanism.guarantee.rho or 0.0) * picks)
     return _Task(
         scores=_bounded(rows, absent, most),
         cuts=_read_cuts(cuts, size),
         levels=np.rint(np.array(check.interval("levels", levels)) * UNIT).astype(np.int64),
         mechanism=mechanism,
-        guarantee=_guarantee(budget, mechanism, picks),
+        guarantee=replace(guarantee, rho=min(rho, guarantee.rho or 0.0)),
     )
 
 
@@ -180,15 +186,3 @@ def _share(epsilon: float, picks: int) -> float:
     """Return ε/picks, rounded so that the exact sum over all picks does not exceed ε."""
     part = epsilon / picks
     return nextafter(part, 0.0) if Fraction(part) * picks > Fraction(epsilon) else part
-
-
-def _guarantee(epsilon: float, mechanism: NoisyMax, picks: int) -> Guarantee:
-    whole = Guarantee(
-        epsilon=epsilon,
-        laplace_epsilon=epsilon,  # the ranks of all cuts move in a straight line, though scores may not
-        neighbours=ONE_USER_CHANGED,
-        theorem=f"a user moves ranks by at most 1 in {picks} of the picks of cuts, and the losses of these add up",
-        reference="docs/guide/ranges.md; Dwork and Roth 2014, theorem 3.16",
-    )
-    parts = rounded_up(Fraction(mechanism.guarantee.rho or 0.0) * picks)
-    return replace(whole, rho=min(parts, whole.rho or 0.0))

@@ -63,6 +63,17 @@ class Ranges:
         held = f"{self.lows.size} candidates" if self.lows.ndim else "one range for all candidates"
         return f"Ranges({held}, ε = {self.guarantee.epsilon:g})"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ranges) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        ends = (tuple(end.ravel().tolist()) for end in (self.lows, self.highs))
+        return (*ends, self.lows.ndim, self.guarantee, self.labels)
+
     @property
     def sensitivities(self) -> FloatArray:
         """The width of each range, rounded up: by how much a clipped score can move.

@@ -86,10 +86,10 @@ def tune(
     Noisy max at ``tuning_epsilon`` maximises $−Σ_u min(1, E_u[m]/cap)$ over the mechanisms m of the pool, where
     $E_u[m]$ is the exact expected error ``|best score − picked score| ** power`` of user u's pick by m.
 
-    The noise in the mean error of the fleet is of the order of 2 cap log(pool size)/(tuning_epsilon · users). It
-    hides the differences between errors that are small compared with the cap. If you give the cap as a range
-    ``(lowest, highest)``, half of the budget finds its size: noisy max picks the cap among highest, highest/4,
-    highest/16, … at which the mean error of the best mechanism is closest to a quarter of the cap.
+    The noise in the mean error of the fleet is of the order of 2 cap log(pool size)/(tuning_epsilon · users), so a
+    cap that is too large hides differences. If you give a range ``(lowest, highest)``, half of the budget finds the
+    cap: noisy max picks that of highest, highest/4, highest/16, … at which the mean error of the best mechanism is
+    closest to a quarter of the cap.
 
     Privacy:
         The choice is ``tuning_epsilon``-DP for *users*: it protects against any change of one user's scores, not
@@ -119,11 +119,10 @@ def tune(
         tuning_epsilon: The privacy budget of the choice.
         cap: A public bound on a user's error, or a range of bounds to search. Larger errors count as the cap.
             ``(highest possible score − lowest possible score) ** power`` cuts off nothing.
-        pool: The mechanisms, each private for all scores within the sensitivities (``NoisyMax(monotone=True)`` is
-            not); :func:`~dpselect.pools.default_pool` if absent.
+        pool: The mechanisms, each private for all scores within the sensitivities;
+            :func:`~dpselect.pools.default_pool` if absent.
         power: 2 for the squared error, 1 for the regret.
-        randomness: The randomness of the choice; a fresh secret key if absent. Your own key makes the choice
-            repeatable.
+        randomness: The randomness of the choice; a fresh secret key if absent.
         progress: Whether to show a progress bar; ``None`` shows it on a terminal only.
 
     Example:
@@ -138,8 +137,8 @@ def tune(
         >>> picks = tuned.mechanism.select(scores, sensitivities)
 
     References:
-        docs/theory/tuning.md. The idea of one private choice among private mechanisms: K. Chaudhuri, S. Vinterbo, A
-        stability-based validation procedure for differentially private machine learning, 2013.
+        docs/theory/tuning.md; K. Chaudhuri, S. Vinterbo, A stability-based validation procedure for differentially
+        private machine learning, 2013 (one private choice among private mechanisms).
     """
     fleet = read_fleet(scores, sensitivities)
     budget, tuning_budget = check.positive("epsilon", epsilon), check.positive("tuning_epsilon", tuning_epsilon)
