@@ -403,7 +403,6 @@ OF_A_MECHANISM = {
     "expected_error": lambda what: dps.expected_error(what, [SECRET, 1.0], 1.0),
     "error_quantile": lambda what: dps.error_quantile(what, [SECRET, 1.0], 1.0, 0.5),
     "privacy_loss": lambda what: dps.auditing.privacy_loss(what, *PAIR),
-    "privacy_profile": lambda what: dps.auditing.privacy_profile(what, *PAIR, 1.0),
     "audit": lambda what: dps.auditing.audit(what, [1.0, 1.0]),
     "to_measurement": lambda what: dps.accounting.to_measurement(what, [1.0, 1.0]),
 }
@@ -461,9 +460,6 @@ GUARANTEE = NOISY_MAX.guarantee
             "fixed_beforehand",
         ),
         (lambda: dps.accounting.to_pld(GUARANTEE, interval=[1e-4]), "interval"),
-        (lambda: dps.auditing.privacy_profile(NOISY_MAX, *PAIR, ["1"]), "epsilons"),
-        (lambda: dps.auditing.privacy_profile(NOISY_MAX, *PAIR, np.nan), "epsilons"),
-        (lambda: dps.auditing.privacy_profile(NOISY_MAX, *PAIR, [[1.0]]), "epsilons"),
         (lambda: dps.Guarantee(epsilon=1.0, neighbours=None, theorem="t", reference="r"), "neighbours"),
     ],
 )

@@ -1,14 +1,12 @@
 """Exact privacy losses and privacy profiles."""
 
-from itertools import chain, combinations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpselect as dps
-from dpselect.auditing import privacy_loss, privacy_profile
+from dpselect.auditing import privacy_loss
 from dpselect.auditing.losses import certain_losses
 from dpselect.unsafe import NaiveHeterogeneousNoisyMax
 
@@ -40,31 +38,6 @@ def test_the_loss_is_the_largest_log_ratio_in_each_direction(pair, name):
     assert (turned.forward, turned.backward) == (loss.backward, loss.forward)
 
 
-@given(pair=neighbours(), epsilon=st.floats(0, 2))
-@settings(deadline=None, max_examples=60)
-def test_the_profile_is_the_largest_excess_over_all_events(pair, epsilon):
-    scores, neighbour, sensitivities = pair
-    mechanism = dps.GEM(epsilon=1.5)
-    here, there = mechanism.pmf(scores, sensitivities), mechanism.pmf(neighbour, sensitivities)
-    candidates = range(scores.size)
-    events = list(chain.from_iterable(combinations(candidates, size) for size in range(scores.size + 1)))
-    worst = max(
-        max(one[list(event)].sum() - np.exp(epsilon) * other[list(event)].sum() for event in events)
-        for one, other in ((here, there), (there, here))
-    )
-    assert privacy_profile(mechanism, scores, neighbour, sensitivities, epsilon) == pytest.approx(worst, abs=1e-12)
-
-
-def test_the_profile_falls_to_zero_at_the_loss():
-    pair = [0.0, 1.0, 0.5], [1.0, 0.5, 0.5], [1.0, 0.5, 0.25]
-    mechanism = dps.RandomStopping(epsilon=2.0)
-    loss = float(privacy_loss(mechanism, *pair).epsilon)
-    curve = privacy_profile(mechanism, *pair, np.linspace(0, 1.2 * loss, 13))
-    assert (np.diff(curve) <= 1e-15).all()
-    assert curve[9] > 1e-6
-    assert curve[11:] == pytest.approx(0, abs=1e-12)
-
-
 def test_losses_of_a_batch_are_those_of_its_rows():
     rng = np.random.default_rng(3)
     sensitivities = rng.uniform(0.1, 2, 6)
@@ -72,13 +45,10 @@ def test_losses_of_a_batch_are_those_of_its_rows():
     there = scores + rng.uniform(-1, 1, scores.shape) * sensitivities
     mechanism = dps.ModifiedGEM(epsilon=1.0)
     together = privacy_loss(mechanism, scores, there, sensitivities)
-    curves = privacy_profile(mechanism, scores, there, sensitivities, [0.0, 0.1])
     assert together.forward.shape == (2, 4)
-    assert curves.shape == (2, 4, 2)
     for row in np.ndindex(2, 4):
         alone = privacy_loss(mechanism, scores[row], there[row], sensitivities)
         assert (together.forward[row], together.backward[row]) == (alone.forward, alone.backward)
-        assert (curves[row] == privacy_profile(mechanism, scores[row], there[row], sensitivities, [0.0, 0.1])).all()
 
 
 def test_an_impossible_candidate_is_an_infinite_loss_and_two_negligible_ones_are_none():

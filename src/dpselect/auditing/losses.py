@@ -6,18 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import dpselect.parameters as check
-from dpselect.candidates import read_neighbours, read_numbers
+from dpselect.candidates import read_neighbours
 from dpselect.mechanisms.base import Mechanism
 
-__all__ = [
-    "ACCURACY",
-    "FLOOR",
-    "PrivacyLoss",
-    "certain_losses",
-    "claimed_epsilon",
-    "privacy_loss",
-    "privacy_profile",
-]
+__all__ = ["ACCURACY", "FLOOR", "PrivacyLoss", "certain_losses", "claimed_epsilon", "privacy_loss"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -81,62 +73,11 @@ def privacy_loss(
     References:
         C. Dwork, A. Roth, The Algorithmic Foundations of Differential Privacy, 2014, definition 2.4.
     """
-    before, after = _both_laws(mechanism, scores, neighbour, sensitivities, public)
+    check.require_attributes("mechanism", mechanism, "pmf")
+    here, there, bounds = read_neighbours(scores, neighbour, sensitivities)
+    before, after = (mechanism.pmf(side, bounds, **public) for side in (here, there))
     forward, backward = certain_losses(before, after, 0.0, claimed_epsilon(mechanism) or 0.0)
     return PrivacyLoss(forward.max(axis=-1)[()], backward.max(axis=-1)[()])
-
-
-def privacy_profile(
-    mechanism: Mechanism,
-    scores: ArrayLike,
-    neighbour: ArrayLike,
-    sensitivities: ArrayLike,
-    epsilons: ArrayLike,
-    **public: ArrayLike,
-) -> FloatArray:
-    r"""Return the smallest δ for each ε on two neighbouring sets of scores: the hockey-stick curve.
-
-    δ(ε) is the larger of $Σ_a max(0, Pr[a | q] − e^ε Pr[a | q'])$ and the same sum with q and q' exchanged. It
-    decreases in ε and is 0 where ε is at least the :func:`privacy_loss`. Probabilities below 1e-250 add nothing to
-    it. **Not private**: use synthetic scores.
-
-    Args:
-        mechanism: Any object with a ``pmf``.
-        scores: Scores, last axis candidates, leading axes a batch of pairs.
-        neighbour: Scores of the same shape, each within its sensitivity of ``scores``.
-        sensitivities: The sensitivities; they broadcast against the scores.
-        epsilons: One number, or a list of numbers, which becomes the last axis of the result.
-        **public: ``offsets=`` for mechanisms that take them.
-
-    Cost:
-        Two calls of ``pmf``, and O(k) for each ε.
-
-    Example:
-        >>> import dpselect as dps
-        >>> from dpselect.auditing import privacy_profile
-        >>> mechanism = dps.RandomizedResponse(epsilon=1.0)
-        >>> privacy_profile(mechanism, [0.0, 1.0], [1.0, 0.0], 1.0, [0.0, 0.5, 1.0]).round(3)
-        array([0.462, 0.288, 0.   ])
-
-    References:
-        G. Barthe, F. Olmedo, Beyond differential privacy: composition theorems and relational logic for
-        f-divergences between probabilistic programs, 2013.
-    """
-    losses = read_numbers("epsilons", epsilons)
-    if losses.ndim > 1 or np.isnan(losses).any():
-        raise ValueError("epsilons must be one number or a list of numbers, without NaN")
-    with np.errstate(over="ignore"):  # where e^ε overflows, δ is 0
-        factors = np.exp(losses)
-    before, after = (
-        law[..., np.newaxis, :] for law in _both_laws(mechanism, scores, neighbour, sensitivities, public)
-    )
-    flat = np.atleast_1d(factors)[:, np.newaxis]
-    forward, backward = (
-        np.where(more > FLOOR, np.maximum(more - flat * np.maximum(less, FLOOR), 0), 0).sum(axis=-1)
-        for more, less in ((before, after), (after, before))
-    )
-    excess: FloatArray = np.maximum(forward, backward)
-    return excess if factors.ndim else excess[..., 0]
 
 
 def certain_losses(
@@ -164,16 +105,3 @@ def claimed_epsilon(mechanism: Mechanism) -> float | None:
         return float(guarantee.epsilon)
     nominal = getattr(mechanism, "epsilon", None)
     return None if nominal is None else float(nominal)
-
-
-def _both_laws(
-    mechanism: Mechanism,
-    scores: ArrayLike,
-    neighbour: ArrayLike,
-    sensitivities: ArrayLike,
-    public: dict[str, ArrayLike],
-) -> tuple[FloatArray, FloatArray]:
-    """Return the probabilities on both sides, after a check that they are neighbours."""
-    check.require_attributes("mechanism", mechanism, "pmf")
-    here, there, bounds = read_neighbours(scores, neighbour, sensitivities)
-    return mechanism.pmf(here, bounds, **public), mechanism.pmf(there, bounds, **public)

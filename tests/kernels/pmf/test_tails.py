@@ -12,7 +12,7 @@ from mpmath import mp
 from twins import TWINS
 
 import dpselect as dps
-from dpselect.auditing import audit, privacy_loss, privacy_profile
+from dpselect.auditing import audit, privacy_loss
 from dpselect.auditing.losses import FLOOR
 from dpselect.unsafe import NaiveHeterogeneousNoisyMax
 
@@ -149,7 +149,6 @@ class Stated:
 def test_two_probabilities_below_the_floor_are_not_compared(digits):
     mechanism = Stated(1.0, [[digits[0], 1.0], [digits[1], 1.0]])
     assert privacy_loss(mechanism, [0.0, 0.0], [1.0, 0.0], 1.0).epsilon == 0
-    assert privacy_profile(mechanism, [0.0, 0.0], [1.0, 0.0], 1.0, 0.0) == 0
     assert audit(mechanism, [1.0, 1.0], restarts=2, sweeps=1).verdict == "no violation found"
 
 
@@ -167,7 +166,6 @@ def test_an_underflow_is_no_violation_at_a_large_budget():
     loss = privacy_loss(mechanism, [0.0, 1.0], [1.0, 0.0], 1.0)
     assert mechanism.pmf([0.0, 1.0], 1.0)[0] == 0
     assert loss.epsilon <= 4000
-    assert (privacy_profile(mechanism, [0.0, 1.0], [1.0, 0.0], 1.0, [4000.0, np.inf]) == 0).all()
 
 
 def test_an_impossible_candidate_stays_impossible():
