@@ -99,12 +99,10 @@ def advise(
     Give what you know as one of
 
     - ``correlation``, the rank correlation you expect between scores and sensitivities, from −1 to 1. "The
-      sensitive candidates have the high scores" is about 0.8. Scores are then drawn at random: normal, with
-      standard deviation ``spread`` and that correlation to the sensitivities (a Gaussian copula);
+      sensitive candidates have the high scores" is about 0.8. Scores are then drawn at random (a Gaussian copula);
     - ``public_scores``, a public or synthetic sample of score vectors;
-    - neither: the ranking is then by the mean error over correlations of −0.8, 0 and 0.8. The advice is
-      :class:`~dpselect.HeterogeneousNoisyMax`, unless another mechanism is better on average *and* in the worst of
-      the three cases.
+    - neither: the mean error over correlations of −0.8, 0 and 0.8 counts. The advice is the default, unless another
+      mechanism is better on average *and* in the worst of the three cases.
 
     Privacy:
         Advice from public knowledge is free. **Never pass private scores**: choosing a mechanism by looking at them

@@ -142,9 +142,8 @@ class Guarantee:
     def compose(*guarantees: "Guarantee") -> "Guarantee":
         """Return the guarantee of several picks about the same people together: ε, δ and ρ add up.
 
-        Each pick may depend on earlier ones (adaptive composition), as long as these guarantees are fixed
-        beforehand. Sums are rounded up. :func:`dpselect.accounting.total_guarantee` finds a smaller ε for many
-        picks, at a small δ.
+        Each pick may depend on earlier ones, as long as these guarantees are fixed beforehand. Sums are rounded up.
+        :func:`dpselect.accounting.total_guarantee` finds a smaller ε for many picks, at a small δ.
 
         All guarantees must be for the same neighbours, or for nested relations: a guarantee for any two score
         vectors also holds for scores within the sensitivities. If one part is not private, the whole is not: ε is
@@ -215,9 +214,8 @@ class Guarantee:
     def with_neighbours(self, neighbours: str) -> "Guarantee":
         """Return the same guarantee for neighbouring datasets that you name, such as ``"one user more or less"``.
 
-        You thereby assert: whenever two datasets are neighbours in that sense, the scores computed from them are
-        neighbours in the sense of this guarantee. The library cannot check that. The result composes only with
-        guarantees whose neighbours have the same name.
+        You thereby assert that the scores of any two such datasets are neighbours in the sense of this guarantee.
+        The result composes only with guarantees whose neighbours have the same name.
 
         Args:
             neighbours: The relation between datasets, in your words.

@@ -18,9 +18,8 @@ MOST_NUMBERS = 1 << 22
 def rank_probabilities(top: TopK, scores: Numbers, sensitivities: Numbers, **public: Numbers) -> FloatArray:
     """Return the exact probability of each candidate at each rank: an array (…, count, candidates).
 
-    Row r is the law of pick r + 1. The law of a pick depends on the set of earlier picks, not on their order, so
-    it is computed over sets: $Σ_{r < count} C(k, r)$ laws of one pick. **Not private**: it reads the scores and
-    reveals them.
+    The law of a pick depends on the set of earlier picks, not on their order, so it is computed over sets:
+    $Σ_{r < count} C(k, r)$ laws of one pick. **Not private**: it reads the scores and reveals them.
 
     Args:
         top: The list.

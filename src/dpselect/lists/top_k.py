@@ -86,10 +86,8 @@ class TopK(Mechanism):
     ) -> "TopK":
         """Return the list whose whole costs at most (total_epsilon, delta).
 
-        The ε of one pick is the largest that fits, to 0.1 %. With δ = 0 it is total_epsilon / count.
-
-        A ledger composes releases by their ρ, because later ones may depend on earlier ones. So a list that just
-        fits a δ here may cost a little more there; leave a tenth of the budget for that.
+        The ε of one pick is the largest that fits, to 0.1 %. With δ = 0 it is total_epsilon / count. A ledger
+        composes releases by their ρ, so a list that just fits a δ here may cost a little more there.
 
         Args:
             total_epsilon: The ε of the whole list.

@@ -41,9 +41,8 @@ class HeterogeneousNoisyMax(Mechanism):
         ε-DP, assuming that sensitivities, offsets and the list of candidates are public. Fix the noise of all
         others. Candidate a wins if $m_a Z_a$ exceeds a threshold. Between neighbours the threshold moves by at most
         $Δ_a + max_{b≠a} Δ_b = ε m_a$, and the survival function of $m_a Z_a$ changes by at most a factor $e^ε$.
-        Neutral offsets, tilt and ``keep`` depend on sensitivities alone, so they cost nothing, and privacy does not
-        depend on how well they are computed. If all sensitivities are zero, the scores are public and the best
-        candidate is reported; ties are broken uniformly.
+        Neutral offsets, tilt and ``keep`` depend on sensitivities alone, so they cost nothing. If all sensitivities
+        are zero, the scores are public and the best candidate is reported; ties are broken uniformly.
 
     Cost:
         ``select`` takes O(k), two to three times as long as noisy max. Rows with sensitivities of their own solve

@@ -30,11 +30,8 @@ CAP_SHARE = 0.5
 """The share of the tuning budget that finds the cap, if several are tried. The rest chooses the mechanism."""
 
 TARGET = 0.25
-"""The mean error of the best mechanism as a share of the cap to look for, if several caps are tried.
-
-A small cap makes small differences visible above the noise, but cuts off users with large errors. A quarter keeps
-errors up to four times the mean, and a cap that is far too large misses the target by a quarter of the users.
-"""
+"""The mean error of the best mechanism as a share of the cap to look for, if several caps are tried. A small cap
+makes small differences visible above the noise. A quarter keeps errors up to four times the mean."""
 
 ONE_USER_MOVED = f"{SAME_USERS}, by at most Δ_a for every candidate a"
 
