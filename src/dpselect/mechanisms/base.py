@@ -125,11 +125,6 @@ class Mechanism(ABC):
         """The name of the law: the mechanism, and every parameter that differs from its default.
 
         Streams depend on this text. It stays the same when a new parameter is added whose default changes nothing.
-
-        Example:
-            >>> import dpselect as dps
-            >>> dps.GEM(epsilon=1, tilt=-1).law_name
-            'GEM(epsilon=1.0, tilt=-1.0)'
         """
         parameters: Any = dataclasses.fields(self)  # type: ignore[arg-type]
         settings = {field.name: getattr(self, field.name) for field in parameters}
