@@ -320,6 +320,29 @@ def test_a_key_that_was_used_before_the_charge_is_stored_by_it(ledger, tmp_path)
     assert len(keys_of_releases(tmp_path / "budget.db.keys")) == 1
 
 
+def test_the_key_of_another_release_is_refused_whoever_it_is_about(ledger, tmp_path):
+    key = bytes(range(32))
+    charge(ledger, "spring", key=key)
+    ledger.add_population("writers", epsilon=1.0)
+    for population in ("readers", "writers"):
+        with pytest.raises(ReleaseConflictError, match="'summer' is refused: its key is that of another release"):
+            ledger.charge(population, "summer", GEM, fingerprint="inputs", key=key)
+    assert ledger.statement("writers").releases == ()
+    assert not charge(ledger, "spring", key=key).charged  # its own
+    assert len(keys_of_releases(tmp_path / "budget.db.keys")) == 1
+    for folder in keys_of_releases(tmp_path / "budget.db.keys"):
+        folder.unlink()  # a lost key is nobody's obstacle
+    assert charge(ledger, "summer", key=bytes(32)).charged
+
+
+@pytest.mark.parametrize("key", [b"", bytes(31), bytes(33), "0" * 32], ids=["none", "31", "33", "text"])
+def test_a_key_that_could_not_be_used_is_not_charged(ledger, tmp_path, key):
+    with pytest.raises(ValueError, match="key must be 32 bytes"):
+        charge(ledger, "spring", key=key)
+    assert ledger.statement("readers").releases == ()
+    assert keys_of_releases(tmp_path / "budget.db.keys") == []
+
+
 # --- What a name stands for ---------------------------------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ from dpselect.budget import Ledger
 from dpselect.cli import main
 from dpselect.engines.arrow import Layout, PickTransform
 from dpselect.guarantees import SAME_DIRECTION
-from dpselect.release import KeyReuseError
+from dpselect.release import KeyFile, KeyReuseError, release
 from dpselect.release.key_files import BoundKey
 
 ROWS = "user,candidate,score,sensitivity\nann,a,0.75,1\nann,b,0.5,1\nbob,a,0.25,1\nbob,c,0.125,1\n"
@@ -141,6 +141,34 @@ def test_one_of_two_concurrent_releases_gets_the_key(tmp_path):
     with pytest.raises(KeyReuseError):
         BoundKey(tmp_path / "key", "summer")
     BoundKey(tmp_path / "key", "spring").bind()
+
+
+@pytest.mark.parametrize("change", ["replaced", "removed", "damaged"])
+def test_a_key_file_that_is_exchanged_during_the_release_publishes_and_records_nothing(tmp_path, key_file, change):
+    """Its name would stand for a key that the picks were not drawn with."""
+    path, before = Path(key_file), Path(key_file).read_text()
+
+    def exchange(_step):
+        if change == "removed":
+            path.unlink(missing_ok=True)
+        else:
+            path.write_text("ab" * 32 if change == "replaced" else "text")
+
+    (tmp_path / "t.csv").write_text(ROWS)
+    with pytest.raises(ValueError, match=r"'key' (was replaced while|must hold 64 hexadecimal digits)"):
+        release(
+            tmp_path / "t.csv",
+            dps.GEM(epsilon=1.0),
+            tmp_path / "picks.csv",
+            payment=KeyFile(path),
+            progress=exchange,
+        )
+    assert {found.name for found in tmp_path.iterdir()} <= {"t.csv", "key"}
+    path.write_text(before)
+    path.chmod(0o600)
+    release(tmp_path / "t.csv", dps.GEM(epsilon=1.0), tmp_path / "picks.csv", payment=KeyFile(path))
+    with pytest.raises(KeyReuseError):
+        BoundKey(path, "another release")
 
 
 def test_many_concurrent_processes_make_one_key(tmp_path):

@@ -80,6 +80,34 @@ def test_bad_input_costs_nothing_and_leaves_nothing(tmp_path, ledger):
     assert ledger.statement("readers").epsilon_spent == 0
 
 
+@pytest.mark.parametrize("way", ["ledger", "key file", "fresh key"])
+@pytest.mark.parametrize("changed", ["scores.parquet", "items.parquet"])
+def test_inputs_that_change_during_a_release_are_not_published_however_it_is_paid_for(
+    way, changed, tmp_path, ledger, key_file
+):
+    payments = {
+        "ledger": Charge(ledger, "readers", "spring"),
+        "key file": KeyFile(key_file),
+        "fresh key": FreshKey(),
+    }
+    pq.write_table(LISTS, tmp_path / "scores.parquet")
+    items = pa.table({"candidate": [f"item {c:02}" for c in range(30)], "width": [(c + 1) / 16 for c in range(30)]})
+    pq.write_table(items, tmp_path / "items.parquet")
+    layout = Layout(sensitivity="width", candidates=tmp_path / "items.parquet")
+    before = sorted(tmp_path.rglob("*"))
+
+    def touch(_step):
+        content = (tmp_path / changed).read_bytes()
+        (tmp_path / changed).write_bytes(content)
+
+    arguments = tmp_path / "scores.parquet", MECHANISM, tmp_path / "p.csv"
+    with pytest.raises(ValueError, match=f"'{changed}' has changed while it was read"):
+        release(*arguments, layout=layout, payment=payments[way], progress=touch)
+    assert sorted(tmp_path.rglob("*")) == before  # no picks, no record of the key, no key of a release
+    assert ledger.statement("readers").epsilon_spent == 0
+    assert release(*arguments, layout=layout, payment=payments[way]).units == 40
+
+
 def test_an_interrupted_call_leaves_nothing_and_the_next_one_pays_once(tmp_path, ledger):
     charge, steps = Charge(ledger, "readers", "spring"), []
     before = sorted(tmp_path.rglob("*"))

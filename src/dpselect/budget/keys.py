@@ -30,7 +30,7 @@ class KeyStore:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         identifier = secrets.token_hex(16)
         with write_atomically(self._path(identifier), private=True) as file:
-            file.write(_stored(key or _fresh()))
+            file.write(_stored(_fresh() if key is None else key))
         return identifier
 
     def make_secret(self) -> None:
@@ -73,6 +73,13 @@ class KeyStore:
                 f"the key {identifier} in {self._directory.name!r} is damaged: restore it from a backup"
             )
         return key
+
+    def holds(self, identifier: str, key: bytes) -> bool:
+        """Tell whether a stored key is this one. A key that is lost or damaged is none."""
+        try:
+            return self._path(identifier).read_bytes() == _stored(key)
+        except OSError:
+            return False
 
     def forget(self, identifier: str) -> None:
         """Delete a key that no release uses."""

@@ -26,7 +26,7 @@ from dpselect.guarantees import (
     compose_counted,
     covers,
 )
-from dpselect.randomness import STREAM_FORMAT
+from dpselect.randomness import STREAM_FORMAT, Randomness
 
 __all__ = ["Ledger", "Release", "Statement"]
 
@@ -287,21 +287,36 @@ class Ledger:
             who: The person who releases; by default the user of this process.
             what: The purpose, in words.
             key: The key of picks computed but not yet released; by default a fresh one. If the release was paid for
-                before, *its* key is returned.
+                before, *its* key is returned. The key of another release is refused.
             known: A statement that you have read. If nothing was charged since, its records are not checked again.
 
         Raises:
             BudgetExhaustedError: If it would exceed the cap.
-            ReleaseConflictError: If the name belongs to a release with other inputs or another mechanism.
+            ReleaseConflictError: If the name belongs to a release with other inputs or another mechanism, or if the
+                key belongs to another release.
         """
+        if key is not None:
+            Randomness.keyed(key, [0])  # refuses a key that no release could be computed with
         asked = self._ask(release, mechanism, fingerprint, units_per_person, who, what)
         with self._database.transaction():
             statement = self._read(population, self._database.lock_rows, known)
             paid = _find(statement, asked, mechanism)
             if paid is None:
                 _refuse_excess(statement, asked)
+                self._refuse_used(key, asked)
                 paid, statement = self._pay(statement, asked, key)
         return dataclasses.replace(paid, key=self.keys.get(paid.key_id), statement=statement)
+
+    def _refuse_used(self, key: bytes | None, asked: Release) -> None:
+        """Refuse a key of another release, about any population: both would have the same noise."""
+        if key is None:
+            return
+        for (identifier,) in self._database.execute("SELECT key_id FROM releases"):
+            if self.keys.holds(identifier, key):
+                raise ReleaseConflictError(
+                    f"{asked.name!r} is refused: its key is that of another release, and the same noise must not "
+                    "be used twice; draw a new key, or leave it out"
+                )
 
     def _pay(self, statement: Statement, asked: Release, key: bytes | None) -> tuple[Release, Statement]:
         """Record a release. Only the caller that pays stores a key, however many run at once."""

@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -35,6 +36,18 @@ def open_tables(table: AnyTable, layout: Layout | None, *, limits: Limits, outpu
     scratch = None if output is None else output.resolve().parent
     source = open_units(opened, columns, scratch=scratch, **limits._asdict())
     return LocalTables(table, opened, second, columns, source, output)
+
+
+def _described(sensitivity: str | float) -> object:
+    """Return a number or the name of a column for a fingerprint, in which they must differ.
+
+    Only names that read like numbers have a form of their own: releases paid with earlier versions still match.
+    """
+    if isinstance(sensitivity, str):
+        with suppress(ValueError):
+            if str(float(sensitivity)) == sensitivity:
+                return {"column": sensitivity}
+    return str(sensitivity)
 
 
 @dataclass(frozen=True, repr=False)  # scores are private
@@ -77,7 +90,7 @@ class LocalTables:
             "unit": columns.unit,
             "candidate": columns.pick_name,
             "score": columns.score,
-            "sensitivity": str(columns.sensitivity),
+            "sensitivity": _described(columns.sensitivity),
             "offset": columns.offset,
             "anchor": None,  # a column that older versions had: releases paid then still match
             "by_position": columns.candidate is None,

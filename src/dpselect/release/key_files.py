@@ -38,7 +38,15 @@ class BoundKey:
         self._check()
 
     def bind(self) -> None:
-        """Record on the disk what the key is used for. If two processes try at once, one of them is refused."""
+        """Record on the disk what the key is used for. If two processes try at once, one of them is refused.
+
+        If the file holds another key by now, nothing is recorded: the record would be that of a key not used.
+        """
+        if not self._path.exists() or self._read() != self.key:
+            raise KeyReuseError(
+                f"the key file {self._path.name!r} was replaced while picks were computed with the key in it; run "
+                "again, or name another file for a new key"
+            )
         create_once(self._record, f"{self._uses[0]} {STREAM_FORMAT}\n".encode("ascii"))
         self._check()
 
