@@ -55,7 +55,8 @@ COUNTERPARTS: Mapping[int, Counterpart] = MappingProxyType(
     {
         1: Counterpart(
             shows="scenarios 1 to 3",
-            differs="errors are exact; combined GEM, both improved RSᵧ and heterogeneous RNM are added",
+            differs="errors are exact; combined GEM, improved RSᵧ with as many draws, and heterogeneous RNM are "
+            "added",
         ),
         2: Counterpart(
             shows="two candidates, RNMH and RSᵧ against RNM", differs=f"{_EXACT}; GEM and mGEM are added"
@@ -94,7 +95,8 @@ COUNTERPARTS: Mapping[int, Counterpart] = MappingProxyType(
         12: Counterpart(shows="two candidates, RSᵧ over ε and gap", differs=_EXACT),
         13: Counterpart(
             shows="other shares of high scores",
-            differs="errors are exact; combined GEM, both improved RSᵧ and heterogeneous RNM are added",
+            differs="errors are exact; combined GEM, improved RSᵧ with as many draws, and heterogeneous RNM are "
+            "added",
         ),
         14: Counterpart(shows="scores in scenario 7", differs="every fourth candidate; errors are added"),
         15: Counterpart(shows="scores in scenario 8", differs="every fourth candidate; errors are added"),
