@@ -20,9 +20,7 @@ function color(name) {
 }
 
 export function label(name) {
-  const { label: text, private: isPrivate } = known.mechanisms[name];
-  if (name === "uniform") return "a random pick";
-  return isPrivate ? text : `${text} (not private)`;
+  return name === "uniform" ? "a random pick" : known.mechanisms[name].label;
 }
 
 function legend(place, entries) {
