@@ -101,6 +101,30 @@ def _both(
     return race({name: Contestant(lambda c=call: c(scores, sensitivities)) for name, call in calls.items()}, rounds)
 
 
+def top_share(rounds: int) -> Iterator[Result]:
+    """Top share against argmax, with equal and with fitted weights, and the fit itself."""
+    generator = np.random.default_rng(10)
+    scores, weights = generator.normal(size=(ROWS, CANDIDATES)), generator.random(CANDIDATES) ** 4
+    for epsilon, limit in ((1.0, 2.5), (4.0, 2.5), (8.0, 3.0)):
+        mechanism = dps.TopShare(epsilon)
+        contestants = {
+            "equal": Contestant(lambda m=mechanism: m.select(scores)),
+            "weighted": Contestant(lambda m=mechanism: m.select(scores, weights=weights)),
+            "argmax": Contestant(lambda: scores.argmax(axis=1)),
+        }
+        times = race(contestants, rounds)
+        name = f"TopShare, {ROWS:,} × {CANDIDATES}, ε = {epsilon:g}"
+        yield at_most(name, limit, times["equal"], times["argmax"], "`scores.argmax(axis=1)`")
+        told = f"{times['weighted'] / times['argmax']:.1f} × argmax"
+        yield Result(f"{name}, unequal weights", "none", told, reached=True)
+    public = scores[:1000] + generator.normal(size=CANDIDATES)
+    for epsilon in (1.0, 4.0, 8.0):
+        contestants = {"fit": Contestant(lambda e=epsilon: dps.advice.fit_top_share(public, epsilon=e))}
+        seconds = race(contestants, 1)["fit"]
+        name = f"fit_top_share, 1,000 × {CANDIDATES}, ε = {epsilon:g}"
+        yield Result(name, "≤ 3 s", f"{seconds:.1f} s", reached=seconds <= 3)
+
+
 def top_k(rounds: int) -> Iterator[Result]:
     """Ten of each row against one pick, for equal, shared and own sensitivities, and beside OpenDP."""
     generator = np.random.default_rng(9)
@@ -281,6 +305,7 @@ def correlation(rounds: int) -> Iterator[Result]:
 WORKLOADS: tuple[Callable[[int], Iterator[Result]], ...] = (
     heterogeneous,
     noisy_max,
+    top_share,
     top_k,
     gem,
     one_large_selection,

@@ -5,7 +5,7 @@ arithmetic with the total $T = Σ W_a ≤ 2⁶⁰$. Equal weights, in any unit, 
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -19,11 +19,12 @@ UNIT = 2**28
 """The integer of the largest weight. A 32-bit number is then below a column's height times a whole number with a
 probability of at least 15/16, and 2³² candidates have a total below 2⁶³."""
 
-ABOVE, AT = False, True
-"""Which scores to weigh: those above a bar, or those equal to it."""
+# Not literals: the compiler would compile a kernel for each of them.
+NO, YES = cast("tuple[bool, bool]", tuple(np.array([False, True])))
+BEFORE, ZERO, ONE = cast("tuple[int, int, int]", tuple(np.arange(-1, 2)))
 
-LIGHT, HEAVY = False, True
-EQUAL, UNEQUAL = True, False
+ABOVE, AT = NO, YES
+"""Which scores to weigh: those above a bar, or those equal to it."""
 
 EMPTY = -1
 """The owner of what no weight fills: draw again."""
@@ -82,7 +83,7 @@ def sizes_of(equal: bool, columns: int, total: int) -> Sizes:  # noqa: FBT001
 @compiled_without_refcounts
 def equal_sizes(size: int) -> Sizes:
     """Return the sizes of an urn of equal weights."""
-    return sizes_of(EQUAL, size, size * UNIT)
+    return sizes_of(YES, size, size * UNIT)
 
 
 @compiled_without_refcounts
@@ -93,14 +94,14 @@ def fill_urn(weights: FloatArray, urn: Urn) -> Sizes:
         largest, smallest = max(largest, weights[a]), min(smallest, weights[a])
     if smallest == largest:
         return equal_sizes(weights.size)
-    columns, total = 0, 0
+    columns, total = ZERO, ZERO
     for a in range(weights.size):
         urn.weights[a] = np.int64(math.ceil(weights[a] / largest * UNIT))
         total += urn.weights[a]
         if urn.weights[a] > 0:
             urn.owners[columns] = a
             columns += 1
-    sizes = sizes_of(UNEQUAL, columns, total)
+    sizes = sizes_of(NO, columns, total)
     fill_columns(urn, columns, sizes.height)
     return sizes
 
@@ -120,17 +121,17 @@ def fill_columns(urn: Urn, columns: int, height: int) -> None:
 
     All columns together hold at least the total. What is missing at the end stays empty.
     """
-    light = next_column(urn, -1, columns, height, LIGHT)
-    heavy = next_column(urn, -1, columns, height, HEAVY)
+    light = next_column(urn, BEFORE, columns, height, NO)
+    heavy = next_column(urn, BEFORE, columns, height, YES)
     left = urn.weights[urn.owners[heavy]] if heavy < columns else 0
     while light < columns or heavy < columns:
         giver = urn.owners[heavy] if heavy < columns else EMPTY
         if light < columns and (left > height or heavy == columns):
             urn.cuts[light], urn.others[light] = urn.weights[urn.owners[light]], giver
             left -= height - urn.cuts[light]
-            light = next_column(urn, light, columns, height, LIGHT)
+            light = next_column(urn, light, columns, height, NO)
         else:
-            following = next_column(urn, heavy, columns, height, HEAVY)
+            following = next_column(urn, heavy, columns, height, YES)
             giver = urn.owners[following] if following < columns else EMPTY
             urn.cuts[heavy], urn.others[heavy] = left, giver
             if following < columns:

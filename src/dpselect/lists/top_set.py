@@ -12,10 +12,10 @@ import dpselect.parameters as check
 from dpselect.candidates import Batch
 from dpselect.exact import ExactStream
 from dpselect.exact.samplers.top_share import below, coin
-from dpselect.guarantees import ANY_SCORES, Guarantee
+from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.laws import Law
-from dpselect.mechanisms import Mechanism
+from dpselect.mechanisms import Mechanism, TopShare
 from dpselect.parameters import store
 from dpselect.randomness import Randomness
 
@@ -27,14 +27,14 @@ __all__ = ["TopSet"]
 class TopSet(Mechanism):
     """A random set of ``count`` candidates, for the price of one pick.
 
-    With probability s it is any set, whatever the scores. Otherwise it is any set that has at least t of the m best
-    candidates. Let h be the share of such sets among all, which is public. Then this is top share over sets, with
-    $s = 1/(1 + h(e^ε − 1))$. It pays where candidates are a public shortlist of 20 to 100.
+    With probability s it is any set, whatever the scores. Otherwise it is any set that has at least t of the
+    ``count`` best candidates. Let h be the share of such sets among all, which is public. Then this is top share
+    over sets, with $s = 1/(1 + h(e^ε − 1))$. It pays where the candidates are a public shortlist of 20 to 100.
 
     Privacy:
-        ε-DP for any change of the scores. The m best are exactly m: ties go to the candidate that comes first. The
-        set is in the order of the candidates. Publish it as it is: do not remove what the person has seen, and do
-        not sort it by private scores.
+        ε-DP for any change of the scores. Ties go to the candidate that comes first, so the best are always
+        ``count``. The set is in the order of the candidates. Publish it as it is: do not remove what the person has
+        seen, and do not sort it by private scores.
 
     Cost:
         About 0.1 ms a row.
@@ -42,13 +42,11 @@ class TopSet(Mechanism):
     Args:
         epsilon: The privacy budget of the whole set.
         count: The size of the set.
-        best: How many candidates count as the best, m. By default as many as the set has.
-        least: How many of them to have, t. By default that for which a set has most of the best on average.
+        least: How many of the best to have, t. By default that for which a set has most of the best on average.
 
     Example:
         >>> import dpselect as dps
-        >>> mechanism = dps.lists.TopSet(30.0, count=2)
-        >>> mechanism.select([0.1, 0.9, 0.0, 0.7, 0.3])
+        >>> dps.lists.TopSet(30.0, count=2).select([0.1, 0.9, 0.0, 0.7, 0.3])
         array([1, 3])
 
     References:
@@ -57,25 +55,17 @@ class TopSet(Mechanism):
 
     epsilon: float
     count: int = field(default=10, kw_only=True)
-    best: int | None = field(default=None, kw_only=True)
     least: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         store(self, epsilon=check.positive("epsilon", self.epsilon), count=check.count("count", self.count))
-        store(self, best=self.count if self.best is None else check.count("best", self.best))
         if self.least is not None:
-            store(self, least=check.count("least", self.least, most=min(self.best or 0, self.count)))
+            store(self, least=check.count("least", self.least, most=self.count))
 
     @property
     def guarantee(self) -> Guarantee:
-        """ε-DP for any change of the scores."""
-        return Guarantee(
-            epsilon=self.epsilon,
-            flat_epsilon=self.epsilon,
-            neighbours=ANY_SCORES,
-            theorem="every set's probability lies between two public numbers, c and e^ε c",
-            reference="docs/theory/top-share.md",
-        )
+        """ε-DP for any change of the scores: the probability of every set lies between c and e^ε c."""
+        return TopShare(self.epsilon).guarantee
 
     @property
     def label(self) -> str:
@@ -95,9 +85,8 @@ class TopSet(Mechanism):
     def law(self, sizes: IndexArray) -> "TopSetLaw":
         """Return the law of the sets, given the number of candidates in each row."""
         smallest = sizes.min(initial=2**62)
-        for name, needed in (("count", self.count), ("best", self.best)):
-            if needed is not None and needed > smallest:
-                raise ValueError(f"{name} must be at most the number of candidates, {smallest}, got {needed}")
+        if self.count > smallest:
+            raise ValueError(f"count must be at most the number of candidates, {smallest}, got {self.count}")
         return TopSetLaw(self)
 
 
@@ -113,60 +102,48 @@ class TopSetLaw(Law):
 
     def select(self, batch: Batch, randomness: Randomness) -> IndexArray:
         """Return a set for each row, in the order of the candidates."""
-        count, units = self.mechanism.count, randomness.units(batch.rows)
-        sets = np.empty((batch.rows, count), dtype=np.int64)
+        units, sets = randomness.units(batch.rows), np.empty((batch.rows, self.mechanism.count), dtype=np.int64)
         for row in range(batch.rows):
             order = np.argsort(-batch.row(row)[0], kind="stable").tolist()
-            best, least, share = terms(self.mechanism, len(order))
+            least, share = terms(self.mechanism, len(order))
             stream = ExactStream(units, row)
-            any_set = coin(stream.uniform(), self.mechanism.epsilon, share)
-            drawn = [
-                _draw(order, best, minimum, count, stream) for minimum in (0, least)
-            ]  # both, whatever the coin
-            sets[row] = sorted(drawn[0] if any_set else drawn[1])
+            ignores_scores = coin(stream.uniform(), self.mechanism.epsilon, share)
+            drawn = [_draw(order, minimum, self.mechanism.count, stream) for minimum in (0, least)]  # in any case
+            sets[row] = sorted(drawn[0] if ignores_scores else drawn[1])
         return sets
 
 
 @cache
-def terms(mechanism: TopSet, size: int) -> tuple[int, int, Fraction]:
-    """Return m, t, and the share of sets that have at least t of the m best candidates."""
-    count, best, ratio = (
-        mechanism.count,
-        mechanism.best or mechanism.count,
-        math.expm1(min(mechanism.epsilon, 700.0)),
-    )
+def terms(mechanism: TopSet, size: int) -> tuple[int, Fraction]:
+    """Return t, and the share of sets that have at least t of the best candidates."""
+    count, ratio = mechanism.count, math.expm1(min(mechanism.epsilon, 700.0))
 
-    def share(least: int) -> Fraction:
-        return Fraction(sum(_ways(size, best, count, least).values()), math.comb(size, count))
-
-    def found(least: int) -> float:
-        """Return how many of the best a set has on average."""
-        ways = _ways(size, best, count, least)
-        ignored = 1 / (1 + float(share(least)) * ratio)
+    def found(least: int) -> tuple[float, int, Fraction]:
+        """Return how many of the best a set has on average, t and the share."""
+        ways = _ways(size, count, least)
+        share = Fraction(sum(ways.values()), math.comb(size, count))
+        ignored = 1 / (1 + float(share) * ratio)
         inside = float(Fraction(sum(i * way for i, way in ways.items()), sum(ways.values())))
-        return ignored * count * best / size + (1 - ignored) * inside
+        return ignored * count * count / size + (1 - ignored) * inside, least, share
 
-    least = mechanism.least or max(range(1, min(best, count) + 1), key=found)
-    return best, least, share(least)
+    choices = range(1, count + 1) if mechanism.least is None else [mechanism.least]
+    return max(map(found, choices))[1:]
 
 
-def _ways(size: int, best: int, count: int, least: int) -> dict[int, int]:
+def _ways(size: int, count: int, least: int) -> dict[int, int]:
     """Return the number of sets that have exactly i of the best, for each possible i from ``least`` on."""
-    return {
-        i: math.comb(best, i) * math.comb(size - best, count - i)
-        for i in range(max(least, count - (size - best)), min(best, count) + 1)
-    }
+    possible = range(max(least, 2 * count - size), count + 1)
+    return {i: math.comb(count, i) * math.comb(size - count, count - i) for i in possible}
 
 
-def _draw(order: list[int], best: int, least: int, count: int, stream: ExactStream) -> list[int]:
+def _draw(order: list[int], least: int, count: int, stream: ExactStream) -> list[int]:
     """Return a uniformly random set of those that have at least ``least`` of the best."""
-    ways = _ways(len(order), best, count, least)
-    place = below(stream, sum(ways.values()))
-    inside = min(ways)
+    ways = _ways(len(order), count, least)
+    place, inside = below(stream, sum(ways.values())), min(ways)
     while place >= ways[inside]:
         place -= ways[inside]
         inside += 1
-    return _choose(order[:best], inside, stream) + _choose(order[best:], count - inside, stream)
+    return _choose(order[:count], inside, stream) + _choose(order[count:], count - inside, stream)
 
 
 def _choose(items: list[int], count: int, stream: ExactStream) -> list[int]:

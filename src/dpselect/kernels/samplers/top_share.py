@@ -14,7 +14,10 @@ from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.weighted_draws import (
     ABOVE,
     AT,
+    BEFORE,
+    ONE,
     UNIT,
+    ZERO,
     Sizes,
     Urn,
     draw_long,
@@ -39,7 +42,7 @@ def find(scores: FloatArray, bar: float, at: bool, weights: IndexArray, equal: b
 
     It halves the row again and again, so its work does not depend on where the candidate is.
     """
-    first, last = 0, scores.size
+    first, last = ZERO, scores.size
     while last - first > FEW:
         middle = (first + last) // 2
         before = weight_of(scores[first:middle], bar, at, weights[first:middle], equal)
@@ -101,9 +104,9 @@ def select_block(
     picks: IndexArray,
 ) -> None:
     """Pick one candidate for each row of a block. Rows that share their weights share the table."""
-    sizes = equal_sizes(1)
+    sizes = equal_sizes(ONE)
     odds = odds_of(share, sizes)
-    known, start = 0, 0
+    known, start = BEFORE, BEFORE
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         if not row_extent(scores)[1] <= LARGEST:
