@@ -78,12 +78,16 @@ class Batch:
         """Raise if a score is not finite, or too large."""
         _check_finite("scores", self.table.scores.values)
 
-    def check_weights(self) -> None:
-        """Raise unless each row has a positive weight."""
+    def check_weights(self, count: int = 1) -> None:
+        """Raise unless each row has a positive weight for each of ``count`` picks, or for all its candidates."""
         values, starts = self.table.offsets
         positive = np.append(0, np.cumsum(values > 0))
-        if (positive[starts + self.sizes] == positive[starts]).any():
-            raise ValueError(f"weights {rules.POSITIVE_WEIGHT}")
+        if (positive[starts + self.sizes] - positive[starts] < np.minimum(count, self.sizes)).any():
+            raise ValueError(
+                f"weights {rules.POSITIVE_WEIGHT}"
+                if count == 1
+                else f"weights must be positive for at least {count} candidates of each row"
+            )
 
     def row(self, index: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the scores, sensitivities and offsets (or weights) of one row."""

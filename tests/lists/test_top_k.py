@@ -240,3 +240,11 @@ def test_a_ledger_charges_the_whole_list(tmp_path):
 def test_a_list_is_a_value():
     assert dps.TopK(dps.GEM(1.0), 5) == dps.TopK(dps.GEM(1.0), count=5)
     assert repr(dps.TopK(dps.GEM(1.0), 5)).startswith("TopK(mechanism=GEM(epsilon=1.0")
+
+
+@pytest.mark.parametrize("short_rows", ["refuse", "pad"])
+def test_a_list_never_holds_a_candidate_of_weight_zero(short_rows):
+    top = dps.TopK(dps.TopShare(1.0), count=3, short_rows=short_rows)
+    with pytest.raises(ValueError, match="weights must be positive for at least 3 candidates"):
+        top.select([1.0, 2.0, 3.0, 4.0], weights=[1.0, 1.0, 0.0, 0.0])
+    assert sorted(top.select([1.0, 2.0, 3.0, 4.0], weights=[1.0, 1.0, 0.0, 1.0])) == [0, 1, 3]

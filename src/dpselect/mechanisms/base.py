@@ -150,7 +150,10 @@ class Mechanism(ABC):
                 "TopShare needs none"
             )
         known = 0.0 if sensitivities is None else sensitivities
-        return read_batch(scores, known, offsets, weights=weights, finite=False)
+        batch = read_batch(scores, known, offsets, weights=weights, finite=False)
+        if weights is not None and self.count is not None:  # a candidate of weight 0 is in no list
+            batch.check_weights(self.count)
+        return batch
 
 
 def tilt_label(tilt: float) -> str:
