@@ -70,6 +70,18 @@ def test_advice_covers_three_correlations_if_nothing_is_known():
     assert "unknown correlation" in advice.assumption
 
 
+# --- Whose data is in a row? ------------------------------------------------------------------------------
+
+
+def test_one_persons_rows_are_for_top_share_and_many_peoples_for_a_ranking():
+    one = advise(None, 2.0)
+    assert one.best == dps.TopShare(2.0)
+    assert one.ranking == ()
+    assert "one person's data" in str(one)
+    assert "give sensitivities" in str(one)
+    assert "many people's data" in str(advise(WIDTHS, 2.0, pool=tilted(2.0)))
+
+
 # --- Notes ------------------------------------------------------------------------------------------------
 
 
@@ -159,6 +171,8 @@ MONOTONE = dps.NoisyMax(epsilon=1.0, monotone=True)
             "^pool must hold mechanisms that are ε-DP",
         ),
         ({"pool": [MONOTONE]}, "^pool must hold mechanisms that are private for all scores within"),
+        ({"sensitivities": None, "correlation": 0.1}, "^sensitivities must be given with correlation"),
+        ({"sensitivities": None, "public_scores": SAMPLE}, "fit_top_share learns from public scores"),
         ({"sensitivities": 1.0}, "^sensitivities must be one number for each candidate"),
         ({"sensitivities": -WIDTHS}, "^sensitivities must be ≥ 0"),
         ({"sensitivities": WIDTHS[np.newaxis]}, "^sensitivities must be one number for each candidate"),

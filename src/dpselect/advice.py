@@ -1,6 +1,7 @@
 """Which mechanism to use, from public knowledge: a ranking by exact expected error.
 
-The choice depends on how scores and sensitivities correlate, and on the size of the budget. You may know both
+One question comes first: whose data is in a row of scores? For one person's, use :class:`~dpselect.TopShare`. For
+many people's, the choice depends on how scores and sensitivities correlate, and on the budget. You may know both
 without looking at private data: from an expected correlation, last year's public catalogue or a simulation. If all
 you have is private, :func:`dpselect.tuning.tune` pays for looking at it.
 """
@@ -15,7 +16,7 @@ import numpy as np
 from dpselect import parameters as check
 from dpselect.candidates import Numbers, read_batch, read_sensitivities
 from dpselect.kernels.arrays import FloatArray
-from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism, NoisyMax, Uniform
+from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism, NoisyMax, TopShare, Uniform
 from dpselect.pools import read_pool
 from dpselect.registry import MECHANISMS
 from dpselect.tuning import fleet_errors
@@ -34,6 +35,15 @@ ALIKE = 0.01
 
 NEGLIGIBLE = 1e-3
 """A mechanism may exceed the error of a random pick by this share of it without a note."""
+
+
+MANY_PEOPLE = "a row holds many people's data, each of whom moves a score by at most its sensitivity"
+ONE_PERSON = "a row holds one person's data, all of which may change"
+ONE_PERSON_NOTES = (
+    "For one person's row no private mechanism is better than top share with the right public weights.",
+    "Weights from public rows (fit_top_share) or from released picks (weights_from_picks) improve it.",
+    "If a row holds many people's data, such as counts or means, give sensitivities.",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +69,7 @@ class Advice:
     """Mechanisms by expected error; ``print`` it.
 
     Attributes:
-        ranking: The mechanisms, best first.
+        ranking: The mechanisms, best first; empty for one person's rows.
         best: The mechanism to use: the simplest within 1 % of the smallest error.
         assumption: What the numbers assume.
         notes: Why this mechanism, and what can go wrong: a sentence each.
@@ -72,7 +82,8 @@ class Advice:
 
     def __str__(self) -> str:
         shown = self._shown()
-        lines = [f"Use {self.best.label}: {self.best!r}", f"Assumed: {self.assumption}.", "", *_table(shown)]
+        lines = [f"Use {self.best.label}: {self.best!r}", f"Assumed: {self.assumption}."]
+        lines += ["", *_table(shown)] if shown else []
         if len(shown) < len(self.ranking):
             lines.append(f"({len(shown)} of {len(self.ranking)} mechanisms: the five best and those of the paper)")
         return "\n".join([*lines, "", *self.notes])
@@ -85,7 +96,7 @@ class Advice:
 
 
 def advise(
-    sensitivities: Numbers,
+    sensitivities: Numbers | None,
     epsilon: float,
     *,
     correlation: float | None = None,
@@ -94,9 +105,11 @@ def advise(
     pool: Sequence[Mechanism] | None = None,
     power: float = 2,
 ) -> Advice:
-    r"""Rank mechanisms by their exact expected error, from public knowledge.
+    r"""Say which mechanism to use, from public knowledge.
 
-    Give what you know as one of
+    *Whose data is in a row of scores?* If it is one person's, pass ``None`` for the sensitivities: the advice is
+    :class:`~dpselect.TopShare`. If it is many people's, mechanisms are ranked by their exact expected error. Give
+    what you know as one of
 
     - ``correlation``, the rank correlation you expect between scores and sensitivities, from −1 to 1. "The
       sensitive candidates have the high scores" is about 0.8. Scores are then drawn at random (a Gaussian copula);
@@ -112,7 +125,7 @@ def advise(
         One ``pmf`` for each mechanism and example: about a second for 100 candidates.
 
     Args:
-        sensitivities: One for each candidate.
+        sensitivities: One for each candidate; ``None`` if each row is about one person.
         epsilon: The privacy budget of a pick.
         correlation: The expected rank correlation of scores and sensitivities.
         spread: The standard deviation of the scores, if you state no sample; the mean sensitivity if absent.
@@ -128,11 +141,20 @@ def advise(
         True
         >>> advice.ranking[0].of_random < 0.5
         True
+        >>> dps.advice.advise(None, 0.5).best
+        TopShare(epsilon=0.5, share=None)
 
     References:
         D. Antonova et al., Private selection with heterogeneous sensitivities, 2025, for correlation as a guide.
     """
     budget, exponent = check.positive("epsilon", epsilon), check.positive("power", power)
+    if sensitivities is None:
+        if any(given is not None for given in (correlation, spread, public_scores, pool)):
+            raise ValueError(
+                "sensitivities must be given with correlation, spread, public_scores or pool; for one person's "
+                "rows, fit_top_share learns from public scores"
+            )
+        return Advice(ranking=(), best=TopShare(budget), assumption=ONE_PERSON, notes=ONE_PERSON_NOTES)
     widths = read_sensitivities(sensitivities)
     if widths.ndim == 0:
         raise ValueError("sensitivities must be one number for each candidate")
@@ -141,7 +163,7 @@ def advise(
         if correlation is not None or spread is not None:
             raise ValueError("correlation and spread must be absent if public_scores are given: leave them out")
         cases = [_read_sample(public_scores, widths)]
-        assumption = "future scores are like the public sample"
+        assumption = f"{MANY_PEOPLE}; future scores are like the public sample"
     else:
         deviation = float(widths.mean()) or 1.0 if spread is None else check.positive("spread", spread)
         guesses = GUESSES if correlation is None else (check.between("correlation", correlation, -1, 1),)
@@ -150,7 +172,8 @@ def advise(
         known = "an unknown correlation (−0.8, 0 or 0.8)"
         if correlation is not None:
             known = f"a correlation of {guesses[0]:+.2f}".replace("-", "−")
-        assumption = f"normal scores of standard deviation {deviation:.3g}, with {known} to the sensitivities"
+        scores = f"scores are normal, of standard deviation {deviation:.3g}, with {known} to the sensitivities"
+        assumption = f"{MANY_PEOPLE}; {scores}"
     knows_nothing = public_scores is None and correlation is None
     ranking = _rank(members, widths, cases, exponent, counted=len(cases) if knows_nothing else 1)
     best = _advised(ranking, knows_nothing=knows_nothing)

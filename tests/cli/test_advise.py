@@ -54,3 +54,16 @@ def test_advice_in_json_has_the_options_of_every_mechanism(capsys):
     facts = json.loads(capsys.readouterr().out)
     assert facts["options"] in {row["options"] for row in facts["rows"]}
     assert os.linesep not in facts["options"]
+
+
+def test_without_sensitivities_a_row_is_one_persons(capsys):
+    assert main(["advise", "--epsilon", "4"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Use top share")
+    pasted = build_parser().parse_args(shown.splitlines()[-1].split()[1:])
+    assert make_mechanism(pasted) == dps.TopShare(4.0)
+    assert main(["advise", "--epsilon", "4", "--correlation", "0.5"]) == 2
+    assert main(["advise", "--epsilon", "4", "--sensitivities", "1,2", "--candidates", "items.csv"]) == 2
+    errors = capsys.readouterr().err
+    assert "--correlation and --spread need --sensitivities" in errors
+    assert "not both" in errors

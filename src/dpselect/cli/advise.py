@@ -34,11 +34,15 @@ def run(options: argparse.Namespace) -> None:
     report(options, facts | {"notes": found.notes, "rows": rows}, [])
 
 
-def _sensitivities(options: argparse.Namespace) -> list[float]:
-    if (options.sensitivities is None) == (options.candidates is None):
-        raise UsageError("give either --sensitivities or a table with --candidates")
+def _sensitivities(options: argparse.Namespace) -> list[float] | None:
+    if options.sensitivities is not None and options.candidates is not None:
+        raise UsageError("give --sensitivities or a table with --candidates, not both")
     if options.sensitivities is not None:
         return read_list("--sensitivities", options.sensitivities)
+    if options.candidates is None:
+        if options.correlation is not None or options.spread is not None:
+            raise UsageError("--correlation and --spread need --sensitivities, or a table with --candidates")
+        return None
     with named_options():
         given = Layout(candidate=options.candidate, sensitivity=options.sensitivity, candidates=options.candidates)
         layout = given.with_candidates(given.open_candidates())

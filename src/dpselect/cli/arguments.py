@@ -36,7 +36,11 @@ examples:
 """
 
 ADVISE_EXAMPLES = """\
+Whose data is in a row of scores? One person's, such as one user's ratings: give ε alone. Many people's, such as
+counts or means: also say how far one person can move each score.
+
 examples:
+  dpselect advise --epsilon 4
   dpselect advise --epsilon 0.5 --sensitivities 1,0.5,0.1 --correlation 0.8
   dpselect advise --epsilon 0.5 --candidates items.csv --sensitivity width
 """
@@ -63,7 +67,10 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="dpselect",
-        description="One private pick per user from a table of scores of any size.",
+        description="One private pick per user from a table of scores of any size. Whose data is in a row of scores? "
+        "For one person's (a user's ratings), a table of scores is enough: top share is used. For many people's "
+        "(counts, means), say how far one person can move each score (--sensitivity): heterogeneous noisy max is "
+        "used. `dpselect advise` says more.",
         epilog="exit codes: 0 done, 1 an audit found a violation, 2 wrong usage, 3 bad input, 4 refused by the "
         "budget or because a key was used before, 5 system, 70 internal error, 130 interrupted",
     )
@@ -180,7 +187,7 @@ def _add_budget(commands: Commands) -> None:
 
 
 def _add_advise(commands: Commands) -> None:
-    summary = "Rank mechanisms by expected error from public information. Reads no scores, costs nothing."
+    summary = "Say which mechanism to use, from public information. Reads no scores, costs nothing."
     parser = _command(commands, "advise", summary, epilog=ADVISE_EXAMPLES)
     parser.add_argument("--epsilon", type=float, required=True, help="the privacy budget of one pick")
     parser.add_argument("--sensitivities", metavar="LIST", help="one for each candidate, with commas: 1,0.5,2")
