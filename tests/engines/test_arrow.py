@@ -111,6 +111,22 @@ def test_sensitivities_come_from_the_table_a_second_table_or_a_constant():
     )
 
 
+@pytest.mark.parametrize("position", [True, False], ids=["by position", "by name"])
+def test_the_second_table_may_have_a_dictionary_of_identifiers(position):
+    batch = table([6] * 20).set_column(1, "candidate", pa.array([list("abcdef")] * 20)).drop_columns("sensitivity")
+    names = pa.array(list("abcdef"))
+    widths = [0.5, 1.0, 0.25, 2.0, 1.0, 0.125]
+    plain, encoded = (
+        Layout(
+            candidate=None if position else "candidate",
+            candidates=pa.table({"candidate": identifiers, "sensitivity": widths}),
+        )
+        for identifiers in (names, names.dictionary_encode())
+    )
+    expected = PickTransform(MECHANISM, KEY, layout=plain).transform(batch)
+    assert PickTransform(MECHANISM, KEY, layout=encoded).transform(batch).equals(expected)
+
+
 def test_candidates_known_by_position_are_named_by_the_second_table():
     batch = table([6] * 20).drop_columns(["candidate", "sensitivity"])
     candidates = pa.table({"candidate": list("abcdef"), "width": [0.5, 1.0, 0.25, 2.0, 1.0, 0.125]})

@@ -204,7 +204,7 @@ def test_units_with_two_rows_and_unknown_columns_are_refused(spark):
         engine.select(frame, MECHANISM, key=KEY)
     with pytest.raises(ValueError, match="unknown column 'rating'"):
         engine.select(frame, MECHANISM, key=KEY, layout=Layout(score="rating"))
-    with pytest.raises(ValueError, match="candidate must name a column"):
+    with pytest.raises(ValueError, match="candidates by position need lists of scores"):
         engine.select(spark.createDataFrame(ROWS, NAMES), MECHANISM, key=KEY, layout=Layout(candidate=None))
 
 

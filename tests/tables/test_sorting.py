@@ -16,7 +16,7 @@ import dpselect as dps
 from dpselect.cli import main
 from dpselect.tables.layout import Layout
 from dpselect.tables.sorting import SortedUnits, _order, memory_bytes
-from dpselect.tables.sources import prefetched
+from dpselect.tables.sources import read_ahead
 from dpselect.tables.stored import open_table
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
@@ -47,8 +47,8 @@ def test_a_sort_in_memory_gives_what_duckdb_gives(data, unit, candidate):
     found = []
     for needed in (0, 2**60):
         with patch("dpselect.tables.sorting.needed_bytes", lambda _, needed=needed: needed):
-            source = SortedUnits(open_table(table), layout, batch_candidates=4)
-            whole = pa.Table.from_batches([located.batch for located in source.batches(layout.columns)])
+            source = SortedUnits(open_table(table), layout)
+            whole = pa.Table.from_batches([located.batch for located in source.batches(layout.columns, entries=4)])
         units = [(row["user"], row["candidate"]) for row in whole.to_pylist()]
         numbers = [sorted(row) for row in whole["score"].to_pylist()]  # rows of one name may be in any order
         found.append((whole.schema, units, numbers))
@@ -155,14 +155,14 @@ def test_a_sort_ends_early_when_nothing_more_is_wanted(needed, monkeypatch):
     source = SortedUnits(slow_table(), Layout())
     seen = []
 
-    def look():
-        seen.append(source.waiting)
+    def look(step):
+        seen.append(step)
         if len(seen) == 3:
             raise KeyboardInterrupt
 
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        next(prefetched(source.batches(Layout().columns), interrupt=source.interrupt, waiting=look))
+        next(read_ahead(source, Layout().columns, progress=look))
     assert time.monotonic() - started < 120  # three looks and a second on a busy machine; not ten minutes
     assert {step.phase for step in seen} == {"reading"}
     assert seen[-1].done > 0

@@ -45,7 +45,7 @@ def _sensitivities(options: argparse.Namespace) -> list[float] | None:
         return None
     with named_options():
         given = Layout(candidate=options.candidate, sensitivity=options.sensitivity, candidates=options.candidates)
-        layout = given.with_candidates(given.open_candidates())
+        layout, _ = given.open_candidates()
     name = layout.sensitivity
     if not layout.is_joined(name):
         raise UsageError(f"--sensitivity must name a column of --candidates, not {name!r}")

@@ -13,10 +13,9 @@ from dpselect import parameters as check
 from dpselect import rules
 from dpselect.engines.distinct import DistinctUnits
 from dpselect.errors import BadUnitsError, RepeatedUnitsError
-from dpselect.kernels.arrays import WordArray
 from dpselect.mechanisms.base import Mechanism
 from dpselect.randomness import Randomness
-from dpselect.tables.arrays import decoded, flags, from_numpy, to_numpy
+from dpselect.tables.arrays import decoded, from_numpy, to_numpy
 from dpselect.tables.layout import Layout
 from dpselect.tables.units import find_problems, read_units
 
@@ -35,15 +34,26 @@ class UnitTransform(ABC):
     mechanism: Mechanism
     layout: Layout
 
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the result of each batch."""
+        return map(self.transform, batches)
+
+    def transform(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the result of one batch."""
+        return self._apply(self._work, batch)
+
+    @abstractmethod
+    def _work(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """Return the columns that are made of the good units of a batch."""
+
     @abstractmethod
     def _made(self, schema: pa.Schema) -> list[pa.Field]:
-        """Return the columns that are made of a table of units with a schema."""
+        """Return the names and types of these columns, for a table of units with a schema."""
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """Check the schema of a table of units, once, and return that of the result."""
         if schema not in self._schemas:
-            self.layout.check_columns(schema.names)
-            self.layout.check_lists(schema)
+            self.layout.check(schema, lists=True)
             problem = [pa.field(PROBLEM, pa.string())] if self.layout.on_bad_unit == "skip" else []
             self._schemas[schema] = pa.schema([schema.field(self.layout.unit), *self._made(schema), *problem])
         return self._schemas[schema]
@@ -51,6 +61,14 @@ class UnitTransform(ABC):
     @cached_property
     def _schemas(self) -> dict[pa.Schema, pa.Schema]:
         return {}
+
+    def rows_schema(self, schema: pa.Schema) -> pa.Schema:
+        """Check the schema of a table of units, and return that of the rows to publish."""
+        return self.schema(schema)
+
+    def rows(self, results: pa.RecordBatch) -> pa.RecordBatch:
+        """Return transformed units as rows to publish."""
+        return results
 
     def _refuse_name(self, name: str, *, added: bool) -> None:
         if added and name in {self.layout.unit, self.layout.pick_name}:
@@ -64,22 +82,22 @@ class UnitTransform(ABC):
         Problems are looked for only if something went wrong, so good data cost nothing more.
         """
         schema = self.schema(batch.schema)
-        kinds = [field.type for field in self._made(batch.schema)]
+        kinds = [made.type for made in self._made(batch.schema)]
         problems = pa.nulls(batch.num_rows, pa.string())
+        columns = [pa.nulls(batch.num_rows, kind) for kind in kinds]
         try:
-            columns = work(batch) if batch.num_rows else [pa.nulls(0, kind) for kind in kinds]
+            if batch.num_rows:
+                columns = work(batch)
         except ValueError:
             problems = find_problems(batch, self.layout, least=self.mechanism.least_size)
             if problems.null_count == len(problems):
                 raise
             if self.layout.on_bad_unit == "raise":
                 raise BadUnitsError(problems) from None
-            good = flags(problems.is_null())
-            places = pa.array(np.cumsum(good) - 1, mask=~good)
+            good = to_numpy(problems.is_null())
             if good.any():
+                places = pa.array(np.cumsum(good) - 1, mask=~good)
                 columns = [column.take(places) for column in work(batch.filter(problems.is_null()))]
-            else:
-                columns = [pa.nulls(batch.num_rows, kind) for kind in kinds]
         columns = [column.cast(kind) for column, kind in zip(columns, kinds, strict=True)]
         return pa.RecordBatch.from_arrays(
             [batch.column(self.layout.unit), *columns, problems][: len(schema)], schema=schema
@@ -137,18 +155,10 @@ class PickTransform(UnitTransform):
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the picks of each batch. Raise at the end if a unit occurred twice."""
         with DistinctUnits() as seen:
-            yield from self.over(batches, seen)
-
-    def over(self, batches: Iterable[pa.RecordBatch], seen: DistinctUnits) -> Iterator[pa.RecordBatch]:
-        """Yield the picks of each batch. Raise at the end if a unit occurred twice, or was seen before."""
-        for batch in batches:
-            yield self._apply(partial(self._pick, seen=seen), batch)
-        if not seen.are_distinct():
-            raise RepeatedUnitsError(f"{self._rule}: some unit has two rows")
-
-    def transform(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the picks of one batch."""
-        return self._apply(self._pick, batch)
+            for batch in batches:
+                yield self._apply(partial(self._work, seen=seen), batch)
+            if not seen.are_distinct():
+                raise RepeatedUnitsError(f"{self._rule}: some unit has two rows")
 
     def _made(self, schema: pa.Schema) -> list[pa.Field]:
         kind = self.layout.pick_type(schema)
@@ -169,21 +179,14 @@ class PickTransform(UnitTransform):
         lists = picks.column(self.layout.pick_name)
         sizes = to_numpy(pc.fill_null(pc.list_value_length(lists), 1))
         owners = np.repeat(np.arange(sizes.size), sizes)
-        skipped = flags(lists.is_null())[owners]
+        skipped = to_numpy(lists.is_null())[owners]
         ranks = np.arange(owners.size) - (np.cumsum(sizes) - sizes)[owners] + 1
         names = lists.flatten().take(pa.array(np.cumsum(~skipped) - 1, mask=skipped))
         unit, _, *problem = (column.take(from_numpy(owners)) for column in picks.columns)
         columns = [unit, pa.array(ranks, pa.int32(), mask=skipped), names, *problem]
         return pa.RecordBatch.from_arrays(columns, schema=self._ranked(picks.schema))
 
-    def addresses(self, units: pa.Array) -> WordArray:
-        """Return the addresses of units."""
-        plain = decoded(units)
-        integers = pa.types.is_integer(plain.type)
-        keyed = Randomness.keyed(self.key, to_numpy(plain) if integers else plain.to_pylist())
-        return keyed.units(len(units)).nonces
-
-    def _pick(self, batch: pa.RecordBatch, seen: DistinctUnits | None = None) -> list[pa.Array]:
+    def _work(self, batch: pa.RecordBatch, seen: DistinctUnits | None = None) -> list[pa.Array]:
         read = read_units(batch, self.layout)
         units = decoded(batch.column(self.layout.unit))
         integers = pa.types.is_integer(units.type)
@@ -211,16 +214,8 @@ class PickTransform(UnitTransform):
 class PmfTransform(UnitTransform):
     """A transform of record batches of units into record batches with the exact probability of every candidate.
 
-    Privacy:
-        **None**: probabilities reveal scores. For public or synthetic data, audits, and anyone who may see the
-        scores.
-
-    Cost:
-        That of the mechanism's ``pmf``.
-
-    Args:
-        mechanism: Any mechanism.
-        layout: Where the columns are.
+    **Not private**: probabilities reveal scores. For public or synthetic data, audits, and anyone who may see the
+    scores. It costs what the mechanism's ``pmf`` does.
 
     Example:
         >>> import dpselect as dps, pyarrow as pa
@@ -229,9 +224,6 @@ class PmfTransform(UnitTransform):
         >>> law = PmfTransform(dps.Uniform(), layout=Layout(candidate=None, sensitivity=1.0))
         >>> law.transform(batch).to_pydict()
         {'user': [1], 'probability': [[0.5, 0.5]]}
-
-    References:
-        None needed.
     """
 
     mechanism: Mechanism
@@ -242,20 +234,12 @@ class PmfTransform(UnitTransform):
         check.single_pick("mechanism", self.mechanism, "pmf")
         self._refuse_name(PROBLEM, added=self.layout.on_bad_unit == "skip")
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the probabilities of each batch."""
-        return map(self.transform, batches)
-
-    def transform(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the probabilities of one batch."""
-        return self._apply(self._weigh, batch)
-
     def _made(self, schema: pa.Schema) -> list[pa.Field]:
         named = self.layout.candidate is not None or self.layout.candidates is not None
         lists = [pa.field(self.layout.pick_name, pa.large_list(self.layout.pick_type(schema)))] if named else []
         return [*lists, pa.field("probability", pa.large_list(pa.float64()))]
 
-    def _weigh(self, batch: pa.RecordBatch) -> list[pa.Array]:
+    def _work(self, batch: pa.RecordBatch) -> list[pa.Array]:
         read = read_units(batch, self.layout)
         weights = self.mechanism.pmf(read.scores, read.sensitivities, **read.public)
         flat = [np.asarray(weights).reshape(-1)]

@@ -2,10 +2,10 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 
 from dpselect.budget.fingerprints import combine_hashes, hash_files
 from dpselect.engines import Computed, Limits
-from dpselect.engines.arrow import PROBLEM, PickTransform, PmfTransform
+from dpselect.engines.arrow import PROBLEM, PickTransform, PmfTransform, UnitTransform
 from dpselect.errors import BadUnitsError
 from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, Step, ignore
 from dpselect.tables.conversion import convert_like
 from dpselect.tables.layout import ONE, Layout
-from dpselect.tables.sources import UnitSource, open_units, prefetched
+from dpselect.tables.sources import UnitSource, open_units, read_ahead
 from dpselect.tables.stored import AnyTable, Located, StoredTable, open_table
 from dpselect.tables.writing import output_format, write_batches
 
@@ -31,11 +31,10 @@ def open_tables(table: AnyTable, layout: Layout | None, *, limits: Limits, outpu
     """Open tables in memory or in files, and check their columns."""
     given = layout or Layout()
     opened = open_table(table, given.format, given.names, given.number_names)
-    second = given.open_candidates()
-    columns = given.with_candidates(second)
+    columns, second = given.open_candidates()
     scratch = None if output is None else output.resolve().parent
-    source = open_units(opened, columns, scratch=scratch, **limits._asdict())
-    return LocalTables(table, opened, second, columns, source, output)
+    source = open_units(opened, columns, scratch=scratch, memory=limits.memory)
+    return LocalTables(table, opened, second, columns, source, output, limits.batch_candidates)
 
 
 def _described(sensitivity: str | float) -> object:
@@ -60,17 +59,12 @@ class LocalTables:
     columns: Layout
     source: UnitSource
     output: Path | None
+    batch_candidates: int
 
     @cached_property
     def layout(self) -> Layout:
         """The layout of the source, which always has units."""
         return replace(self.columns, unit=self.columns.unit_name)
-
-    @property
-    def _hidden(self) -> set[str]:
-        """Columns of results that are not published: those that were added to the user's own."""
-        added = {PROBLEM: self.columns.on_bad_unit == "skip", ONE: self.columns.unit is None}
-        return {name for name, is_added in added.items() if is_added}
 
     # --- Fingerprints ----------------------------------------------------------------------------------------
 
@@ -111,90 +105,70 @@ class LocalTables:
 
     # --- Results ---------------------------------------------------------------------------------------------
 
+    def batches(self, progress: Report = ignore) -> Iterator[Located]:
+        """Yield the units in batches of lists."""
+        entries = self.batch_candidates
+        return read_ahead(self.source, self.layout.columns, entries=entries, progress=progress)
+
     def pick(
         self, mechanism: Mechanism, key: bytes, *, file: IO[bytes] | None = None, progress: Report = ignore
     ) -> Computed:
         """Return a pick or a list for each unit, drawn with a key, or write them to a file."""
-        transform = PickTransform(mechanism, key, layout=self.layout)
-        schema = transform.rows_schema(self.source.schema)
-        work = partial(map, transform.transform) if self.source.units_are_distinct else transform
-        return self._compute(work, transform.rows, schema, file, progress)
+        return self._compute(PickTransform(mechanism, key, layout=self.layout), file, progress)
 
     def weigh(self, mechanism: Mechanism, file: IO[bytes], *, progress: Report = ignore) -> Computed:
         """Write the probabilities of all candidates of all units to a file. **Not private**: they reveal scores."""
-        transform = PmfTransform(mechanism, layout=self.layout)
-        return self._compute(transform, lambda batch: batch, transform.schema(self.source.schema), file, progress)
+        return self._compute(PmfTransform(mechanism, layout=self.layout), file, progress)
 
-    def _compute(
-        self,
-        work: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]],
-        rows: Callable[[pa.RecordBatch], pa.RecordBatch],
-        schema: pa.Schema,
-        file: IO[bytes] | None,
-        progress: Report,
-    ) -> Computed:
-        """Run ``work`` over all batches, and return or write what ``rows`` makes of its results."""
-        read = _Pass(self, progress)
-        shown = pa.schema([field for field in schema if field.name not in self._hidden])
-        results = (rows(good).select(shown.names) for good in read.results(work))
+    def _compute(self, transform: UnitTransform, file: IO[bytes] | None, progress: Report) -> Computed:
+        """Transform all batches, and return or write the rows to publish."""
+        units, problems = 0, Counter[str]()
+        schema = transform.rows_schema(self.source.schema)
+        added = {PROBLEM: self.columns.on_bad_unit == "skip", ONE: self.columns.unit is None}
+        shown = pa.schema([field for field in schema if not added.get(field.name)])
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            nonlocal units
+            for results in self._results(transform, progress):
+                units += results.num_rows
+                if added[PROBLEM]:
+                    found = results.column(PROBLEM)
+                    counts = pc.value_counts(found.drop_null()).to_pylist()
+                    problems.update({entry["values"]: entry["counts"] for entry in counts})
+                    results = results.filter(found.is_null())  # noqa: PLW2901
+                yield transform.rows(results).select(shown.names)
+
         if file is None or self.output is None:
-            picks = convert_like(self.given, pa.Table.from_batches(results, shown))
-            return Computed(picks, read.units, dict(read.problems))
+            picks = convert_like(self.given, pa.Table.from_batches(rows(), shown))
+            return Computed(picks, units, dict(problems))
         file.seek(0)
         file.truncate()
-        write_batches(results, shown, output_format(self.output), file)
-        if not read.units:
+        write_batches(rows(), shown, output_format(self.output), file)
+        if not units:
             raise ValueError(f"{self.table.label} holds no {self.columns.unit or 'candidate'}")
         file.flush()
         os.fsync(file.fileno())  # a full disk must show before anything is paid
-        return Computed(None, read.units, dict(read.problems))
+        return Computed(None, units, dict(problems))
 
-
-class _Pass:
-    """One pass over the units of a table, which are counted."""
-
-    def __init__(self, tables: LocalTables, progress: Report) -> None:
-        self._tables, self._source, self._progress = tables, tables.source, progress
-        self.units, self.problems = 0, Counter[str]()
-
-    def results(
-        self, work: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield what ``work`` makes of all batches, without the units that it skips."""
-        source, unit = self._source, self._tables.columns.unit_name
-        long, read = source.units_are_distinct, 0
-        counted = "candidates" if long else f"{unit}s"
-        if source.waiting is None:
-            self._progress(Step(0, source.rows, counted))
+    def _results(self, transform: UnitTransform, progress: Report) -> Iterator[pa.RecordBatch]:
+        """Yield what a transform makes of all batches, and say how far it is and where a bad unit is."""
+        unit, score = self.columns.unit_name, self.columns.score
+        long, done = self.source is not self.table, 0
         current: list[Located] = []
 
         def batches() -> Iterator[pa.RecordBatch]:
-            stored = source.batches(self._tables.layout.columns)
-            for located in prefetched(stored, interrupt=source.interrupt, waiting=self._wait):
+            for located in self.batches(progress):
                 current[:] = [located]
                 yield located.batch
 
+        if not long:
+            progress(Step(0, self.source.rows, f"{unit}s"))
         try:
-            for results in work(batches()):
+            for results in transform(batches()):
+                yield results
                 batch = current[0].batch
-                read += len(batch.column(self._tables.layout.score).flatten()) if long else batch.num_rows
-                yield self._good(results)
-                self._progress(Step(read, source.rows, counted))
+                done += len(batch.column(score).flatten()) if long else batch.num_rows
+                progress(Step(done, self.source.rows, "candidates" if long else f"{unit}s"))
         except BadUnitsError as error:
-            whole = self._tables.columns.unit is None
-            place = current[0].place if whole else current[0].locate(error.row, unit)
+            place = current[0].place if self.columns.unit is None else current[0].locate(error.row, unit)
             raise ValueError(f"{place}: {error.problem}") from None
-
-    def _wait(self) -> None:
-        if self._source.waiting is not None:
-            self._progress(self._source.waiting)
-
-    def _good(self, results: pa.RecordBatch) -> pa.RecordBatch:
-        """Count units, and return those without a problem."""
-        self.units += results.num_rows
-        if self._tables.columns.on_bad_unit != "skip":
-            return results
-        problems = results.column(PROBLEM)
-        for entry in pc.value_counts(problems.drop_null()).to_pylist():
-            self.problems[entry["values"]] += entry["counts"]
-        return results.filter(problems.is_null())

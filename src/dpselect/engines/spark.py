@@ -10,17 +10,17 @@ pick: the returned frame is one release, however often and wherever it is comput
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
 
 from dpselect import rules
 from dpselect.engines import Computed, Limits
-from dpselect.engines.arrow import PROBLEM, RANK, PickTransform
+from dpselect.engines.arrow import PickTransform
 from dpselect.errors import LayoutError, OutputError
 from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, ignore
@@ -31,7 +31,6 @@ from dpselect.tables.stored import content_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
 __all__ = ["SparkTables", "fingerprint", "open_tables", "select"]
 
@@ -78,18 +77,18 @@ def select(
     References:
         docs/decisions/0003-streams-addressed-by-unit.md
     """
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - an extra
+
     columns = layout or Layout()
     transform = PickTransform(mechanism, key, layout=columns)
-    _check_columns(frame, columns)
-    if not _is_list(frame, columns.score):
-        units = _grouped(frame, columns)
-    else:
+    if _check(frame, columns):
         units = frame.select(*map(_quoted, columns.columns))
         if not units_are_distinct:
             _refuse_repeated_units(units, columns.unit_name)
-
+    else:
+        units = _grouped(frame, columns)
     names = units.columns
-    schema = _schema(units, columns, ranked=mechanism.count is not None)
+    published = transform.rows_schema(_arrow_schema(units, names))
 
     def pick(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         os.environ.setdefault("DPSELECT_THREADS", "1")  # Spark gives a task one processor
@@ -98,7 +97,8 @@ def select(
 
     # Spark cannot hand over columns with dots or quotes in their names, so they have other names on the way.
     plain = units.toDF(*_plain_names(len(names)))
-    return plain.mapInArrow(pick, _with_names(schema, _plain_names(len(schema)))).toDF(*schema.names)
+    schema = pa.schema(list(zip(_plain_names(len(published)), published.types, strict=True)))
+    return plain.mapInArrow(pick, from_arrow_schema(schema)).toDF(*published.names)
 
 
 def fingerprint(frame: "DataFrame", layout: Layout | None = None) -> str:
@@ -135,8 +135,8 @@ def open_tables(
     """Return a frame to compute with, its second table opened."""
     if output is not None:
         raise OutputError("output must be left out for a Spark frame: release it, and then write its picks")
-    given = layout or Layout()
-    return SparkTables(frame, given.with_candidates(given.open_candidates()))
+    columns, _ = (layout or Layout()).open_candidates()
+    return SparkTables(frame, columns)
 
 
 @dataclass(frozen=True)
@@ -172,16 +172,19 @@ class SparkTables:
         return Computed(select(self.frame, mechanism, key=key, layout=self.layout))
 
 
-def _is_list(frame: "DataFrame", name: str) -> bool:
-    return frame.schema[name].dataType.typeName() == "array"
-
-
-def _check_columns(frame: "DataFrame", layout: Layout) -> None:
+def _check(frame: "DataFrame", layout: Layout) -> bool:
+    """Return whether a frame has lists. Raise if it has not the columns."""
     if layout.unit is None:
         raise LayoutError("unit must name a column: a Spark frame has many units")
-    layout.check_columns(frame.columns, "the frame")
-    if layout.candidate is None and not _is_list(frame, layout.score):
-        raise LayoutError("candidate must name a column: a frame with a row for each candidate has no positions")
+    return layout.check(_arrow_schema(frame, layout.names), "the frame", names=frame.columns)
+
+
+def _arrow_schema(frame: "DataFrame", names: Collection[str]) -> pa.Schema:
+    """Return the columns of these names as Arrow's: others may have types that Arrow has not."""
+    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 - an extra
+    from pyspark.sql.types import StructType  # noqa: PLC0415
+
+    return to_arrow_schema(StructType([field for field in frame.schema if field.name in names]))
 
 
 def _grouped(frame: "DataFrame", layout: Layout) -> "DataFrame":
@@ -201,33 +204,8 @@ def _refuse_repeated_units(frame: "DataFrame", unit: str) -> None:
         raise ValueError(f"column {unit!r} {rules.DISTINCT_UNITS}: some unit has two rows")
 
 
-def _schema(units: "DataFrame", layout: Layout, *, ranked: bool) -> "StructType":
-    from pyspark.sql import types as t  # noqa: PLC0415 - an extra
-    from pyspark.sql.pandas.types import from_arrow_type  # noqa: PLC0415
-
-    if layout.candidate is not None:
-        kind: Any = units.schema[layout.candidate].dataType
-        pick = kind.elementType
-    elif layout.candidates is not None:
-        pick = from_arrow_type(layout.candidates.schema.field(layout.pick_name).type)
-    else:
-        pick = t.LongType()
-    ranks = [t.StructField(RANK, t.IntegerType())] if ranked else []
-    unit = t.StructField(layout.unit_name, units.schema[layout.unit_name].dataType)
-    fields = [unit, *ranks, t.StructField(layout.pick_name, pick)]
-    if layout.on_bad_unit == "skip":
-        fields.append(t.StructField(PROBLEM, t.StringType()))
-    return t.StructType(fields)
-
-
 def _plain_names(count: int) -> list[str]:
     return [f"column_{i}" for i in range(count)]
-
-
-def _with_names(schema: "StructType", names: list[str]) -> "StructType":
-    from pyspark.sql import types as t  # noqa: PLC0415 - an extra
-
-    return t.StructType([t.StructField(name, f.dataType) for name, f in zip(names, schema, strict=True)])
 
 
 def _quoted(name: str) -> str:

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from dpselect.engines import Limits
-from dpselect.engines.local import open_tables
+from dpselect.engines.local import LocalTables, open_tables
 from dpselect.errors import BadUnitsError, LayoutError
 from dpselect.guarantees import ANY_SCORES, Guarantee
 from dpselect.pools import default_pool
 from dpselect.randomness import Randomness
 from dpselect.release.payment import FreshKey, Payment, Receipt, Terms
 from dpselect.tables.layout import Layout
-from dpselect.tables.sources import UnitSource, prefetched
 from dpselect.tables.stored import AnyTable
 from dpselect.tables.units import find_problems, read_units
 from dpselect.tuning import Tuned, choice_guarantee, tune
@@ -94,7 +93,7 @@ def release_choice(
         raise LayoutError("tuning takes no offsets")
 
     def choose(key: bytes) -> Tuned:
-        scores, sensitivities = _read(tables.source, columns)
+        scores, sensitivities = _read(tables)
         return tune(
             scores,
             sensitivities,
@@ -110,10 +109,10 @@ def release_choice(
     return ReleasedChoice(tuned=tuned, receipt=receipt)
 
 
-def _read(source: UnitSource, layout: Layout) -> tuple[Any, Any]:
+def _read(tables: LocalTables) -> tuple[Any, Any]:
     """Return the scores and sensitivities of all users, flat with bounds, or dense if candidates are positions."""
-    parts = []
-    for located in prefetched(source.batches(layout.columns)):
+    parts, layout = [], tables.columns
+    for located in tables.batches():
         problems = find_problems(located.batch, layout)
         if problems.null_count < len(problems):
             error = BadUnitsError(problems)

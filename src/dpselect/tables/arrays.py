@@ -15,7 +15,6 @@ from dpselect.parallel import over_rows
 __all__ = [
     "as_floats",
     "decoded",
-    "flags",
     "from_numpy",
     "is_identifier",
     "is_list",
@@ -68,11 +67,6 @@ def from_numpy(array: NDArray[Any]) -> pa.Array:
     """Return numbers as an Arrow array that is not copied, without loading pandas."""
     flat = np.ascontiguousarray(array)
     return pa.Array.from_buffers(pa.from_numpy_dtype(flat.dtype), flat.size, [None, pa.py_buffer(flat)])
-
-
-def flags(array: pa.BooleanArray) -> NDArray[np.bool_]:
-    """Return Arrow's flags as NumPy's."""
-    return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
 def split_lists(array: pa.Array) -> tuple[pa.Array, IndexArray]:

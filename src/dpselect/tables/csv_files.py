@@ -6,14 +6,14 @@ sensitivity that is read wrongly voids the guarantee.
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-__all__ = ["SAMPLE_BYTES", "Csv", "Dialect", "not_utf8"]
+__all__ = ["SAMPLE_BYTES", "Csv", "not_utf8"]
 
 DELIMITERS = (",", ";", "\t", "|")
 
@@ -48,50 +48,28 @@ class Csv:
                 f"encoding must be one such as utf-8, latin-1 or utf-16, not {self.encoding!r}"
             ) from None
 
+    def recognised(self, sample: bytes, path: Path, numbers: Collection[str]) -> "Csv":
+        """Recognise what was not given, from the first bytes of a file; refuse what cannot be recognised.
 
-@dataclass(frozen=True)
-class Dialect:
-    """How one file is read."""
-
-    delimiter: str
-    encoding: str
-    decimal: str
-
-    @classmethod
-    def of(cls, sample: bytes, path: Path, given: Csv, numbers: Collection[str]) -> "Dialect":
-        """Recognise what was not given; refuse what cannot be recognised.
-
-        Args:
-            sample: The first bytes of the file.
-            path: The file.
-            given: The options.
-            numbers: The names of columns that will be read as numbers.
+        ``numbers`` are the names of columns that will be read as numbers.
         """
-        encoding = given.encoding or _encoding(sample, path.name)
+        encoding = self.encoding or _encoding(sample, path.name)
         lines = sample.decode(encoding, "replace").lstrip("\ufeff").splitlines() or [""]
-        if given.delimiter is not None:
-            delimiter = given.delimiter
-        else:
-            header = re.sub(r'"[^"]*"', "", lines[0])
-            found = [mark for mark in DELIMITERS if mark in header]
-            delimiter = "\t" if ".tsv" in path.suffixes else found[0] if found else ","
-        dialect = cls(delimiter, encoding, given.decimal)
-        dialect._refuse_decimal_commas(lines, path.name, numbers)
-        return dialect
-
-    def _refuse_decimal_commas(self, lines: list[str], name: str, numbers: Collection[str]) -> None:
-        if self.delimiter == "," or self.decimal == "," or len(lines) < 2:
-            return
-        for column, field in zip(*(line.split(self.delimiter) for line in lines[:2]), strict=False):
-            if column.strip(' "') in numbers and re.fullmatch(r'[\s"]*[-+]?[0-9]+,[0-9]+[\s"]*', field):
-                raise ValueError(
-                    f"{name!r}: column {column!r} seems to have decimal commas; give --decimal , if it has, or "
-                    "write numbers with a point and without other marks"
-                )
+        header = re.sub(r'"[^"]*"', "", lines[0])
+        found = ["\t"] if ".tsv" in path.suffixes else [mark for mark in DELIMITERS if mark in header]
+        delimiter = self.delimiter or (found[0] if found else ",")
+        if "," not in {delimiter, self.decimal}:
+            for column, field in zip(*(line.split(delimiter) for line in [*lines, ""][:2]), strict=False):
+                if column.strip(' "') in numbers and re.fullmatch(r'[\s"]*[-+]?[0-9]+,[0-9]+[\s"]*', field):
+                    raise ValueError(
+                        f"{path.name!r}: column {column!r} seems to have decimal commas; give --decimal , if it "
+                        "has, or write numbers with a point and without other marks"
+                    )
+        return replace(self, delimiter=delimiter, encoding=encoding)
 
     def column_names(self, sample: bytes) -> list[str]:
-        """Return the names in the first line of a file that begins like this."""
-        text = sample.decode(self.encoding, "replace").encode()
+        """Return the names in the first line of a file that begins like this. All must be recognised."""
+        text = sample.decode(self.encoding or "utf-8", "replace").encode()
         whole = text if len(sample) < SAMPLE_BYTES else text[: text.rfind(b"\n") + 1]
         options = pa.csv.ParseOptions(delimiter=self.delimiter, invalid_row_handler=lambda _: "skip")
         with pa.csv.open_csv(pa.BufferReader(whole), parse_options=options) as reader:
@@ -106,7 +84,7 @@ class Dialect:
 
     def read_options(self) -> list[str]:
         """Return what differs from plain UTF-8 with decimal points, for a fingerprint."""
-        return [] if (self.encoding, self.decimal) == ("utf-8", ".") else [self.encoding, self.decimal]
+        return [] if (self.encoding, self.decimal) == ("utf-8", ".") else [self.encoding or "", self.decimal]
 
 
 def _encoding(sample: bytes, name: str) -> str:

@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from dpselect.tables.arrays import is_list
-from dpselect.tables.csv_files import SAMPLE_BYTES, Csv, Dialect, not_utf8
+from dpselect.tables.csv_files import SAMPLE_BYTES, Csv, not_utf8
 
 __all__ = ["COMPRESSED", "FORMATS", "Format", "Placed", "Reader", "cut_batches", "plain_errors"]
 
@@ -50,7 +50,7 @@ def open_csv(files: list[Path], csv: Csv, numbers: Collection[str]) -> Reader:
     [path] = files
     with pa.input_stream(str(path)) as file:
         sample = bytes(file.read(SAMPLE_BYTES))
-    dialect = Dialect.of(sample, path, csv, numbers)
+    dialect = csv.recognised(sample, path, numbers)
     try:
         names = dialect.column_names(sample)
     except pa.ArrowException as error:
@@ -90,13 +90,13 @@ def open_csv(files: list[Path], csv: Csv, numbers: Collection[str]) -> Reader:
             raise ValueError(problem or _explain(error, path.name, dialect)) from None
 
     compression = path.suffix if path.suffix in COMPRESSED else ""
-    options = ["csv", dialect.delimiter, compression, *dialect.read_options()]
+    options = ["csv", dialect.delimiter or "", compression, *dialect.read_options()]
     schema = pa.schema([(name, pa.string()) for name in names])
     # CSV is cut by bytes, whatever the number of entries.
     return Reader(schema, lambda columns, _: iter([(path.name, read(columns))]), lambda: [options], is_text=True)
 
 
-def _explain(error: Exception, name: str, dialect: Dialect) -> str:
+def _explain(error: Exception, name: str, dialect: Csv) -> str:
     """Say what is wrong, without the error's words: they may quote what cannot be read."""
     if isinstance(error, UnicodeError) or "UTF8" in str(error):
         return not_utf8(name) if dialect.encoding == "utf-8" else f"{name!r} is not {dialect.encoding} text"

@@ -85,11 +85,14 @@ class Layout:
                 )
 
     def _checked_candidates(self) -> pa.Table:
-        """Return the second table with its public columns as numbers."""
+        """Return the second table, its identifiers without a dictionary and its public columns as numbers."""
         table = self.candidates
         names = table.column_names
         check_column(names, self.pick_name, "candidate", "candidates")
         identifiers = table[self.pick_name]
+        if pa.types.is_dictionary(identifiers.type):
+            identifiers = identifiers.cast(identifiers.type.value_type)
+            table = table.set_column(names.index(self.pick_name), self.pick_name, identifiers)
         if identifiers.null_count or pc.count_distinct(identifiers).as_py() != len(identifiers):
             raise ValueError(
                 f"candidates must have distinct identifiers in column {self.pick_name!r}, and none missing"
@@ -102,25 +105,17 @@ class Layout:
                 table = table.set_column(names.index(name), name, parse_numbers(table[name]))
         return table
 
-    def open_candidates(self) -> StoredTable | None:
-        """Open the second table, if there is one."""
+    def open_candidates(self) -> tuple[Self, StoredTable | None]:
+        """Open the second table, if there is one, and return the same layout with what it needs of it."""
         if self.candidates is None:
-            return None
+            return self, None
         csv = self.format if isinstance(self.format, Csv) else None
-        return open_table(self.candidates, csv, self.names, self.number_names)
-
-    def with_candidates(self, table: StoredTable | None) -> Self:
-        """Return the same layout with what it needs of a second table."""
-        if table is None:
-            return self
-        names, place = table.column_names, table.label
-        wanted = {self.pick_name: "candidate"}
-        for role in PUBLIC:
-            if getattr(self, role) in names:
-                wanted.setdefault(getattr(self, role), role)
+        table = open_table(self.candidates, csv, self.names, self.number_names)
+        public = {getattr(self, role): role for role in PUBLIC if getattr(self, role) in table.column_names}
+        wanted = {self.pick_name: "candidate"} | public
         for name, role in wanted.items():
-            check_column(names, name, role, place)
-        return replace(self, candidates=table.read(list(wanted)))
+            check_column(table.column_names, name, role, table.label)
+        return replace(self, candidates=table.read(list(wanted))), table
 
     @property
     def unit_name(self) -> str:
@@ -168,60 +163,83 @@ class Layout:
         opened = isinstance(self.candidates, pa.Table)
         return opened and name != self.candidate and name in self.candidates.column_names
 
-    def check_lists(self, schema: pa.Schema) -> None:
-        """Raise if a column of a table of lists is of a type that cannot be read."""
-        kind = schema.field(self.unit).type
-        if not is_identifier(kind):
-            raise ValueError(f"column {self.unit!r} must hold {IDENTIFIERS}, not {kind}")
-        for name in self.columns[1:]:
-            kind = schema.field(name).type
-            if not is_list(kind):
-                raise ValueError(f"column {name!r} must hold a list for each unit, not {kind}")
-            self._check_kind(name, kind.value_type, "lists of ", "of ")
+    def check(
+        self,
+        schema: pa.Schema,
+        table: str = "the table",
+        *,
+        names: Sequence[str] | None = None,
+        text: bool = False,
+        lists: bool | None = None,
+    ) -> bool:
+        """Check the columns of a table. Return whether it has a row of lists for each unit.
 
-    def check_rows(self, schema: pa.Schema) -> None:
-        """Raise if a column of a table with a row for each candidate is of a type that cannot be read."""
-        for name in self.columns:
-            self._check_kind(name, schema.field(name).type)
-
-    def _check_kind(self, name: str, kind: pa.DataType, lists: str = "", of: str = "") -> None:
-        named = name in {self.unit, self.candidate}
-        if not (is_identifier if named else is_number)(kind):
-            raise ValueError(
-                f"column {name!r} must hold {lists}{IDENTIFIERS if named else 'numbers'}, not {of}{kind}"
-            )
-
-    def check_columns(self, names: Sequence[str], table: str = "the table") -> None:
-        """Raise if a column is missing or ambiguous, or if the unit has no column of its own."""
+        Args:
+            schema: The columns that can be read.
+            table: What messages call the table.
+            names: All its columns, if there are more.
+            text: Whether numbers may be text.
+            lists: What the answer must be, if there is no choice.
+        """
         if not (self.candidates is None or isinstance(self.candidates, pa.Table)):
             raise LayoutError("candidates must be an Arrow table here: only select_table and release open others")
         for role in ("candidate", "score"):
             if self.unit is not None and getattr(self, role) == self.unit:
                 raise LayoutError(f"unit and {role} must be two columns, not both {self.unit!r}")
+        known = schema.names if names is None else names
         for role in ("unit", "candidate", "score", *PUBLIC):
             name = getattr(self, role)
             if not isinstance(name, str):
                 continue
             if not (role in PUBLIC and self.is_joined(name)):
-                check_column(names, name, role, table)
-            elif name in names and self.public_from is None:
+                check_column(known, name, role, table)
+            elif name in known and self.public_from is None:
                 raise TwoColumnsError(name, role, table)
+        if lists is None:
+            lists = is_list(schema.field(self.score).type)
+        if lists and self.unit is None:
+            raise LayoutError(f"{table} must have a row for each candidate, not lists, if there is no unit")
+        if not lists and self.candidate is None:
+            raise LayoutError(
+                f"{table} has a row for each candidate, and candidates by position need lists of scores; name the "
+                "column of candidates and leave out --by-position"
+            )
+        for name in self.columns:
+            self._check_kind(name, schema.field(name).type, text=text, lists=lists and name != self.unit)
+        return lists
 
-    def places_of(self, identifiers: pa.Array) -> pa.Array:
-        """Return the rows of ``candidates`` that hold these identifiers, null for those it lacks."""
-        if identifiers.type not in self._casts:
-            self._casts[identifiers.type] = self._cast(identifiers.type)
-        return pc.index_in(identifiers, value_set=self._casts[identifiers.type])
+    def _check_kind(self, name: str, kind: pa.DataType, *, text: bool, lists: bool) -> None:
+        if lists and not is_list(kind):
+            raise ValueError(f"column {name!r} must hold a list for each unit, not {kind}")
+        entry = kind.value_type if lists else kind
+        named = name in {self.unit, self.candidate}
+        content, fits = (IDENTIFIERS, is_identifier) if named else ("numbers", is_number)
+        if not (text or fits(entry)):
+            wanted, found = (f"lists of {content}", f"of {entry}") if lists else (content, entry)
+            raise ValueError(f"column {name!r} must hold {wanted}, not {found}")
 
     @cached_property
-    def _casts(self) -> dict[pa.DataType, pa.ChunkedArray]:
+    def joined(self) -> dict[str, FloatArray]:
+        """The public numbers of the second table by column, NaN where missing."""
+        names = [name for name in self.public_columns.values() if isinstance(name, str) and self.is_joined(name)]
+        return {name: as_floats(name, self.candidates[name].combine_chunks()) for name in names}
+
+    def join(self, name: str, identifiers: pa.Array) -> FloatArray:
+        """Return the public numbers of these candidates, NaN for those that the second table lacks."""
+        kind = identifiers.type
+        if kind not in self._identifiers:
+            self._identifiers[kind] = self._cast(kind)
+        places = pc.fill_null(pc.index_in(identifiers, value_set=self._identifiers[kind]), -1)
+        known = np.append(self.joined[name], np.nan)  # the last is for those that are not there
+        return np.asarray(known[to_numpy(places)], dtype=np.float64)
+
+    @cached_property
+    def _identifiers(self) -> dict[pa.DataType, pa.ChunkedArray]:
         """The identifiers of the second table, in the types that tables of units have had so far."""
         return {}
 
     def _cast(self, kind: pa.DataType) -> pa.ChunkedArray:
         known = self.candidates[self.pick_name]
-        if known.type == kind:
-            return known
         try:
             cast = known.cast(kind)
         except pa.ArrowInvalid:
@@ -236,20 +254,8 @@ class Layout:
             )
         return cast
 
-    @cached_property
-    def joined(self) -> dict[str, FloatArray]:
-        """The public numbers of the second table by column, NaN where missing."""
-        names = [name for name in self.public_columns.values() if isinstance(name, str) and self.is_joined(name)]
-        return {name: as_floats(name, self.candidates[name].combine_chunks()) for name in names}
-
-    def join(self, name: str, identifiers: pa.Array) -> FloatArray:
-        """Return the public numbers of these candidates, NaN for those that the second table lacks."""
-        places = pc.fill_null(self.places_of(identifiers), -1)
-        known = np.append(self.joined[name], np.nan)  # the last is for those that are not there
-        return np.asarray(known[to_numpy(places)], dtype=np.float64)
-
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in {"joined", "_casts"}}
+        return {name: value for name, value in self.__dict__.items() if name not in {"joined", "_identifiers"}}
 
     def pick_type(self, schema: pa.Schema) -> pa.DataType:
         """Return the type of picks for a table of units with a schema."""

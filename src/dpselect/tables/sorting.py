@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -43,46 +42,36 @@ def memory_bytes(memory: str) -> int:
 
 
 class SortedUnits:
-    """The units of a table with a row for each candidate, in the order of their identifiers."""
+    """The units of a table with a row for each candidate, in the order of their identifiers.
 
-    units_are_distinct = True
+    Args:
+        table: The table, whose columns are checked.
+        layout: Where its columns are.
+        scratch: The folder for sorting; by default the system's own.
+        memory: How much memory sorting may take, such as ``"1GB"``.
+    """
 
     def __init__(
-        self,
-        table: StoredTable,
-        layout: Layout,
-        *,
-        scratch: Path | None = None,
-        memory: str = MEMORY,
-        batch_candidates: int = BATCH_CANDIDATES,
+        self, table: StoredTable, layout: Layout, *, scratch: Path | None = None, memory: str = MEMORY
     ) -> None:
-        if not table.is_text:  # text may hold numbers
-            layout.check_rows(table.schema)
         self._table, self._scratch, self._memory = table, scratch, memory
         self._limit = memory_bytes(memory)
         self._has_units = layout.unit is not None
         stored = table.schema if self._has_units else table.schema.append(pa.field(ONE, pa.int64()))
         unit, candidate = layout.unit_name, layout.pick_name
         self._names = [unit, candidate, *(name for name in layout.columns if name not in {unit, candidate})]
-        self._size = max(1, batch_candidates // (len(self._names) - 1))
-        self._read = 0
-        self.rows: int | None = None
-        """How many rows there are: known once all are read."""
-        self._failure: Exception | None = None
-        self._connection: Any = None
-        self._interrupted = False
         named = [_plain(stored.field(name).type) for name in (unit, candidate)]
         kinds = [*named, *[pa.float64()] * (len(self._names) - 2)]
         self._row_schema = pa.schema(list(zip(self._names, kinds, strict=True)))
         lists = [(field.name, pa.large_list(field.type)) for field in self._row_schema]
         self.schema = pa.schema([self._row_schema.field(0), *lists[1:]])
-
-    @property
-    def waiting(self) -> Step:
-        """What happens before the first batch: rows are read, and then sorted."""
-        if self.rows is None:
-            return Step(self._read, self._table.rows, "rows", phase="reading")
-        return Step(self.rows, None, "rows", phase="sorting")
+        self.rows: int | None = None
+        """How many rows there are: known once all are read."""
+        self.waiting: Step | None = None
+        """How far the work before the first batch has come: rows are read, and then sorted."""
+        self._failure: Exception | None = None
+        self._connection: Any = None
+        self._interrupted = False
 
     def interrupt(self) -> None:
         """Stop sorting, from another thread."""
@@ -90,12 +79,12 @@ class SortedUnits:
         if self._connection is not None:
             self._connection.interrupt()
 
-    def batches(self, columns: list[str]) -> Iterator[Located]:
+    def batches(self, columns: list[str], *, entries: int = BATCH_CANDIDATES) -> Iterator[Located]:
         """Yield units in the order of their identifiers, each with its candidates in the order of theirs."""
         count = len(self._table.files)
         place = self._table.name if count <= 1 else f"{self._table.name} ({count} files)"
         rest: list[pa.RecordBatch] = []
-        for rows in self._sorted():
+        for rows in self._sorted(max(1, entries // (len(self._names) - 1))):
             [whole] = pa.Table.from_batches([*rest, rows]).combine_chunks().to_batches()
             ends = _run_ends(whole.column(0))
             last = int(ends[-2]) if len(ends) > 1 else 0  # the last unit may go on in the next batch
@@ -111,30 +100,32 @@ class SortedUnits:
         arrays += [pa.LargeListArray.from_arrays(bounds, column) for column in rows.columns[1:]]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def _sorted(self) -> Iterator[pa.RecordBatch]:
-        """Yield rows (unit, candidate, numbers…) by unit and candidate, nulls last."""
-        self._read, self.rows, self._interrupted = 0, None, False
+    def _sorted(self, size: int) -> Iterator[pa.RecordBatch]:
+        """Yield rows (unit, candidate, numbers…) by unit and candidate, nulls last, in batches of a size."""
+        self.rows, self._interrupted = None, False
         rows, held, used = self._rows(), [], 0
         for batch in rows:
             held.append(batch)
             used += needed_bytes(batch)
             if used > self._limit:
-                yield from self._sorted_by_duckdb(chain(held, rows))
+                yield from self._sorted_by_duckdb(chain(held, rows), size)
                 return
         if held:
             del batch
-            yield from sort_rows(held, self._size)
+            yield from sort_rows(held, size)
 
     def _rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the table, all numbers as float64, and count them."""
+        read = 0
         try:
             stored = self._names if self._has_units else self._names[1:]
             for located in self._table.batches(stored, entries=ROWS_AT_ONCE):
                 if self._interrupted:
                     raise InterruptedError  # noqa: TRY301 - like any other failure to read
-                self._read += located.batch.num_rows
+                read += located.batch.num_rows
+                self.waiting = Step(read, self._table.rows, "rows", phase="reading")
                 yield self._plain_rows(located)
-            self.rows = self._read
+            self.rows, self.waiting = read, Step(read, None, "rows", phase="sorting")
         except Exception as error:
             self._failure = error  # DuckDB would report it in words of its own
             raise
@@ -152,16 +143,19 @@ class SortedUnits:
             arrays.append(from_numpy(numbers))
         return pa.RecordBatch.from_arrays(arrays, schema=self._row_schema)
 
-    def _sorted_by_duckdb(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        duckdb = _duckdb()
+    def _sorted_by_duckdb(self, batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+        with from_extra("cli"):
+            import duckdb  # noqa: PLC0415 - only for tables that do not fit
         rows = pa.RecordBatchReader.from_batches(self._row_schema, batches)
         with tempfile.TemporaryDirectory(prefix="dpselect-sort-", dir=self._scratch) as directory:
-            settings = {
-                "memory_limit": self._memory,
-                "temp_directory": directory,
-                "preserve_insertion_order": False,
-            }
-            self._connection = connection = duckdb.connect(":memory:", config=settings)
+            self._connection = connection = duckdb.connect(
+                ":memory:",
+                config={
+                    "memory_limit": self._memory,
+                    "temp_directory": directory,
+                    "preserve_insertion_order": False,
+                },
+            )
             try:
                 # DuckDB gets rows and no paths: it would read `*`, `?` and `[` in them as patterns for other files,
                 # and `user=zoe/` as a column.
@@ -169,7 +163,7 @@ class SortedUnits:
                 unit, candidate = ('"' + name.replace('"', '""') + '"' for name in self._names[:2])
                 relation = connection.sql(f"FROM long_table ORDER BY {unit} NULLS LAST, {candidate} NULLS LAST")
                 read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # by version
-                for batch in read(self._size):
+                for batch in read(size):
                     yield batch.cast(self._row_schema)
             except (duckdb.Error, pa.ArrowException, OSError) as error:
                 if self._failure is not None:
@@ -240,12 +234,6 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_large_string(kind):
         return pa.string()
     return pa.binary() if pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind) else kind
-
-
-def _duckdb() -> ModuleType:
-    with from_extra("cli"):
-        import duckdb  # noqa: PLC0415 - only for tables that do not fit
-    return duckdb
 
 
 def _explained(error: Exception, name: str, memory: str) -> Exception:

@@ -135,7 +135,10 @@ class StoredTable:
         rows: How many rows it has, if that is known before they are read.
         is_text: Whether all columns are text, which may hold numbers.
         read_options: Returns how each file is read, or a hash of what is in memory, for a fingerprint.
+        waiting: ``None``: there is nothing to do before the first batch.
     """
+
+    waiting = None
 
     def __init__(
         self, path: Path | None, open_files: Callable[[list[Path]], Reader], column_names: list[str] | None = None
@@ -158,6 +161,9 @@ class StoredTable:
                     if batch.num_rows:
                         yield Located(batch.select(columns), place, first)
                     first += batch.num_rows
+
+    def interrupt(self) -> None:
+        """Do nothing: a batch is read at once."""
 
     def read(self, columns: list[str]) -> pa.Table:
         """Return whole columns, of a small table."""

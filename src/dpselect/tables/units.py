@@ -15,7 +15,6 @@ from dpselect import rules
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.tables.arrays import (
     as_floats,
-    flags,
     from_numpy,
     read_numbers,
     rows_with_duplicates,
@@ -118,7 +117,7 @@ def find_problems(batch: pa.RecordBatch, layout: Layout, *, least: int = 1) -> p
 
     for name in layout.columns:
         if batch.column(name).null_count:
-            add(flags(batch.column(name).is_null()), name, "is missing")
+            add(to_numpy(batch.column(name).is_null()), name, "is missing")
     lists = layout.columns[1:]
     sizes = {name: to_numpy(pc.fill_null(pc.list_value_length(batch.column(name)), 0)) for name in lists}
     expected = sizes[layout.score]
@@ -140,7 +139,7 @@ def _find_bad_values(
     """Find units whose lists fit together but hold something that is not allowed."""
     identifiers, bounds = split_names(batch.column(layout.candidate or layout.score))
     if layout.candidate is not None:
-        missing = _any(flags(identifiers.is_null()), bounds)
+        missing = _any(to_numpy(identifiers.is_null()), bounds)
         add(missing, layout.candidate, "has a candidate without an identifier")
         add(rows_with_duplicates(identifiers, bounds), layout.candidate, rules.DISTINCT_CANDIDATES)
     for argument, name in {**layout.public_columns, "scores": layout.score}.items():

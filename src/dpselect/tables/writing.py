@@ -97,19 +97,14 @@ def _row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterato
 
 
 def _write_json(batches: Iterable[pa.RecordBatch], kind: str, file: IO[bytes]) -> None:
-    first = True
-    if kind == "json":
-        file.write(b"[")
-    for batch in batches:
-        for row in batch.to_pylist():
-            line = json.dumps(row, ensure_ascii=False, default=_as_text).encode()
-            if kind == "json":
-                file.write((b"\n" if first else b",\n") + line)
-            else:
-                file.write(line + b"\n")
-            first = False
-    if kind == "json":
-        file.write(b"\n]\n")
+    rows = (row for batch in batches for row in batch.to_pylist())
+    lines = (json.dumps(row, ensure_ascii=False, default=_as_text).encode() for row in rows)
+    if kind == "jsonl":
+        file.writelines(line + b"\n" for line in lines)
+        return
+    file.write(b"[")
+    file.writelines((b",\n" if number else b"\n") + line for number, line in enumerate(lines))
+    file.write(b"\n]\n")
 
 
 def _as_text(value: object) -> str:
