@@ -118,6 +118,8 @@ def test_picks_are_the_local_ones_however_the_frame_is_partitioned_and_however_o
 class Killed:
     """A mechanism that records its first computation of some batch and then kills its process."""
 
+    count, least_size, uses_sensitivities, takes = None, 1, True, ()
+
     def __init__(self, mechanism, folder, *, keyed):
         self.mechanism, self.folder, self.keyed = mechanism, str(folder), keyed
 
