@@ -25,6 +25,8 @@ BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 class ExecutorKiller:
     """A mechanism that records its picks, and kills the executor of the first task to reach a third batch."""
 
+    count, least_size, uses_sensitivities, takes = None, 1, True, ()
+
     def __init__(self, mechanism, folder):
         self.mechanism, self.folder, self.calls = mechanism, str(folder), 0
 
