@@ -1,4 +1,4 @@
-"""The explorer's examples: a made-up café, and the first score set of each scenario.
+"""The explorer's examples: one made-up person, a made-up café, and the first score set of each scenario.
 
 ``python -m experiments.examples FILE`` writes them.
 """
@@ -14,6 +14,22 @@ from experiments.scenarios import SCENARIOS
 __all__ = ["examples"]
 
 DIGITS = 4
+
+FILMS = {
+    "Comedy": 3.6,
+    "Crime": 3.8,
+    "Documentary": 4.1,
+    "Drama": 3.1,
+    "Animation": 3.9,
+    "History": 2.9,
+    "Horror": 1.3,
+    "Musical": 2.1,
+    "Romance": 1.8,
+    "Science fiction": 4.7,
+    "Thriller": 3.4,
+    "Western": 2.4,
+}
+"""One person's ratings."""
 
 CAFE = {
     "Filter coffee": (486, 9),
@@ -48,13 +64,24 @@ def examples() -> str:
     scores, sensitivities = zip(*CAFE.values(), strict=True)
     found: list[dict[str, Any]] = [
         {
+            "id": "film",
+            "whose": "one",
+            "title": "One person: which films does Ann like best?",
+            "about": "Made up. Score: how Ann would rate such films, as a model predicts, from 1 to 5. A row about "
+            "one person may change altogether, so each sensitivity is the whole range: 4.",
+            "names": list(FILMS),
+            "scores": list(FILMS.values()),
+            "sensitivities": [4] * len(FILMS),
+        },
+        {
             "id": "cafe",
-            "title": "A café: which product earns most?",
+            "whose": "many",
+            "title": "Many people: which product of a café earns most?",
             "about": "Made up. Score: last week's takings. Sensitivity: the most that one customer spends on it.",
             "names": list(CAFE),
             "scores": scores,
             "sensitivities": sensitivities,
-        }
+        },
     ]
     for number, build in SCENARIOS.items():
         scenario = build()

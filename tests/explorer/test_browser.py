@@ -53,7 +53,7 @@ def browser():
         running.close()
 
 
-CAFE, SCENARIO_1 = json.loads(_file("scenarios.json"))[:2]
+FILM, CAFE, SCENARIO_1 = json.loads(_file("scenarios.json"))[:3]
 
 
 class Visit:
@@ -131,20 +131,48 @@ def own(*rows):
 # --- The answer -------------------------------------------------------------------------------------------
 
 
-def test_a_sentence_answers_first_in_percent(visit):
+def chances(example, mechanisms, epsilon):
+    """Return the chances of the best in the page's words."""
+    found = (
+        dps.probability_of_best(mechanism(epsilon), example["scores"], example["sensitivities"])
+        for mechanism in mechanisms
+    )
+    return [f"{100 * chance:.{1 if chance < 0.0995 else 0}f} %" for chance in found]
+
+
+def test_it_opens_on_one_persons_row_and_compares_top_share_with_the_default_and_a_random_pick(visit):
     one = visit()
-    for key, epsilon in (("", 1.0), ("ArrowRight", 1.2)):
+    expect(one.find("whose")).to_have_value("one")
+    expect(one.find("about")).to_contain_text("one person")
+    for key, epsilon in (("", 4), ("ArrowRight", 5)):
         one.find("epsilon").press(key or "Tab")
-        chances = [
-            dps.probability_of_best(mechanism(epsilon=epsilon), CAFE["scores"], CAFE["sensitivities"])
-            for mechanism in (dps.HeterogeneousNoisyMax, dps.GEM)
-        ]
+        top, default = chances(FILM, (dps.TopShare, dps.HeterogeneousNoisyMax), epsilon)
         expect(one.find("answer")).to_have_text(
-            f"With these candidates and ε = {epsilon:g}, heterogeneous noisy max finds the best candidate "
-            f"{chances[0]:.0%} of the time; GEM {chances[1]:.0%}.".replace("%", " %")
+            f"With these candidates and ε = {epsilon}, top share finds the best candidate {top} of the time; "
+            f"heterogeneous noisy max {default}; a random pick 8.3 %."
         )
+    expect(one.find("context")).to_contain_text("randomised response")
+    expect(one.find("context")).to_contain_text("because it bets all on the best")
     expect(one.find("answer")).to_have_attribute("role", "status")
     expect(one.page.locator(".banner").first).to_contain_text("Looking is not private")
+    one.unfold()
+    assert "sensitivities" not in one.find("snippet").inner_text()  # top share needs none
+    expect(one.find("advice")).to_contain_text("Use top share.")
+
+
+def test_whose_data_is_in_a_row_decides_which_mechanisms_are_compared_and_a_bet_is_called_one(visit):
+    one = visit("#scenario=cafe")
+    expect(one.find("whose")).to_have_value("many")
+    default, gem = chances(CAFE, (dps.HeterogeneousNoisyMax, dps.GEM), 1.0)
+    expect(one.find("answer")).to_contain_text(
+        f"heterogeneous noisy max finds the best candidate {default} of the time; GEM {gem}; a random pick 8.3 %."
+    )
+    expect(one.find("context")).to_contain_text("because it bets that good candidates have small sensitivities")
+    one.find("whose").select_option("one")
+    expect(one.find("answer")).to_contain_text("top share finds the best candidate")
+    expect(one.find("mechanism")).to_have_value("top-share")
+    one.choose("rnm")
+    expect(one.find("whose")).to_have_value("many")
 
 
 def test_several_best_candidates_count_together(visit):
@@ -155,7 +183,7 @@ def test_several_best_candidates_count_together(visit):
 
 
 def test_every_mechanism_is_in_the_table_and_unsafe_ones_are_marked(visit):
-    one = visit()
+    one = visit("#scenario=cafe")
     assert len(one.values()) == len(RECORDS)
     expect(one.page.locator("#mechanisms .warn")).to_have_text([record.label for record in UNSAFE.values()])
     assert all(record.label.count("(not private)") == 1 for record in UNSAFE.values())
@@ -214,7 +242,7 @@ def test_draws_follow_the_chances(visit):
 
 
 def test_charts_have_names_of_candidates_and_of_what_they_show(visit):
-    one = visit()
+    one = visit("#scenario=cafe")
     for name in CAFE["names"][:3]:
         expect(one.find("picks-chart")).to_contain_text(name)
     expect(
@@ -270,7 +298,7 @@ TABLES = {
 
 def test_a_pasted_table_is_used(visit):
     truth = dps.probability_of_best(dps.NoisyMax(epsilon=1.0), [1.5, 2.0], [0.5, 1.0])
-    one = visit()
+    one = visit("#scenario=cafe")
     one.page.get_by_text("Use your own").click()
     for text in TABLES.values():
         one.find("scenario").select_option("cafe")
@@ -280,6 +308,28 @@ def test_a_pasted_table_is_used(visit):
         one.settle()
         expect(one.page.get_by_role("gridcell").first).to_have_text("salt, fine")
         assert one.values()["noisy max"][0] == f"{100 * truth:.0f} %"
+
+
+def test_a_table_of_several_users_asks_which_one(visit):
+    one = visit()
+    one.page.get_by_text("Use your own").click()
+    users = "user,candidate,score\nann,tea,0.9\nbob,tea,0.1\nann,rum,0.2\nbob,rum,0.7\nbob,gin,0.5\neve,gin,1\n"
+    one.find("paste").fill(users)
+    one.page.get_by_role("button", name="Use this table").click()
+    expect(one.find("reading")).to_contain_text("Read 3 users from the pasted table.")
+    expect(one.page.locator("#rows tr")).to_have_count(len(FILM["names"]))  # nothing was merged
+    which = one.page.get_by_label("Which user?")
+    which.select_option("bob")
+    expect(one.find("reading")).to_contain_text("Read 3 candidates from the pasted table.")
+    expect(one.find("reading")).to_contain_text("one person’s")
+    expect(one.page.get_by_role("gridcell")).to_have_text(
+        ["tea", "0.1", "0.6", "rum", "0.7", "0.6", "gin", "0.5", "0.6"]
+    )
+    expect(one.find("whose")).to_have_value("one")
+    which.select_option("eve")
+    expect(one.find("reading")).to_contain_text("it needs at least 2 candidates")
+    one.find("scenario").select_option("cafe")
+    expect(which).to_be_hidden()
 
 
 def test_a_table_can_be_pasted_into_the_grid(visit):
@@ -309,6 +359,7 @@ BAD_FILES = {
     "negative": ("candidate,score,sensitivity\na,1,1\nb,1,-1\n", "line 3 has a negative sensitivity"),
     "one": ("a,1,1\n", "at least 2 candidates"),
     "many": ("a,1,1\n" * 401, "at most 400"),
+    "twice": ("a,1,1\nb,2,1\na,3,1\n", "it must name each candidate once"),
     "large": ("x" * 300_000, "larger than 256 KB"),
     "empty": ("", "it is empty"),
 }
@@ -341,6 +392,19 @@ def test_candidates_are_added_and_removed(visit):
     expect(one.page.locator("#rows tr")).to_have_count(2)
 
 
+def test_two_candidates_of_one_name_are_refused(visit):
+    one = visit(own(["a", 0, 1], ["candidate 3", 3, 1]))
+    one.find("add").click()
+    expect(one.page.locator("#rows tr:last-child td").first).to_have_text("candidate 4")
+    one.page.get_by_role("gridcell").first.click()
+    one.press("F2")
+    one.page.keyboard.type("candidate 3")
+    one.press("Enter")
+    expect(one.find("problem")).to_have_text("The name of a must be a text that no other candidate has.")
+    one.press("Escape")
+    expect(visit(own(["a", 0, 1], ["a", 3, 1])).find("problem")).to_contain_text("name each candidate once")
+
+
 def test_the_neighbour_is_edited_where_its_loss_is_shown(visit):
     one = visit(own(["a", 0.5, 1], ["b", 0, 0]))
     expect(one.page.get_by_role("columnheader", name="neighbour")).to_be_hidden()
@@ -351,6 +415,17 @@ def test_the_neighbour_is_edited_where_its_loss_is_shown(visit):
     cell.click()
     one.press("9", "Enter")
     expect(one.find("problem")).to_contain_text("within the sensitivities")
+
+
+def test_a_mechanism_that_is_not_private_never_looks_safer_than_epsilon(visit):
+    one = visit(own(["a", 5, 1], ["b", 0, 1]))  # its loss between these scores is far below ε
+    one.page.get_by_text("Privacy loss between").click()
+    one.settle()
+    unsafe = one.page.locator("#losses tr").filter(has_text="not private")
+    expect(unsafe).to_contain_text("can exceed ε")
+    expect(unsafe).to_contain_text("or more")
+    width, room = unsafe.locator(".bar").evaluate("bar => [bar.offsetWidth, bar.parentElement.clientWidth]")
+    assert width > 0.9 * room
 
 
 # --- Addresses --------------------------------------------------------------------------------------------
@@ -372,8 +447,8 @@ def test_a_view_is_shared_by_its_address(visit):
 
 def test_a_broken_address_falls_back_and_says_so(visit):
     one = visit("#candidates=nonsense&epsilon=-5&tilt=abc&mechanism=nothing")
-    expect(one.find("scenario")).to_have_value("cafe")
-    expect(one.find("mechanism")).to_have_value("heterogeneous-rnm")
+    expect(one.find("scenario")).to_have_value("film")
+    expect(one.find("mechanism")).to_have_value("top-share")
     expect(one.find("link-note")).to_contain_text("could not be read")
     expect(one.find("epsilon-value")).to_have_text("1")
 
@@ -435,6 +510,9 @@ def test_it_fits_every_screen(visit, scheme, device, size, tmp_path):
     page_color = one.page.evaluate("() => getComputedStyle(document.body).backgroundColor")
     brightness = sum(map(int, page_color.removeprefix("rgb(").removesuffix(")").split(","))) / 3
     assert (brightness > 128) == (scheme == "light")
+    if device == "phone":  # there is one column: the answer comes before the controls
+        heights = [one.find(part).bounding_box()["y"] for part in ("answer", "picks-chart", "epsilon")]
+        assert heights == sorted(heights)
     folder = Path(os.environ.get("DPSELECT_SCREENSHOTS", tmp_path))
     one.page.screenshot(path=folder / f"explorer-{device}-{scheme}.png")
     one.unfold()

@@ -67,10 +67,10 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="dpselect",
-        description="One private pick per user from a table of scores of any size. Whose data is in a row of scores? "
-        "For one person's (a user's ratings), a table of scores is enough: top share is used. For many people's "
-        "(counts, means), say how far one person can move each score (--sensitivity): heterogeneous noisy max is "
-        "used. `dpselect advise` says more.",
+        description="One private pick per user from a table of scores of any size. Whose data is in a row of "
+        "scores? One person's (a user's ratings): a table of scores is enough, and top share is used. Many "
+        "people's (counts, means): also say how far one person can move each score (--sensitivity), and "
+        "heterogeneous noisy max is used. `dpselect advise` says more.",
         epilog="exit codes: 0 done, 1 an audit found a violation, 2 wrong usage, 3 bad input, 4 refused by the "
         "budget or because a key was used before, 5 system, 70 internal error, 130 interrupted",
     )

@@ -95,6 +95,8 @@ def read_setting(request: Any) -> Setting:
     names = request.get("names") or [str(place) for place in range(1, len(scores) + 1)]
     if not isinstance(names, list) or len(names) != len(scores) or not all(isinstance(name, str) for name in names):
         raise MalformedError("names must be one text for each candidate")
+    if len(set(names)) < len(names):
+        raise ValueError("names must name each candidate once")
     neighbour = _numbers(request, "neighbour") if request.get("neighbour") else scores
     read_neighbours(scores, neighbour, sensitivities)
     return Setting(
@@ -258,7 +260,9 @@ def _correlation(_: Setting, scores: FloatArray, sensitivities: FloatArray) -> f
 
 
 def _advice(setting: Setting, scores: FloatArray, sensitivities: FloatArray) -> dict[str, Any]:
-    """Return the best mechanisms for these scores, with the library's notes."""
+    """Return the best mechanisms for these scores, with the library's notes; no ranking if the row is one person's."""
+    if setting.chosen[:1] == ("top-share",):
+        return {"ranking": [], "notes": dps.advice.advise(None, setting.epsilon).notes}
     advice = dps.advice.advise(sensitivities, setting.epsilon, public_scores=scores[None])
     ranking = [{"text": ranked.mechanism.label, "error": ranked.error} for ranked in advice.ranking[:3]]
     return {"ranking": ranking, "notes": advice.notes}
@@ -291,15 +295,20 @@ def snippet(name: str, setting: Setting) -> str:
     record = RECORDS[name]
     warning = "" if record.is_private else "# This mechanism is NOT private: never use it on private scores.\n"
     module = "dps" if record.is_private else "dps.unsafe"
+    mechanism = setting.mechanism(record)
+    widths = (
+        f"sensitivities = {_listed(map(repr, setting.sensitivities))}\n" if mechanism.uses_sensitivities else ""
+    )
+    rows = "scores, sensitivities" if widths else "scores"
     return (
         f"{warning}import dpselect as dps\n\n"
         f"names = {_listed(json.dumps(name, ensure_ascii=False) for name in setting.names)}\n"
         f"scores = {_listed(map(repr, setting.scores))}\n"
-        f"sensitivities = {_listed(map(repr, setting.sensitivities))}\n\n"
-        f"mechanism = {module}.{setting.mechanism(record).law_name}\n"
+        f"{widths}\n"
+        f"mechanism = {module}.{mechanism.law_name}\n"
         "print(mechanism.guarantee)\n"
-        'print("picked:", names[mechanism.select(scores, sensitivities)])\n\n'
+        f'print("picked:", names[mechanism.select({rows})])\n\n'
         "# Exact, and not private: these lines read the scores without paying for it.\n"
-        'print("probabilities:", mechanism.pmf(scores, sensitivities).round(4))\n'
-        'print("mean squared error:", dps.expected_error(mechanism, scores, sensitivities))\n'
+        f'print("probabilities:", mechanism.pmf({rows}).round(4))\n'
+        f'print("mean squared error:", dps.expected_error(mechanism, {rows}))\n'
     )

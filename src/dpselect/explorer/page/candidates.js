@@ -19,7 +19,7 @@ function numeric(text, separator) {
   return text === "" || !Number.isFinite(value) ? null : value;
 }
 
-// Return rows of name, score and sensitivity; messages quote no cell.
+// Return each user's rows of name, score and sensitivity; messages quote no cell. Without a column of users there is one.
 export function readTable(text) {
   const lines = text.replace(/^\uFEFF/, "").split(/\r\n|\r|\n/).map((line, i) => [i + 1, line]).filter(([, line]) => line.trim());
   if (!lines.length) throw new Error("it is empty");
@@ -27,27 +27,41 @@ export function readTable(text) {
   const table = lines.map(([place, line]) => [place, cells(line, separator)]);
   const [, top] = table[0];
   let columns = top.length === 2 ? [-1, 0, 1] : [0, 1, 2];
+  let user = -1;
   if (columns.slice(1).every((column) => numeric(top[column] ?? "", separator) === null)) {
     const header = top.map((name) => name.toLowerCase());
     const [score, sensitivity] = ["score", "sensitivity"].map((name) => header.indexOf(name));
-    if (score < 0 || sensitivity < 0) throw new Error("name the columns candidate, score and sensitivity, or leave out the line of names");
-    columns = [header.findIndex((_, i) => i !== score && i !== sensitivity), score, sensitivity];
+    user = header.findIndex((name) => name === "user" || name === "unit");
+    if (score < 0) throw new Error("name the columns candidate, score and sensitivity, or leave out the line of names");
+    columns = [header.findIndex((_, i) => ![user, score, sensitivity].includes(i)), score, sensitivity];
     const named = header.findIndex((name) => name === "candidate" || name === "name");
     if (named >= 0) columns[0] = named;
     table.shift();
   }
-  const rows = table.map(([place, line], i) => {
+  const users = new Map();
+  for (const [place, line] of table) {
     const [score, sensitivity] = [["score", columns[1]], ["sensitivity", columns[2]]].map(([what, column]) => {
-      const value = numeric(line[column] ?? "", separator);
+      const value = column < 0 ? NaN : numeric(line[column] ?? "", separator);
       if (value === null) throw new Error(`line ${place} has no number for the ${what}`);
       return value;
     });
     if (sensitivity < 0) throw new Error(`line ${place} has a negative sensitivity`);
-    return [line[columns[0]] || String(i + 1), score, sensitivity];
-  });
+    const name = line[user] ?? "";
+    if (!users.has(name)) users.set(name, []);
+    users.get(name).push([line[columns[0]] || String(users.get(name).length + 1), score, sensitivity]);
+  }
+  return users;
+}
+
+// Check one user's rows. Without sensitivities the row is one person's, and each is the whole range of the scores.
+export function checkRows(rows) {
   if (rows.length < 2) throw new Error("it needs at least 2 candidates");
   if (rows.length > MOST_CANDIDATES) throw new Error(`it has ${rows.length} candidates, and the page takes at most ${MOST_CANDIDATES}`);
-  return rows;
+  if (new Set(rows.map(([name]) => name)).size < rows.length) throw new Error("it must name each candidate once");
+  const isOnePersons = rows.some(([, , sensitivity]) => Number.isNaN(sensitivity));
+  const scores = rows.map(([, score]) => score);
+  const range = Math.max(...scores) - Math.min(...scores);
+  return { isOnePersons, rows: isOnePersons ? rows.map(([name, score]) => [name, score, range]) : rows };
 }
 
 // --- The grid -----------------------------------------------------------------------------------------
@@ -149,10 +163,11 @@ export class Grid {
     const commit = () => {
       const text = input.value.trim();
       const value = field === "names" ? text : numeric(text, ";");
-      const wrong = value === null || value === "" || (field === "sensitivities" && value < 0);
-      if (wrong) {
+      const isTaken = field === "names" && this.state.names.some((name, a) => name === value && a !== row);
+      if (value === null || value === "" || isTaken || (field === "sensitivities" && value < 0)) {
         input.setAttribute("aria-invalid", "true");
-        this.onProblem(`The ${FIELDS[field]} of ${this.state.names[row]} must be ${field === "names" ? "a text" : `a number${field === "sensitivities" ? " ≥ 0" : ""}`}.`);
+        const rule = field === "names" ? "a text that no other candidate has" : `a number${field === "sensitivities" ? " ≥ 0" : ""}`;
+        this.onProblem(`The ${FIELDS[field]} of ${this.state.names[row]} must be ${rule}.`);
         return false;
       }
       this.onProblem("");

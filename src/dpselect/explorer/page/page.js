@@ -1,9 +1,9 @@
 // The page: its controls and its requests to the server.
 
-import { Grid, LARGEST_FILE, MOST_CANDIDATES, readTable } from "/candidates.js";
+import { Grid, LARGEST_FILE, MOST_CANDIDATES, checkRows, readTable } from "/candidates.js";
 import { asFile } from "/charts.js";
 import { draw, label, show } from "/show.js";
-import { $, CHOICES, SLIDERS, chooseScenario, hasNeighbour, known, make, readAddress, setCandidates, state, writeAddress } from "/state.js";
+import { $, CHOICES, SLIDERS, WHOSE, chooseScenario, hasNeighbour, known, make, readAddress, setCandidates, state, writeAddress } from "/state.js";
 import { several } from "/words.js";
 
 const FOLDED = ["tilts", "correlation", "losses", "advice"]; // what the server leaves out unless it is unfolded
@@ -89,7 +89,8 @@ const grid = new Grid($("rows"), {
 function showSettings() {
   $("scenario").value = state.scenario;
   $("about").textContent = known.scenarios.find((one) => one.id === state.scenario)?.about ?? "";
-  for (const name of Object.keys(CHOICES)) $(name).value = state[name];
+  for (const name of CHOICES) $(name).value = state[name];
+  $("whose").value = state.mechanism === "top-share" ? "one" : "many";
   for (const [name, { toPlace }] of Object.entries(SLIDERS)) {
     $(name).value = toPlace(state[name]);
     showSlider(name);
@@ -125,19 +126,45 @@ function save(name, text, kind) {
   URL.revokeObjectURL(link.href);
 }
 
-async function read(what, size, text) {
+// Show one user's rows.
+function use(what, table) {
+  const { rows, isOnePersons } = checkRows(table);
+  setCandidates(rows);
+  if (isOnePersons) Object.assign(state, WHOSE.one);
+  const note = isOnePersons ? " It has no sensitivities, so the row is taken as one person’s: each is the range of the scores." : "";
+  $("reading").textContent = `Read ${several(state.names.length, "candidate")} from ${what}.${note}`;
+  ownCandidates();
+  showRows();
+}
+
+// Use the one user of a table, or ask which one.
+function chooseUser(what, users) {
+  const names = [...users.keys()];
+  if (names.length < 2) return use(what, users.get(names[0]) ?? []);
+  $("user").replaceChildren(new Option("choose", ""), ...names.map((name) => new Option(name, name)));
+  $("user").firstElementChild.disabled = true;
+  $("user").onchange = () => attempt(what, () => use(what, users.get($("user").value)));
+  $("user-field").hidden = false;
+  $("reading").textContent = `Read ${several(names.length, "user")} from ${what}. The page shows one at a time: choose one.`;
+}
+
+async function attempt(what, action) {
   $("reading").className = "soft";
-  $("reading").textContent = `Reading ${what}…`;
   try {
-    if (size > LARGEST_FILE) throw new Error(`it is larger than ${LARGEST_FILE / 1024} KB`);
-    setCandidates(readTable(await text()));
-    $("reading").textContent = `Read ${several(state.names.length, "candidate")} from ${what}.`;
-    ownCandidates();
-    showRows();
+    await action();
   } catch (problem) {
     $("reading").className = "problem";
     $("reading").textContent = `Could not use ${what}: ${problem.message}.`;
   }
+}
+
+async function read(what, size, text) {
+  $("user-field").hidden = true;
+  $("reading").textContent = `Reading ${what}…`;
+  await attempt(what, async () => {
+    if (size > LARGEST_FILE) throw new Error(`it is larger than ${LARGEST_FILE / 1024} KB`);
+    chooseUser(what, readTable(await text()));
+  });
 }
 
 // --- Wiring -------------------------------------------------------------------------------------------
@@ -154,15 +181,22 @@ function wire() {
       changed({ isQuick: true });
     });
   }
-  for (const name of Object.keys(CHOICES)) {
+  for (const name of CHOICES) {
     on(name, "change", () => {
       state[name] = $(name).value;
+      showSettings();
       changed();
     });
   }
+  on("whose", "change", () => {
+    Object.assign(state, WHOSE[$("whose").value]);
+    showSettings();
+    changed();
+  });
   on("scenario", "change", () => {
     chooseScenario($("scenario").value);
     $("reading").textContent = "";
+    $("user-field").hidden = true;
     showSettings();
     showRows();
     changed();
@@ -179,7 +213,9 @@ function wire() {
     $("upload").value = "";
   });
   on("add", "click", () => {
-    const fresh = { names: `candidate ${state.names.length + 1}`, scores: 0, sensitivities: 1, neighbour: 0 };
+    let place = state.names.length + 1;
+    while (state.names.includes(`candidate ${place}`)) place += 1;
+    const fresh = { names: `candidate ${place}`, scores: 0, sensitivities: 1, neighbour: 0 };
     for (const [field, value] of Object.entries(fresh)) state[field].push(value);
     ownCandidates();
     showRows();
@@ -240,7 +276,7 @@ async function start() {
   [known.scenarios, known.mechanisms] = await Promise.all(["/scenarios.json", "/mechanisms.json"].map(async (name) => (await fetch(name)).json()));
   $("scenario").append(...known.scenarios.map(({ id, title }) => new Option(title, id)), new Option("your own candidates", ""));
   $("scenario").lastElementChild.disabled = true;
-  for (const name of Object.keys(CHOICES)) $(name).append(...Object.keys(known.mechanisms).map((one) => new Option(label(one), one)));
+  for (const name of CHOICES) $(name).append(...Object.keys(known.mechanisms).map((one) => new Option(label(one), one)));
   wire();
   readAddress();
   showSettings();

@@ -68,15 +68,24 @@ function best() {
 function showAnswer(chosen) {
   const many = best().length;
   const finds = many > 1 ? `one of the ${many} best candidates` : "the best candidate";
-  const say = (name) => [make("b", { textContent: `${label(name)} ` }), make("b", { textContent: percent(answer.chances[name]), className: "figure" })];
-  const [[name, first], second] = [say(chosen[0]), chosen[1] ? say(chosen[1]) : []];
+  const figure = (name) => make("b", { textContent: percent(answer.chances[name]), className: "figure" });
+  const [first, ...others] = [...new Set([...chosen, "uniform"])];
   $("answer").replaceChildren(
-    `With these candidates and ε\u00a0=\u00a0${number(setting.epsilon)}, `, name, `finds ${finds} `, first, " of the time",
-    ...(second.length ? ["; ", ...second] : []), ".",
+    `With these candidates and ε\u00a0=\u00a0${number(setting.epsilon)}, `, make("b", { textContent: `${label(first)} ` }), `finds ${finds} `, figure(first), " of the time",
+    ...others.flatMap((name) => ["; ", make("b", { textContent: `${label(name)} ` }), figure(name)]), ".",
   );
   const safe = Object.keys(answer.chances).filter((other) => known.mechanisms[other].private);
-  const top = safe.reduce((one, other) => (answer.chances[other] > answer.chances[one] ? other : one));
-  $("context").textContent = `The most successful private mechanism here is ${label(top)}: ${percent(answer.chances[top])}. A random pick: ${percent(answer.chances.uniform)}.`;
+  const top = safe.reduce((one, other) => (answer.chances[other] > answer.chances[one] ? other : one), chosen[0]);
+  $("context").textContent = chosen.includes(top) ? "No private mechanism finds it more often." : `The most successful private mechanism here is ${label(top)}: ${percent(answer.chances[top])}${bet(top)}.`;
+}
+
+// Why a mechanism does better than those compared: most favour some sensitivities, whatever the scores.
+function bet(name) {
+  if (name === "krr") return ", because it bets all on the best; if it misses, every other candidate is as likely, also the worst";
+  const { parameters } = known.mechanisms[name];
+  const favour = { gem: 1, mgem: -1 }[name] ?? (parameters.includes("tilt") ? setting.tilt : parameters.includes("keep") ? setting.drop : parameters.includes("gamma") ? -1 : 0);
+  if (!favour) return "";
+  return `, because it bets that good candidates have ${favour > 0 ? "small" : "large"} sensitivities, and here that is so; where it is not, it loses`;
 }
 
 // The best candidates by score, and the rest together.
@@ -143,9 +152,11 @@ function showMechanisms(chosen) {
 }
 
 function showLosses() {
-  showMeters($("losses"), Object.entries(answer.losses).map(([name, loss]) => ({
-    name, share: loss === null ? 1 : loss / setting.epsilon, cells: ["", loss === null || loss >= 0.001 ? number(loss) : loss ? "less than 0.001" : "0"],
-  })));
+  showMeters($("losses"), Object.entries(answer.losses).map(([name, loss]) => {
+    const words = loss === null || loss >= 0.001 ? number(loss) : loss ? "less than 0.001" : "0";
+    if (known.mechanisms[name].private) return { name, share: loss === null ? 1 : loss / setting.epsilon, cells: ["", words] };
+    return { name, share: 1, cells: ["can exceed ε", loss === null ? words : `${words} or more`] }; // other neighbours lose more
+  }));
 }
 
 function showScores() {
@@ -157,7 +168,7 @@ function showScores() {
 function showAdvice() {
   const { ranking, notes } = answer.advice;
   $("advice").replaceChildren(
-    make("p", { textContent: "By mean squared error, among more settings than the table has:" }),
+    make("p", { textContent: ranking.length ? "By mean squared error, among more settings than the table has:" : "Use top share." }),
     make("ol", {}, ...ranking.map(({ text, error: value }) => make("li", { textContent: `${text} (${number(value)})` }))),
     ...notes.map((text) => make("p", { textContent: readable(text) })),
   );

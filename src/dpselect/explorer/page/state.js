@@ -15,7 +15,13 @@ const LOGARITHMIC = { toValue: (at) => ROUND[at], toPlace: placeOf, say: number 
 const LINEAR = { toValue: (at) => at, toPlace: (value) => value, say: number };
 export const SLIDERS = { epsilon: LOGARITHMIC, tilt: LINEAR, drop: { ...LINEAR, say: kept }, beta: LOGARITHMIC, gamma: LOGARITHMIC };
 export const DEFAULTS = { epsilon: 1, tilt: 1, drop: 0.75, beta: 0.05, gamma: 0.05 };
-export const CHOICES = { mechanism: "heterogeneous-rnm", other: "gem" };
+// Whose data is in a row? The mechanism to use, and one to compare it with.
+export const WHOSE = {
+  one: { mechanism: "top-share", other: "heterogeneous-rnm" },
+  many: { mechanism: "heterogeneous-rnm", other: "gem" },
+};
+export const CHOICES = ["mechanism", "other"];
+const OPENING_EPSILON = 4; // of the first example
 
 // Which sensitivities may compete, in words.
 function kept(drop) {
@@ -24,7 +30,7 @@ function kept(drop) {
 }
 
 export const $ = (id) => document.getElementById(id);
-export const state = { scenario: "", ...DEFAULTS, ...CHOICES, names: [], scores: [], sensitivities: [], neighbour: [] };
+export const state = { scenario: "", ...DEFAULTS, ...WHOSE.many, names: [], scores: [], sensitivities: [], neighbour: [] };
 export const known = { scenarios: [], mechanisms: {} }; // as the server sends them
 
 export function make(name, properties = {}, ...children) {
@@ -38,7 +44,7 @@ export function writeAddress() {
   const fields = new URLSearchParams();
   if (state.scenario) fields.set("scenario", state.scenario);
   else fields.set("candidates", JSON.stringify(state.names.map((name, a) => [name, state.scores[a], state.sensitivities[a]])));
-  for (const name of [...Object.keys(SLIDERS), ...Object.keys(CHOICES)]) fields.set(name, state[name]);
+  for (const name of [...Object.keys(SLIDERS), ...CHOICES]) fields.set(name, state[name]);
   if (hasNeighbour()) fields.set("neighbour", JSON.stringify(state.neighbour));
   history.replaceState(null, "", `#${fields}`);
 }
@@ -49,6 +55,7 @@ export function hasNeighbour() {
 
 export function readAddress() {
   const fields = new URLSearchParams(location.hash.slice(1));
+  if (!fields.has("epsilon") && !fields.has("scenario") && !fields.has("candidates")) fields.set("epsilon", OPENING_EPSILON);
   for (const [name, { toPlace }] of Object.entries(SLIDERS)) {
     const value = Number(fields.get(name) ?? DEFAULTS[name]);
     const place = toPlace(value);
@@ -56,10 +63,7 @@ export function readAddress() {
     const sound = place >= Number(min) && place <= Number(max);
     state[name] = sound ? value : DEFAULTS[name];
   }
-  for (const [name, choice] of Object.entries(CHOICES)) {
-    const wanted = fields.get(name);
-    state[name] = [...$(name).options].some(({ value }) => value === wanted) ? wanted : choice;
-  }
+  Object.assign(state, WHOSE.many);
   try {
     if (fields.has("candidates")) {
       setCandidates(JSON.parse(fields.get("candidates")).map(([name, score, sensitivity]) => [String(name), Number(score), Number(sensitivity)]));
@@ -76,11 +80,16 @@ export function readAddress() {
     chooseScenario(null);
     $("link-note").textContent = "The candidates in the link could not be read, so this is the first example.";
   }
+  for (const name of CHOICES) {
+    const wanted = fields.get(name);
+    if ([...$(name).options].some(({ value }) => value === wanted)) state[name] = wanted;
+  }
 }
 
 export function chooseScenario(id) {
-  const { id: found, names, scores, sensitivities } = known.scenarios.find((one) => one.id === id) ?? known.scenarios[0];
+  const { id: found, whose, names, scores, sensitivities } = known.scenarios.find((one) => one.id === id) ?? known.scenarios[0];
   state.scenario = found;
+  Object.assign(state, WHOSE[whose]);
   setCandidates(scores.map((score, a) => [names?.[a] ?? String(a + 1), score, sensitivities[a]]));
 }
 
