@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from dpselect import kernels
 from dpselect.candidates import Numbers, read_batch
-from dpselect.parallel import over_rows
+from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.ranks import over_ranks, rank_covariances
 
 __all__ = ["spearman"]
 
@@ -30,7 +30,7 @@ def spearman(scores: Numbers, sensitivities: Numbers) -> Any:
         **Not private**: a diagnostic for scores that you may see. It reveals information about their order.
 
     Cost:
-        O(k log k), in practice a few passes over the row. Sensitivities shared by consecutive rows are ranked once.
+        O(k log k): sorting. Sensitivities that all rows share are ranked once.
 
     Args:
         scores: An array (last axis candidates), ragged rows ``(values, offsets)``, or an Arrow list array.
@@ -48,11 +48,12 @@ def spearman(scores: Numbers, sensitivities: Numbers) -> Any:
         D. Antonova et al., Private selection with heterogeneous sensitivities, 2025, algorithm 2.
     """
     batch = read_batch(scores, sensitivities)
-    found = np.empty(batch.rows)
+    return batch.restore_rows(over_ranks(batch, _correlations))
 
-    def fill(first: int, last: int) -> None:
-        kernels.correlations.spearman_rows(first, last, batch.table, found)
 
-    if batch.rows:
-        over_rows(batch.table.bounds, fill, seconds=1e-8)
-    return batch.restore_rows(found)
+def _correlations(x: IndexArray, y: IndexArray, starts: IndexArray) -> FloatArray:
+    """Return the correlation of each row from centred ranks. Since √(v·v) = v, equal ranks give exactly 1."""
+    variances = rank_covariances(x, x, starts) * rank_covariances(y, y, starts)
+    with np.errstate(invalid="ignore"):  # constant rows
+        correlations: FloatArray = rank_covariances(x, y, starts) / np.sqrt(variances)
+    return correlations

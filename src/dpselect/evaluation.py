@@ -12,6 +12,7 @@ from dpselect.kernels.arrays import FloatArray
 from dpselect.labels import split_labels
 from dpselect.mechanisms.base import Mechanism
 from dpselect.parallel import over_rows
+from dpselect.ranks import sorted_places
 
 __all__ = ["error_quantile", "expected_error", "expected_regret", "probability_of_best"]
 
@@ -124,7 +125,11 @@ def error_quantile(
     quantiles, bounds = np.empty(law.batch.rows), law.batch.table.bounds
 
     def fill(first: int, last: int) -> None:
-        kernels.quantiles.tail_quantiles(first, last, bounds, law.errors, law.probabilities, excess, quantiles)
+        own = bounds[first : last + 1]
+        order = own[0] + sorted_places(law.errors[own[0] : own[-1]], own - own[0])
+        kernels.quantiles.tail_quantiles(
+            first, last, bounds, law.errors, order, law.probabilities, excess, quantiles
+        )
 
     if law.batch.rows:
         over_rows(bounds, fill, seconds=2e-8)

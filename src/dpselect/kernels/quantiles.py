@@ -1,7 +1,5 @@
 """Quantiles of a discrete distribution."""
 
-import numpy as np
-
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.compilation import compiled
 
@@ -12,21 +10,26 @@ def tail_quantiles(
     last: int,
     bounds: IndexArray,
     values: FloatArray,
+    order: IndexArray,
     pmf: FloatArray,
     excess: float,
     quantiles: FloatArray,
 ) -> None:
-    """Fill in, for every row, the smallest of its values that is exceeded with probability at most ``excess``."""
+    """Fill in, for every row, the smallest of its values that is exceeded with probability at most ``excess``.
+
+    ``order`` has the places of the block's values: row by row, rising within a row.
+    """
     for row in range(first, last):
-        numbers, chances = values[bounds[row] : bounds[row + 1]], pmf[bounds[row] : bounds[row + 1]]
-        order = np.argsort(numbers)
-        tail, place = 0.0, numbers.size - 1  # the tail is the probability of all values after this place
-        while place > 0:
+        tail, least = 0.0, bounds[row] - bounds[first]
+        place = (
+            least + bounds[row + 1] - bounds[row] - 1
+        )  # the tail is the probability of all values after this place
+        while place > least:
             below = place
-            while below >= 0 and numbers[order[below]] == numbers[order[place]]:
-                tail += chances[order[below]]
+            while below >= least and values[order[below]] == values[order[place]]:
+                tail += pmf[order[below]]
                 below -= 1
-            if tail > excess or below < 0:
+            if tail > excess or below < least:
                 break
             place = below
-        quantiles[row] = numbers[order[place]]
+        quantiles[row] = values[order[place]]

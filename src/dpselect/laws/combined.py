@@ -13,8 +13,8 @@ from dpselect.exact.samplers.randomized_response import report_bit
 from dpselect.kernels.arrays import FloatArray, IndexArray, Units
 from dpselect.laws.base import Law, draw_rows
 from dpselect.laws.noisy_max import NoisyMaxLaw
-from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
+from dpselect.ranks import over_ranks, rank_covariances
 
 __all__ = ["CombinedLaw"]
 
@@ -54,11 +54,4 @@ class CombinedLaw(Law):
 
 def _signs(batch: Batch) -> IndexArray:
     """Return, for each row, 1 if the correlation is at least 0 and 0 otherwise."""
-    signs = np.empty(batch.rows, dtype=np.int64)
-    if batch.rows:
-        over_rows(
-            batch.table.bounds,
-            lambda first, last: kernels.correlations.correlation_signs(first, last, batch.table, signs),
-            seconds=1e-7,
-        )
-    return signs
+    return (over_ranks(batch, rank_covariances) >= 0).astype(np.int64)

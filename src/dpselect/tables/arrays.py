@@ -8,9 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dpselect import kernels, rules
+from dpselect import rules
 from dpselect.kernels.arrays import FloatArray, IndexArray
-from dpselect.parallel import over_rows
 
 __all__ = [
     "as_floats",
@@ -137,13 +136,19 @@ def rows_with_duplicates(identifiers: pa.Array, bounds: IndexArray) -> NDArray[n
     if identifiers.null_count:
         identifiers = pc.fill_null(identifiers, 0)
     numbers = to_numpy(identifiers)
-    if numbers.dtype == np.uint64:
-        numbers = numbers.view(np.int64)
-    numbers = np.ascontiguousarray(numbers, dtype=np.int64)
-    numbers.flags.writeable = False
-    over_rows(
-        bounds,
-        lambda first, last: kernels.duplicates.rows_with_duplicates(first, last, numbers, bounds, found),
-        seconds=2e-9,
-    )
+    rising = np.append(numbers[1:] > numbers[:-1], True)
+    rising[bounds[1:-1] - 1] = True  # the last candidate of a row is not compared with the next row
+    falls = np.append(0, np.cumsum(~rising))
+    unsorted = np.flatnonzero(falls[bounds[1:]] > falls[bounds[:-1]])
+    if not unsorted.size:
+        return found
+    sizes = np.diff(bounds)[unsorted]
+    places = np.repeat(bounds[unsorted] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+    codes = numbers[places]
+    if (int(codes.max()) - int(codes.min()) + 1) * found.size >= 2**63:
+        codes = np.unique(codes, return_inverse=True)[1]
+    codes = (codes - codes.min()).astype(np.int64)
+    span = int(codes.max()) + 1
+    keys = np.sort(np.repeat(unsorted, sizes) * span + codes)
+    found[keys[1:][keys[1:] == keys[:-1]] // span] = True
     return found
