@@ -41,7 +41,7 @@ MECHANISMS = [
     *(dps.TopShare(epsilon=e) for e in (0.1, 1.0, 16.0)),
     dps.TopShare(epsilon=3.0, share=0.03),
     dps.Uniform(),
-    *(unsafe.NaiveHeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in NOISES),
+    *(unsafe.NaiveHeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in unsafe.SCALES),
 ]
 SIZES = (1, 2, 7, 64, 65, 130, 700)
 

@@ -18,7 +18,7 @@ from dpselect.parameters import Noise, store
 __all__ = ["NaiveHeterogeneousNoisyMax"]
 
 
-SCALES: dict[Noise, int] = {"exponential": 2, "gumbel": 2, "laplace": 1}
+SCALES: dict[Noise, int] = {"exponential": 2, "laplace": 1}
 """εb_a/Δ_a of the naive noisy max, by noise."""
 
 
@@ -28,7 +28,7 @@ class NaiveHeterogeneousNoisyMax(Mechanism):
     r"""**Not private.** Noisy max with noise in proportion to each candidate's own sensitivity (RNMH).
 
     Reports $argmax_a {q_a + b_a Z_a}$, $Pr[a] = ∫ f_a(x) ∏_{b≠a} F_b(x) dx$, with $b_a = 2Δ_a/ε$ for exponential
-    and Gumbel noise and $b_a = Δ_a/ε$ for Laplace noise.
+    noise and $b_a = Δ_a/ε$ for Laplace noise.
 
     Privacy:
         None. Take two candidates with $Δ = (0, 1)$. At $q = (0, ½)$ the first is never picked; at the neighbouring

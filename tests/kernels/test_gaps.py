@@ -15,6 +15,7 @@ from ranges import TILTS, frozen, offset_rows
 from dpselect import kernels
 from dpselect.exact import gaps as exact
 from dpselect.kernels import lazy_gaps
+from dpselect.kernels.arrays import Points
 from dpselect.kernels.gaps import FAR
 
 GAP_ERROR = Fraction(1, 2**42)
@@ -72,11 +73,12 @@ def assert_near(found, true):
 def all_gaps(scores, public, sensitivities, t, budget):
     """Yield (trusted, gaps in floats, gaps in fractions) of both normalisations."""
     q, o, d = frozen(scores), frozen(public), frozen(sensitivities)
+    points = Points(q, o, d)
     gaps = np.empty(q.size)
-    trusted = kernels.gaps.fill_global_gaps(q, o, d, t, budget, gaps)
+    trusted = kernels.gaps.fill_global_gaps(points, t, budget, gaps)
     yield trusted, gaps, behind(reference.global_levels(q, d, budget, t, o))
     order, hull = np.argsort(d), np.empty(q.size, np.int64)
-    trusted = kernels.gaps.fill_pairwise_gaps(q, o, d, order, t, budget, hull, gaps)
+    trusted = kernels.gaps.fill_pairwise_gaps(points, order, t, budget, hull, gaps)
     quotients = reference.gem_scores(q, d, t, o)
     yield trusted, gaps, [None if v is None else -v * Fraction(budget) for v in quotients]
 

@@ -132,6 +132,19 @@ def test_an_error_in_a_kernel_is_the_same_error_on_both_routes():
             route(state)
 
 
+@pytest.mark.parametrize("log", [False, True], ids=["no log", "a log"])
+def test_standard_error_says_what_is_compiled_unless_the_program_keeps_a_log(log, tmp_path):
+    script = f"import logging; {log} and logging.basicConfig(); import dpselect as dps; dps.compile('uniform')"
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"DPSELECT_CACHE": str(tmp_path)},
+        check=True,
+    )
+    assert ("dpselect: compiling samplers.uniform.select_rows for about" in done.stderr) is not log
+
+
 @pytest.mark.skipif(os.name == "nt", reason="terminals")
 def test_a_terminal_shows_what_is_compiled_on_standard_error_only(tmp_path):
     script = "import dpselect as dps; dps.compile('uniform')"

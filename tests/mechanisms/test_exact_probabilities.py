@@ -32,7 +32,7 @@ def members(epsilon):
         dps.TopShare(epsilon=epsilon),
         dps.TopShare(epsilon=epsilon, share=0.3),
         dps.Uniform(),
-        *(NaiveHeterogeneousNoisyMax(epsilon=epsilon, noise=noise) for noise in NOISES),
+        *(NaiveHeterogeneousNoisyMax(epsilon=epsilon, noise=noise) for noise in STOPPING),
     ]
 
 

@@ -99,7 +99,7 @@ def test_laws_of_eight_candidates_add_up_to_1(drawn, stopping):
     """``pmf`` raises an error if they do not sum to 1."""
     gamma, eta = stopping
     for mechanism in (
-        *(NaiveHeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in NOISES),
+        *(NaiveHeterogeneousNoisyMax(epsilon=1.0, noise=noise) for noise in STOPPING),
         dps.HeterogeneousNoisyMax(epsilon=1.0),
         *(dps.RandomStopping(epsilon=1.0, gamma=gamma, eta=eta, noise=noise) for noise in STOPPING),
     ):

@@ -9,7 +9,6 @@ __all__ = [
     "PartialUniform",
     "bernoulli_exp",
     "exp_bounds",
-    "largest_priority",
     "log_bounds",
     "passes",
     "wide_context",
@@ -119,13 +118,3 @@ def _divide(x: Fraction, digits: int, rounding: str) -> Decimal:
 def passes(uniform: PartialUniform, gap: Fraction | None) -> bool:
     """Return whether a candidate passes: with probability exp(−gap), and never if the gap is infinite."""
     return gap is not None and bernoulli_exp(uniform, gap)
-
-
-def largest_priority(candidates: list[tuple[int, PartialUniform]]) -> int:
-    """Return the candidate with the largest random real number, reading as many bits as that takes."""
-    while len(candidates) > 1:
-        reached = max(priority.low for _, priority in candidates)
-        candidates = [(a, priority) for a, priority in candidates if priority.high > reached]
-        for _, priority in candidates:
-            priority.refine()
-    return candidates[0][0]

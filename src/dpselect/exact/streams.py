@@ -1,7 +1,7 @@
 """The kernels' random streams, read from Python."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -79,6 +79,21 @@ class ExactStream:
         leading = self.paired_word(words + draw // 2) >> 32 * (draw % 2) & 0xFFFFFFFF
         word = int(self._kernel.candidate_word(self._state, draw))
         return PartialUniform(leading << 64 | word, 96, self._further(f"draw {draw}"))
+
+    @staticmethod
+    def count_octaves(size: int, read: Callable[[], int]) -> list[int]:
+        """Return how many of ``size`` random numbers are below 1/2, 1/4, 1/8, …, until there are none."""
+        counts: list[int] = []
+        while size:
+            found = [0, 0, 0]
+            for first in range(0, size, 64):
+                bits = 2 ** min(64, size - first) - 1
+                for halving in range(3):
+                    bits &= read()
+                    found[halving] += bits.bit_count()
+            counts += found
+            size = found[-1]
+        return counts
 
     def _further(self, place: str) -> Iterator[int]:
         count = 0

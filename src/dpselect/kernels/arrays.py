@@ -57,6 +57,14 @@ class Rows(NamedTuple):
     bounds: IndexArray
 
 
+class Points(NamedTuple):
+    """The candidates of one row: q, o and Δ of each."""
+
+    scores: FloatArray
+    offsets: FloatArray
+    sensitivities: FloatArray
+
+
 class Units(NamedTuple):
     """The source of each row's randomness: one key, and one address (three words) for each row."""
 

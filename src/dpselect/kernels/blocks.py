@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dpselect.kernels.arrays import ALL_GAPS_NEEDED, INVALID, LARGEST, Column, FloatArray, IndexArray, Rows
+from dpselect.kernels.arrays import ALL_GAPS_NEEDED, INVALID, LARGEST, Column, FloatArray, IndexArray, Points, Rows
 from dpselect.kernels.compilation import compiled_without_refcounts, in_numpy, inlined
 from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, ordered_bits_of
 from dpselect.kernels.twofloat import add
@@ -15,6 +15,16 @@ def row_of(column: Column, bounds: IndexArray, row: int) -> FloatArray:
     """Return the slice of a column that belongs to a row."""
     start = column.starts[row]
     return column.values[start : start + bounds[row + 1] - bounds[row]]
+
+
+@inlined
+def points_of(table: Rows, row: int) -> Points:
+    """Return the candidates of a row."""
+    return Points(
+        row_of(table.scores, table.bounds, row),
+        row_of(table.offsets, table.bounds, row),
+        row_of(table.sensitivities, table.bounds, row),
+    )
 
 
 @compiled_without_refcounts

@@ -46,6 +46,7 @@ class Kernel(Generic[Parameters, Result]):
         self.function = cast("FunctionType", function)
         self.options = options
         self.in_numpy: FunctionType | None = None
+        self.small = SMALL
         self.seconds = 0.0
         self.ready: Callable[..., Any] | None = None
 
@@ -82,7 +83,7 @@ class Kernel(Generic[Parameters, Result]):
             raise ValueError(f"DPSELECT_COMPILE must be always or never, or not set; got {setting!r}")
         if setting:
             return setting == "always"
-        if size_of(arguments) > SMALL:
+        if size_of(arguments) > self.small:
             return True
         if self.seconds <= LOADING:
             return False
@@ -118,10 +119,10 @@ class Kernel(Generic[Parameters, Result]):
 
     @cached_property
     def dispatcher(self) -> Any:
-        """The function for the compiler, which calls other kernels compiled."""
+        """The function for the compiler, which other compiled kernels call."""
         from dpselect.kernels import compiler  # noqa: PLC0415 - it loads the compiler
 
-        return compiler.dispatcher_of(self)
+        return compiler.dispatcher_of(self, inner=True)
 
     def for_compiler(self) -> Callable[..., Any]:
         """Return the function with all kernels that it calls as the compiler's functions."""
@@ -252,12 +253,16 @@ def instruction(function: Callable[Parameters, Result]) -> Callable[Parameters, 
 
 
 def in_numpy(
-    kernel: Callable[Parameters, Result],
+    kernel: Callable[Parameters, Result], *, small: int = SMALL
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """Let this function run in place of a kernel where that is not compiled: loops in Python are slow."""
+    """Let this function run in place of a kernel where that is not compiled: loops in Python are slow.
+
+    ``small`` is the largest call that it answers, in candidates.
+    """
 
     def register(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        cast("Kernel[Parameters, Result]", kernel).in_numpy = cast("FunctionType", function)
+        replaced = cast("Kernel[Parameters, Result]", kernel)
+        replaced.in_numpy, replaced.small = cast("FunctionType", function), small
         return function
 
     return register

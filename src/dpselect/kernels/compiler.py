@@ -24,16 +24,17 @@ LONGEST_WAIT = 120.0
 _ONE_THREAD = threading.RLock()
 
 
-def dispatcher_of(kernel: Kernel[..., Any]) -> Any:
-    """Return a kernel as the compiler's function, with its cache.
+def dispatcher_of(kernel: Kernel[..., Any], *, inner: bool) -> Any:
+    """Return a kernel as the compiler's function, with its cache. If ``inner``, only other kernels can call it.
 
     ``nogil`` lets :mod:`dpselect.parallel` run blocks of rows in ordinary threads. ``fastmath`` stays off:
     the error bounds in :mod:`dpselect.kernels.twofloat` need every rounding to happen as written.
     """
     njit: Any = numba.njit  # its type stubs do not list all options
-    dispatcher = njit(nogil=True, error_model="numpy", **kernel.options)(kernel.for_compiler())
+    wrappers = {"no_cpython_wrapper": inner, "no_cfunc_wrapper": True}
+    dispatcher = njit(nogil=True, error_model="numpy", **wrappers, **kernel.options)(kernel.for_compiler())
     dispatcher.kernel = kernel
-    dispatcher._cache = KernelCache(dispatcher.py_func)  # noqa: SLF001 - the option `cache` knows only one directory
+    dispatcher._cache = KernelCache(dispatcher.py_func, ".inner" if inner else "")  # noqa: SLF001 - the option `cache` knows only one directory
     return dispatcher
 
 
@@ -43,7 +44,7 @@ def compile_for(kernel: Kernel[..., Any], arguments: tuple[Any, ...]) -> Any:
     If another process compiles the same kernel, wait for it and load the result.
     """
     with _ONE_THREAD, _alone(kernel.function):
-        dispatcher = kernel.dispatcher
+        dispatcher = dispatcher_of(kernel, inner=False)
         dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in arguments))
     return dispatcher
 
@@ -54,9 +55,9 @@ def compile_for(kernel: Kernel[..., Any], arguments: tuple[Any, ...]) -> Any:
 class KernelCache(caching.NullCache):
     """The compiled forms of one kernel: loaded from several directories, and kept in the one that is writable."""
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: FunctionType, form: str) -> None:
         file: Any = caching.IndexDataCacheFile
-        self._files = {place: file(str(place), index_name(function), digest()) for place in directories()}
+        self._files = {place: file(str(place), index_name(function) + form, digest()) for place in directories()}
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the form for a signature; ``None`` if there is none."""
@@ -114,7 +115,7 @@ event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
 
 
 def _announce(kernel: Kernel[..., Any]) -> None:
-    """Say what is compiled and for about how long: on standard error if that is a terminal, and in the log."""
+    """Say what is compiled and for about how long: in the log or, if the program keeps none, on standard error."""
     kept = cache_directory() is not None
     if not kept:
         _warn_once()
@@ -122,10 +123,10 @@ def _announce(kernel: Kernel[..., Any]) -> None:
     often = "only this time" if kept else "in every process"
     message = f"compiling {name} for about {max(1, round(kernel.seconds_to_compile))} s, {often}"
     logger = logging.getLogger("dpselect")
-    if sys.stderr is not None and sys.stderr.isatty() and not logger.disabled:
-        print(f"dpselect: {message}", file=sys.stderr)
-    else:
+    if logger.hasHandlers() or logger.isEnabledFor(logging.INFO) or logger.disabled or sys.stderr is None:
         logger.info(message)
+    else:
+        print(f"dpselect: {message}", file=sys.stderr, flush=True)
 
 
 @cache

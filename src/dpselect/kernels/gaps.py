@@ -21,7 +21,7 @@ while the size, in units of the noise, is below LARGE = 2⁵⁶, or below LARGE 
 
 import math
 
-from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.kernels.arrays import FloatArray, IndexArray, Points
 from dpselect.kernels.blocks import row_extent
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.hull import hull_tangent, lead, lead_size, upper_hull
@@ -44,32 +44,25 @@ def fill_plain_gaps(scores: FloatArray, sensitivities: FloatArray, rate: float, 
 
 
 @compiled_without_refcounts
-def fill_global_gaps(
-    scores: FloatArray,
-    offsets: FloatArray,
-    sensitivities: FloatArray,
-    t: float,
-    rate: float,
-    gaps: FloatArray,
-) -> bool:
+def fill_global_gaps(points: Points, t: float, rate: float, gaps: FloatArray) -> bool:
     """Fill gaps of the tilted scores over the largest sensitivity. If that is zero, all gaps are zero or infinite.
 
     With a tilt, each change of leader may be wrong by a rounding error, and these errors could add up. Gaps are
     therefore trusted only if no candidate is computed to be ahead of the final leader.
     """
     leader = 0
-    widest = sensitivities[0]
-    for a in range(1, scores.size):
-        widest = max(widest, sensitivities[a])
-        if lead(scores, offsets, sensitivities, t, a, leader)[0] > 0.0:
+    widest = points.sensitivities[0]
+    for a in range(1, points.scores.size):
+        widest = max(widest, points.sensitivities[a])
+        if lead(points, t, a, leader)[0] > 0.0:
             leader = a
     trusted = True
-    for a in range(scores.size):
-        distance = lead(scores, offsets, sensitivities, t, leader, a)[0]
+    for a in range(points.scores.size):
+        distance = lead(points, t, leader, a)[0]
         trusted &= distance >= 0.0
         if widest > 0.0:
             gaps[a] = max(0.0, distance / widest * rate)
-            size = lead_size(scores, offsets, sensitivities, t, leader, a) / widest * rate
+            size = lead_size(points, t, leader, a) / widest * rate
             trusted &= size < (LARGE if gaps[a] < FAR else LARGE * gaps[a])
         else:
             gaps[a] = 0.0 if distance == 0.0 else math.inf
@@ -78,14 +71,7 @@ def fill_global_gaps(
 
 @compiled_without_refcounts
 def fill_pairwise_gaps(
-    scores: FloatArray,
-    offsets: FloatArray,
-    sensitivities: FloatArray,
-    order: IndexArray,
-    t: float,
-    rate: float,
-    hull: IndexArray,
-    gaps: FloatArray,
+    points: Points, order: IndexArray, t: float, rate: float, hull: IndexArray, gaps: FloatArray
 ) -> bool:
     """Fill rate · max_b (y_b − y_a) / (Δ_a + Δ_b), the negative GEM score, in O(k log k).
 
@@ -94,23 +80,23 @@ def fill_pairwise_gaps(
     k indices. Scores of sensitivity zero are public, so they are compared directly: the lower of two gets an
     infinite gap.
     """
-    size, trusted = upper_hull(scores, offsets, sensitivities, order, hull)
+    size, trusted = upper_hull(points, order, hull)
     first = hull[0]
-    for a in range(scores.size):
+    for a in range(points.scores.size):
         b = a
-        if sensitivities[a] > 0.0:
-            b, sure = hull_tangent(scores, offsets, sensitivities, t, hull, size, a)
+        if points.sensitivities[a] > 0.0:
+            b, sure = hull_tangent(points, t, hull, size, a)
             trusted &= sure
-        elif lead(scores, offsets, sensitivities, 0.0, first, a)[0] > 0.0:
+        elif lead(points, 0.0, first, a)[0] > 0.0:
             gaps[a] = math.inf  # sensitivity zero, and below `first`, the best such candidate
             continue
         elif size > 1:  # a coincides with `first`; the next vertex is by construction the steepest from there
             b = hull[1]
         gaps[a] = 0.0
-        reach = sensitivities[a] + sensitivities[b]
+        reach = points.sensitivities[a] + points.sensitivities[b]
         if b != a and reach > 0.0:
-            gap = lead(scores, offsets, sensitivities, t, b, a)[0] / reach * rate
+            gap = lead(points, t, b, a)[0] / reach * rate
             gaps[a] = max(0.0, gap)
-            lead_error = lead_size(scores, offsets, sensitivities, t, b, a) / reach * rate
+            lead_error = lead_size(points, t, b, a) / reach * rate
             trusted &= lead_error < (LARGE if gap < FAR else LARGE * gap)
     return trusted

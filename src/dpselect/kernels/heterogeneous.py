@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpselect.kernels.arrays import FloatArray, IndexArray, Rows
-from dpselect.kernels.blocks import row_of
-from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.arrays import FlagArray, FloatArray, IndexArray, Rows
+from dpselect.kernels.blocks import points_of, row_of
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts, in_numpy
 from dpselect.kernels.gaps import fill_global_gaps
 from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, ordered_bits, ordered_bits_of
-from dpselect.kernels.neutral import fill_neutral, new_room
+from dpselect.kernels.neutral import fill_neutral, neutral_offsets, new_room
 from dpselect.kernels.shares import Extremes, extremes_of
 
 WIDER = 4.0
@@ -77,6 +77,19 @@ def fill_offset_rows(first: int, last: int, table: Rows, values: FloatArray, sta
         fill_neutral(sensitivities, extremes_of(sensitivities), room, values[starts[row] : used])
 
 
+@in_numpy(fill_offset_rows, small=1 << 20)
+def _fill_offset_rows(first: int, last: int, table: Rows, values: FloatArray, starts: IndexArray) -> None:
+    sizes, origins = np.diff(table.bounds[first : last + 1]), table.sensitivities.starts[first:last]
+    new = np.append(True, (sizes[1:] != sizes[:-1]) | (origins[1:] != origins[:-1]))
+    ends = np.cumsum(np.where(new, sizes, 0))
+    starts[first:last] = np.maximum.accumulate(np.where(new, ends - sizes, 0))
+    for size in np.unique(sizes):
+        rows, places = np.flatnonzero(new & (sizes == size)), np.arange(size)
+        for some in np.array_split(rows, 1 + rows.size // 128):  # whose work arrays fit into the processor's cache
+            widths = table.sensitivities.values[origins[some][:, None] + places]
+            values[starts[first + some][:, None] + places] = neutral_offsets(widths)
+
+
 @compiled_without_refcounts
 def highest_of(heights: Heights) -> tuple[float, float, float]:
     """Return the largest height, the largest magnitude of a value, and the farthest value from the origin."""
@@ -90,18 +103,28 @@ def highest_of(heights: Heights) -> tuple[float, float, float]:
     return float_of_bits(ordered_bits_of(highest)), float_of_bits(magnitude), float_of_bits(farthest)
 
 
+@compiled
+def fill_equal_rows(
+    places: IndexArray, table: Rows, law: LawParameters, gaps: FloatArray, trusted: FlagArray
+) -> None:
+    """Fill the gaps of rows of equal shares: how far each candidate trails the highest, in units of the noise."""
+    for row in range(trusted.size):
+        target = gaps[places[row] : places[row + 1]]
+        extremes = extremes_of(row_of(table.sensitivities, table.bounds, row))
+        trusted[row] = fill_levels(law, table, row, extremes, target)
+        for a in range(target.size):
+            target[a] = -target[a]
+
+
 @compiled_without_refcounts
 def fill_levels(law: LawParameters, table: Rows, row: int, extremes: Extremes, levels: FloatArray) -> bool:
     """Fill scores with offsets and tilt, in units of the largest noise. Return whether they can be trusted.
 
     If all sensitivities are zero, the scores are public: the best candidates get 0 and all others −∞.
     """
-    scores = row_of(table.scores, table.bounds, row)
-    sensitivities = row_of(table.sensitivities, table.bounds, row)
     # Half the gaps: those up to 128, twice as many as usual, must be as precise as the samplers need.
     rate = 0.5 * law.epsilon * (extremes.widest / extremes.largest) if extremes.largest > 0.0 else 1.0
-    extra = row_of(table.offsets, table.bounds, row)
-    trusted = fill_global_gaps(scores, extra, sensitivities, law.tilts[row], rate, levels)
+    trusted = fill_global_gaps(points_of(table, row), law.tilts[row], rate, levels)
     for a in range(levels.size):
         levels[a] *= -2.0
     return trusted

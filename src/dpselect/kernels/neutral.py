@@ -24,11 +24,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import Polynomial, chebyshev, legendre
+from numpy.polynomial.polynomial import polyval
 
 from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.compilation import compiled, compiled_in_any_order, compiled_without_refcounts
-from dpselect.kernels.exponential import exponential
 from dpselect.kernels.shares import Extremes, share_of
+from dpselect.kernels.vectorised import exponential, product_sum
 
 ATOMS = 11
 FEW = 16
@@ -56,6 +57,8 @@ POWERS_TO_COUNTS = np.array([chebyshev.cheb2poly(column) for column in TRANSFORM
 _SPAN = np.linspace(0.5, 2.0, 40)
 LOG_GAMMA = Polynomial.fit(_SPAN, [math.lgamma(1 + z) for z in _SPAN], 5).convert().coef
 """log Γ(1 + z) for z between 1/2 and 2, within 1e-5."""
+LOG_SERIES = np.array([0.0] + [-1.0 / n for n in range(1, 7)])
+"""log(1 − x) for 0 ≤ x < SMALL, as in :func:`log_series`."""
 
 
 class Room(NamedTuple):
@@ -296,15 +299,6 @@ def fill_masses(k: int, atoms: int, room: Room) -> None:
         room.masses[j] = k * product_sum(room.ratios[j], product) / room.places[j]
 
 
-@compiled_in_any_order
-def product_sum(a: FloatArray, b: FloatArray) -> float:
-    """Return Σ a_i b_i, over all of a."""
-    total = 0.0
-    for i in range(a.size):
-        total += a[i] * b[i]
-    return total
-
-
 @compiled_without_refcounts
 def fill_ratios(place: float, count: float, decays: FloatArray, ratios: FloatArray, product: FloatArray) -> None:
     """Fill f/F of one atom at each point, and add ``count`` · log F to ``product``.
@@ -328,3 +322,64 @@ def fill_ratios(place: float, count: float, decays: FloatArray, ratios: FloatArr
 def log_series(x: float) -> float:
     """Return log(1 − x) for 0 ≤ x < SMALL, with an error below 1e-8 · x."""
     return -x * (1.0 + x * (1 / 2 + x * (1 / 3 + x * (1 / 4 + x * (1 / 5 + x / 6)))))
+
+
+# --- The same in NumPy, for many rows at once -------------------------------------------------------------
+
+
+def neutral_offsets(sensitivities: FloatArray) -> FloatArray:
+    """Return the neutral offsets of rows of the same size, in units of each row's largest mean."""
+    k = sensitivities.shape[1]
+    offsets = np.zeros(sensitivities.shape)
+    if k == 1:
+        return offsets
+    second, widest = np.partition(sensitivities, k - 2, axis=1)[:, -2:].T
+    smallest = sensitivities.min(axis=1)
+    unequal = np.flatnonzero(smallest < second)
+    rows, second, widest, smallest = sensitivities[unequal], second[unequal], widest[unequal], smallest[unequal]
+    largest = (widest + second)[:, None]
+    shares = (rows + np.where(rows < widest[:, None], widest[:, None], second[:, None])) / largest
+    if k <= FEW:
+        offsets[unequal] = solve_rows(k, shares, np.ones(shares.shape))
+        return offsets
+    least = (smallest + widest)[:, None] / largest
+    x = 2.0 * np.sqrt(np.clip((shares - least) / (1.0 - least), 0.0, 1.0)) - 1.0
+    sums, power = np.empty((len(x), ATOMS)), np.ones(x.shape)
+    for n in range(ATOMS):
+        sums[:, n] = power.sum(axis=1)
+        power *= x
+    values = solve_rows(k, least + (1.0 - least) * SQUARES, sums @ POWERS_TO_COUNTS)
+    offsets[unequal] = chebyshev.chebval(x.T, TRANSFORM @ values.T, tensor=False).T
+    return offsets
+
+
+def solve_rows(k: int, places: FloatArray, counts: FloatArray) -> FloatArray:
+    """Return the neutral offsets of the atoms of each row: :func:`start` and :func:`solve`."""
+    mean = (counts * places).sum(axis=1, keepdims=True) / counts.sum(axis=1, keepdims=True)
+    for _ in range(2):
+        correction = polyval(mean / places, LOG_GAMMA)
+        values: FloatArray = -places * (math.log(k) + correction)
+        weights = counts * np.exp(-correction)
+        mean = weights.sum(axis=1, keepdims=True) / (weights / places).sum(axis=1, keepdims=True)
+    left = np.maximum(LEFT, values.max(axis=1, keepdims=True))
+    length = (RIGHT - left) / PANELS
+    panels = (np.arange(PANELS)[:, None] + 0.5 * (NODES + 1.0)).reshape(-1)
+    points = np.concatenate([left + length * panels, np.tile(TAIL_POINTS, (len(left), 1))], axis=1)
+    weights = np.concatenate(
+        [0.5 * length * np.tile(WEIGHTS, PANELS), np.tile(TAIL_WEIGHTS, (len(left), 1))], axis=1
+    )
+    decays = np.exp(-points[:, None] / places[:, :, None])
+    last = np.zeros(places.shape)
+    for _ in range(steps_of(k)):
+        tails = np.exp(values / places)[:, :, None] * decays
+        logarithms = np.where(tails < SMALL, polyval(tails, LOG_SERIES), np.log1p(-tails))
+        product = np.einsum("rj,rji->ri", counts, logarithms)
+        product = weights * np.exp(np.maximum(product, -600.0))
+        masses = k * np.einsum("rji,ri->rj", tails / (1.0 - tails), product) / places
+        steps = np.log(masses / ((counts * masses).sum(axis=1, keepdims=True) / k))
+        length = (last * last).sum(axis=1, keepdims=True)
+        ratio = np.clip((steps * last).sum(axis=1, keepdims=True) / np.where(length > 0.0, length, 1.0), -0.5, 0.5)
+        values = values - places * steps / (1.0 - ratio)
+        values += np.where(left > LEFT, left - values.max(axis=1, keepdims=True), 0.0)
+        last = steps
+    return values

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpselect.kernels.arrays import FlagArray, FloatArray, IndexArray, Rows
-from dpselect.kernels.blocks import row_of, widest_row
+from dpselect.kernels.blocks import points_of, row_of, widest_row
 from dpselect.kernels.compilation import compiled
 from dpselect.kernels.gaps import fill_global_gaps, fill_pairwise_gaps, fill_plain_gaps
 
@@ -24,12 +24,7 @@ class PublicNumbers(NamedTuple):
 
 @compiled
 def fill_plain_rows(
-    rows: IndexArray,
-    places: IndexArray,
-    table: Rows,
-    numbers: PublicNumbers,
-    gaps: FloatArray,
-    trusted: FlagArray,
+    rows: IndexArray, places: IndexArray, table: Rows, numbers: PublicNumbers, gaps: FloatArray, trusted: FlagArray
 ) -> None:
     """Fill gaps by global normalisation, without offsets and tilt."""
     for i in range(rows.size):
@@ -40,21 +35,13 @@ def fill_plain_rows(
 
 @compiled
 def fill_global_rows(
-    rows: IndexArray,
-    places: IndexArray,
-    table: Rows,
-    numbers: PublicNumbers,
-    gaps: FloatArray,
-    trusted: FlagArray,
+    rows: IndexArray, places: IndexArray, table: Rows, numbers: PublicNumbers, gaps: FloatArray, trusted: FlagArray
 ) -> None:
     """Fill gaps by global normalisation."""
     for i in range(rows.size):
         row = rows[i]
-        scores = row_of(table.scores, table.bounds, row)
-        sensitivities = row_of(table.sensitivities, table.bounds, row)
-        offsets = row_of(table.offsets, table.bounds, row)
         target = gaps[places[i] : places[i + 1]]
-        trusted[i] = fill_global_gaps(scores, offsets, sensitivities, numbers.tilts[row], numbers.rate, target)
+        trusted[i] = fill_global_gaps(points_of(table, row), numbers.tilts[row], numbers.rate, target)
 
 
 class Order(NamedTuple):
@@ -81,23 +68,15 @@ def sensitivity_order(table: Rows, row: int, known: Order) -> Order:
 
 @compiled
 def fill_pairwise_rows(
-    rows: IndexArray,
-    places: IndexArray,
-    table: Rows,
-    numbers: PublicNumbers,
-    gaps: FloatArray,
-    trusted: FlagArray,
+    rows: IndexArray, places: IndexArray, table: Rows, numbers: PublicNumbers, gaps: FloatArray, trusted: FlagArray
 ) -> None:
     """Fill gaps by pairwise normalisation. Rows that share their sensitivities are sorted once."""
     hull = np.empty(widest_row(0, rows.size, places), np.int64)
     order = no_order()
     for i in range(rows.size):
         row = rows[i]
-        scores = row_of(table.scores, table.bounds, row)
-        sensitivities = row_of(table.sensitivities, table.bounds, row)
-        offsets = row_of(table.offsets, table.bounds, row)
         target = gaps[places[i] : places[i + 1]]
         order = sensitivity_order(table, row, order)
         trusted[i] = fill_pairwise_gaps(
-            scores, offsets, sensitivities, order.candidates, numbers.tilts[row], numbers.rate, hull, target
+            points_of(table, row), order.candidates, numbers.tilts[row], numbers.rate, hull, target
         )

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from dpselect import kernels
-from dpselect.candidates import Batch, frozen
+from dpselect.candidates import Batch, frozen, map_columns
 from dpselect.exact import ExactStream
 from dpselect.exact.samplers import heterogeneous_noisy_max, permute_and_flip
 from dpselect.kernels.arrays import ALL_GAPS_NEEDED, Column, FlagArray, FloatArray, IndexArray, Units
 from dpselect.laws.base import Law, RowLaw
-from dpselect.laws.noisy_max import BLOCK, VISITS
+from dpselect.laws.noisy_max import BLOCK, VISITS, NoisyMaxLaw, blocks_of
 from dpselect.parallel import cut_rows
 from dpselect.randomness import Randomness
 
@@ -58,17 +58,37 @@ class HeterogeneousLaw(RowLaw):
     ) -> None:
         """Write the picks of a block of rows."""
         loops, kernel = kernels.samplers.loops, kernels.samplers.heterogeneous_noisy_max
-        equal, few, many = (loops.Visits(*visits) for visits in (EQUAL, FEW, MANY))
-        parameters = self._parameters(batch)
-        setup, fewer = loops.Setup(many, units, error_bound), kernel.FewerVisits(equal, few)
+        parameters, few = self._parameters(batch), loops.Visits(*FEW)
+        setup = loops.Setup(loops.Visits(*MANY), units, error_bound)
         if not parameters.plain:
             kernels.blocks.mark_rows(first, last, batch.table, picks)
         for start, stop, neutral in self._offsets(batch, first, last):
             if parameters.plain:
-                kernel.select_from_scores(start, stop, batch.table, parameters, neutral, setup, fewer, picks)
-            rows = start + np.flatnonzero(picks[start:stop] == ALL_GAPS_NEEDED)
-            if rows.size:
-                kernel.select_from_levels(rows, batch.table, parameters, neutral, setup, fewer, picks)
+                kernel.select_from_scores(start, stop, batch.table, parameters, neutral, setup, few, picks)
+            else:
+                rows = start + np.flatnonzero(picks[start:stop] == ALL_GAPS_NEEDED)
+                kernel.select_from_levels(rows, batch.table, parameters, neutral, setup, few, picks)
+        for rows, places in blocks_of(batch, first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)):
+            picks[rows] = self._pick_equal(batch, rows, places, units, error_bound)
+
+    def _pick_equal(
+        self, batch: Batch, rows: IndexArray, places: IndexArray, units: Units, error_bound: float
+    ) -> IndexArray:
+        """Return the picks of rows whose candidates have equal noise, by permute-and-flip.
+
+        Kernels get these rows alone: if they are few, nothing is compiled for them.
+        """
+        loops, kernel = kernels.samplers.loops, kernels.heterogeneous
+        table = map_columns(batch.table, lambda column: Column(column.values, column.starts[rows]), places)
+        parameters = self._parameters(batch)._replace(tilts=self.tilts[rows])
+        gaps, trusted = np.empty(int(places[-1])), np.empty(rows.size, dtype=np.bool_)
+        kernel.fill_equal_rows(places, table, parameters, gaps, trusted)
+        known = loops.GapRows(np.arange(rows.size), places, gaps, trusted)
+        own = Units(units.key, units.nonces[rows])
+        picks = np.empty(rows.size, dtype=np.int64)
+        setup = loops.Setup(loops.Visits(*EQUAL), own, error_bound * kernel.WIDER)
+        kernels.samplers.permute_and_flip.select_from_gaps(known, setup, picks)
+        return picks
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""
@@ -108,12 +128,19 @@ class HeterogeneousLaw(RowLaw):
         values: FloatArray = neutral.values
         return values
 
-    def for_batch(self, batch: Batch) -> "HeterogeneousLaw":
-        """Solve once for the neutral offsets that all rows share, if they do."""
+    def for_batch(self, batch: Batch) -> RowLaw:
+        """Solve once for the neutral offsets that all rows share, if they do.
+
+        If the sensitivities of every row are equal, so is the noise, and this is permute-and-flip.
+        """
         starts = batch.table.sensitivities.starts
-        if not batch.rows or batch.shape is None or not (starts == starts[0]).all():
+        if not batch.rows:
             return self
-        [(_, _, neutral)] = self._offsets(batch, 0, 1)
+        if _has_equal_sensitivities(batch):
+            return NoisyMaxLaw("global", "exponential", 0.5 * self.epsilon, self.tilts)
+        if batch.shape is None or not (starts == starts[0]).all():
+            return self
+        [(_, _, neutral)] = self._offsets(batch.rows_between(0, 1), 0, 1)  # a small call: nothing is compiled
         return replace(self, shared=Column(neutral.values, np.zeros(batch.rows, dtype=np.int64)))
 
     def _offsets(self, batch: Batch, first: int, last: int) -> Iterator[tuple[int, int, Column]]:
@@ -133,6 +160,17 @@ class HeterogeneousLaw(RowLaw):
     def _parameters(self, batch: Batch) -> Any:  # noqa: ANN401 - a type of the kernels, which load the compiler
         plain = not batch.has_offsets and not np.count_nonzero(self.tilts)
         return kernels.heterogeneous.LawParameters(self.epsilon, plain, self.tilts)
+
+
+def _has_equal_sensitivities(batch: Batch) -> bool:
+    """Return whether each row's sensitivities are equal. In most batches the first row shows that they are not."""
+    first, starts = batch.row(0)[1], batch.table.sensitivities.starts
+    if (first != first[0]).any():
+        return False
+    if batch.shape is not None and (starts == starts[0]).all():
+        return True
+    values = batch.spread(batch.table.sensitivities)
+    return bool((values == np.repeat(values[batch.table.bounds[:-1]], batch.sizes)).all())
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def sampler_of(noise: Noise) -> Sampler:
 def code_of(noise: Noise) -> int:
     """Return the number by which the quadrature over noises of different scales knows a noise."""
     known = kernels.pmf.integrands
-    codes = {"exponential": known.EXPONENTIAL, "laplace": known.LAPLACE, "gumbel": known.GUMBEL}
+    codes = {"exponential": known.EXPONENTIAL, "laplace": known.LAPLACE}
     if noise not in codes:
         raise ValueError(f"noise must be one of {', '.join(map(repr, codes))}; got {noise!r}")
     code: int = codes[noise]

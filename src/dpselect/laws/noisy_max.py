@@ -26,7 +26,7 @@ from dpselect.laws.noises import Sampler, sampler_of
 from dpselect.parallel import cut_rows
 from dpselect.parameters import Noise
 
-__all__ = ["NoisyMaxLaw", "tilts"]
+__all__ = ["NoisyMaxLaw", "blocks_of", "tilts"]
 
 Kind: TypeAlias = Literal["global", "pairwise"]
 
@@ -101,7 +101,7 @@ class NoisyMaxLaw(RowLaw):
             kernels.blocks.mark_rows(first, last, batch.table, picks)
         if last - first == 1 and picks[first] != ALL_GAPS_NEEDED:
             return  # a shortcut for single rows: the loop below would do nothing
-        for rows, places in _blocks(batch, first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)):
+        for rows, places in blocks_of(batch, first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)):
             gaps = np.empty(int(places[-1]))
             trusted = self._float_gaps(batch, rows, places, gaps)
             sampler.select_from_gaps(loops.GapRows(rows, places, gaps, trusted), setup, picks)
@@ -136,7 +136,7 @@ class NoisyMaxLaw(RowLaw):
         return trusted
 
 
-def _blocks(batch: Batch, rows: IndexArray) -> Iterator[tuple[IndexArray, IndexArray]]:
+def blocks_of(batch: Batch, rows: IndexArray) -> Iterator[tuple[IndexArray, IndexArray]]:
     """Yield rows in blocks of bounded size, with the places of their gaps."""
     places = np.concatenate([[0], np.cumsum(batch.sizes[rows])])
     for first, last in cut_rows(places, BLOCK):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect.kernels.pmf.integrands import EXPONENTIAL, LAPLACE, Law, mean_draws
+from dpselect.kernels.pmf.integrands import EXPONENTIAL, LAPLACE, NoiseLaw, mean_draws
 from dpselect.kernels.pmf.noisy_argmax import fill_by_cells
 from dpselect.kernels.pmf.random_stopping import ONE_SIDED, TWO_SIDED, fill_stopping_pmf
 
@@ -22,7 +22,7 @@ def by_panels(noise, scores, scales, gamma, eta):
 def by_cells(noise, scores, scales, gamma, eta):
     """Return the same law from cells that end at every score and half-way between neighbours."""
     found = np.empty(scores.size)
-    fill_by_cells(Law(noise, True, gamma, eta, mean_draws(gamma, eta) ** 0.5), scores, scales, found)
+    fill_by_cells(NoiseLaw(noise, True, gamma, eta, mean_draws(gamma, eta) ** 0.5), scores, scales, found)
     return found
 
 

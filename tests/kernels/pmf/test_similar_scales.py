@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dpselect.kernels.pmf.heterogeneous_noisy_max import fill
 from dpselect.kernels.pmf.integrands import EXPONENTIAL
 from dpselect.kernels.pmf.noisy_argmax import ONCE, fill_largest_noisy_pmf
-from dpselect.kernels.pmf.similar_scales import exponential
+from dpselect.kernels.vectorised import exponential
 
 FLOOR = 1e-250
 

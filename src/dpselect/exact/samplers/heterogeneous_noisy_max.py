@@ -13,7 +13,7 @@ def pick(heights: list[Fraction], shares: list[Fraction], few: int, many: int, s
     """Pick the largest share · E among the candidates that pass."""
     size, top = len(heights), max(heights)
     gaps = [(top - height) / share for height, share in zip(heights, shares, strict=True)]
-    counts = _count_octaves(size, stream)
+    counts = [size, *stream.count_octaves(size, stream.word)]  # of candidates in octave j or higher
     passed: list[NoisyScore] = []
     seen: set[int] = set()
     octave = len(counts) - 1
@@ -34,17 +34,3 @@ def pick(heights: list[Fraction], shares: list[Fraction], few: int, many: int, s
             uniform.move_below_octave(octave + 1)
             passed.append(NoisyScore(a, 1, uniform, shares[a], Fraction(0)))
     return largest(passed)
-
-
-def _count_octaves(size: int, stream: ExactStream) -> list[int]:
-    """Return the number of candidates in octave j or higher, j = 0, 1, …, until there are none."""
-    counts = [size]
-    while counts[-1]:
-        found = [0, 0, 0]
-        for first in range(0, counts[-1], 64):
-            bits = 2 ** min(64, counts[-1] - first) - 1
-            for halving in range(3):
-                bits &= stream.word()
-                found[halving] += bits.bit_count()
-        counts += found
-    return counts

@@ -1,5 +1,6 @@
 """Random stopping: the largest of K noisy draws."""
 
+import itertools
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -48,20 +49,12 @@ def _octaves(count: int, stream: ExactStream, *, one_sided: bool) -> tuple[list[
 
     ``None`` represents negative noise.
     """
-    used, remaining = 1, count
-    counts = [count] if one_sided else []  # the number of positive draws with W < 2^−j
-    while remaining:
-        found = [0, 0, 0]
-        for first in range(0, remaining, 64):
-            bits = 2 ** min(64, remaining - first) - 1
-            for halving in range(3):
-                bits &= stream.paired_word(used)
-                found[halving] += bits.bit_count()
-                used += 1
-        counts += found
-        remaining = found[-1]
+    places = itertools.count(1)
+    counts = stream.count_octaves(count, lambda: stream.paired_word(next(places)))
+    if one_sided:
+        counts = [count, *counts]  # all draws are positive
     rising: list[int | None] = [j for j in range(len(counts) - 1) for _ in range(counts[j] - counts[j + 1])]
-    return rising[::-1] + [None] * (count - counts[0]), used
+    return rising[::-1] + [None] * (count - counts[0]), next(places)
 
 
 def _count_draws(gamma: float, eta: float, uniform: PartialUniform) -> int:

@@ -9,7 +9,7 @@ from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts, in_numpy
 from dpselect.kernels.instructions import fused_multiply_add
 
-EXPONENTIAL, LAPLACE, GUMBEL = np.arange(3, dtype=np.int64)  # not literals, or kernels are compiled for each
+EXPONENTIAL, LAPLACE = np.arange(2, dtype=np.int64)  # not literals, or kernels are compiled for each
 NO_ETA = 1e-30
 """Below this, |η| log(1/γ) makes no difference in float64, and formulas that divide by η lose their digits."""
 
@@ -82,7 +82,6 @@ def weigh_point(law: NoiseLaw, row: Row, base: float, delta: float) -> tuple[flo
     k = row.scores.size
     survival, slope = 0.0, 0.0
     product, correction = 1.0, 0.0
-    exponent = 0.0
     for a in range(k):
         row.ratios[a] = 0.0
         distance = (base - row.scores[a]) + delta
@@ -93,12 +92,6 @@ def weigh_point(law: NoiseLaw, row: Row, base: float, delta: float) -> tuple[flo
                 product, correction = 0.0, 0.0
             continue
         z = distance * rate
-        if law.noise == GUMBEL:
-            ratio = math.exp(-z)
-            exponent += ratio
-            row.ratios[a] = ratio
-            slope += ratio * rate
-            continue
         tail = math.exp(-abs(z))
         if law.noise == EXPONENTIAL:
             if z <= 0.0:
@@ -138,8 +131,6 @@ def weigh_point(law: NoiseLaw, row: Row, base: float, delta: float) -> tuple[flo
         odds = (1.0 - law.gamma) / law.gamma
         slope *= (1.0 + law.eta) * odds / (k + odds * survival)
         return stopping_slope(law.gamma, law.eta, survival / k, law.root) / k, slope
-    if law.noise == GUMBEL:
-        return math.exp(-exponent) * product, slope
     return product + correction, slope if product > 0.0 else math.inf
 
 
@@ -173,9 +164,6 @@ def weigh_points(
     distances = (base - row.scores) + deltas[:, None]
     ahead = (distances < 0.0) & ~noisy
     z = distances * row.rates
-    if law.noise == GUMBEL:
-        ratios = np.where(noisy, np.exp(-z), 0.0)
-        return np.where(ahead.any(axis=1), 0.0, np.exp(-ratios.sum(axis=1))), ratios @ row.rates, ratios
     tails = np.exp(-np.abs(z))
     if law.noise == EXPONENTIAL:
         ahead |= noisy & (z <= 0.0)

@@ -1,6 +1,6 @@
 """The distribution of the largest noisy score, with noise that differs between candidates.
 
-Candidate a's noisy score is q_a + b_a Z with Z exponential, Laplace or Gumbel; F_a and f_a are its distribution
+Candidate a's noisy score is q_a + b_a Z with Z exponential or Laplace; F_a and f_a are its distribution
 function and density. Two mechanisms report the candidate of the largest noisy score:
 
 - *every* candidate is drawn once (noisy max):     Pr[a] = ∫ f_a(x) ∏_{b≠a} F_b(x) dx
@@ -40,7 +40,6 @@ from dpselect.kernels.blocks import row_of
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts, in_numpy
 from dpselect.kernels.pmf.integrands import (
     EXPONENTIAL,
-    GUMBEL,
     LAPLACE,
     NO_ETA,
     NoiseLaw,
@@ -55,7 +54,6 @@ from dpselect.kernels.pmf.stopping_panels import ONE_SIDED, TWO_SIDED
 
 __all__ = [
     "EXPONENTIAL",
-    "GUMBEL",
     "LAPLACE",
     "NO_ETA",
     "ONCE",

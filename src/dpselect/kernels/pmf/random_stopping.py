@@ -52,7 +52,7 @@ from dpselect.kernels.pmf.stopping_panels import (
 
 FINE = 2.0
 WIDEST = 32.0
-"""The largest width of a panel, in scales. ``fill_exponentials`` needs half of it to be at most 16."""
+"""The largest width of a panel, in scales."""
 CANCELLING = 64.0
 """The largest distance, in scales, that is formed as a difference of two larger numbers; costs 6 of 53 bits."""
 

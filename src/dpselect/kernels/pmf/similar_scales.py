@@ -18,8 +18,8 @@ import numpy as np
 
 from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts, in_numpy
-from dpselect.kernels.exponential import exponential
 from dpselect.kernels.instructions import fused_multiply_add
+from dpselect.kernels.vectorised import exponential
 
 DEPTH, DEEPEST = 40.0, 44.0
 """Λ at the start lies between these, unless the start is at time 0."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from dpselect.kernels.arrays import FlagArray, FloatArray, IndexArray
 from dpselect.kernels.compilation import compiled, in_numpy
+from dpselect.kernels.vectorised import exponential, product_sum
 
 REACH = 38.0
 """The distance from a score, in scales, at which ½ exp(−z) is below the rounding of its integral."""
@@ -24,8 +25,6 @@ FROM_VALUES = np.ascontiguousarray(TO_COEFFICIENTS.T)
 UPWARDS = np.array([(2 * n + 1) / (n + 1) for n in range(NODES)])
 DOWNWARDS = np.array([n / (n + 1) for n in range(NODES)])
 """P_{n+1} = UPWARDS[n] x P_n − DOWNWARDS[n] P_{n−1}."""
-
-INVERSE_FACTORIALS = np.array([1.0 / math.factorial(n) for n in range(15)])
 
 # A cell of half-width up to this many scales needs this many nodes: n = 2, 3, 4, 6, 8, 12 with (π/r)^−2n < 1e-16.
 CELL_NODES = np.array([2, 3, 4, 6, 8, 12, 16])
@@ -125,35 +124,10 @@ def new_scratch(k: int) -> Scratch:
 
 
 @compiled
-def exponential_series(y: float) -> float:
-    """Return exp(y) for |y| ≤ ½, accurate to rounding: 14 terms, no call and no branch, so that it vectorises."""
-    power: float = INVERSE_FACTORIALS[14]
-    for n in range(13, -1, -1):
-        power = power * y + INVERSE_FACTORIALS[n]
-    return power
-
-
-@compiled
 def fill_exponentials(rate: float, factor: float, values: FloatArray) -> None:
-    """Fill factor · exp(rate · ξ) at all nodes ξ, |rate| ≤ 16, by a series that is squared repeatedly.
-
-    Each squaring undoes one halving of the rate.
-    """
-    if abs(rate) <= 0.5:
-        for j in range(NODES):
-            values[j] = factor * exponential_series(rate * POINTS[j])
-    elif abs(rate) <= 2.0:
-        for j in range(NODES):
-            root = exponential_series(0.25 * rate * POINTS[j])
-            square = root * root
-            values[j] = factor * (square * square)
-    else:
-        for j in range(NODES):
-            root = exponential_series(0.03125 * rate * POINTS[j])
-            square = root * root
-            fourth = square * square
-            sixteenth = (fourth * fourth) * (fourth * fourth)
-            values[j] = factor * (sixteenth * sixteenth)
+    """Fill factor · exp(rate · ξ) at all nodes ξ."""
+    for j in range(NODES):
+        values[j] = factor * exponential(rate * POINTS[j])
 
 
 @compiled
@@ -233,18 +207,6 @@ def fill_shared(scratch: Scratch) -> None:
 
 
 @compiled
-def weigh(values: FloatArray, weights: FloatArray) -> float:
-    """Return the sum of products over the nodes, in four lanes."""
-    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
-    for j in range(0, NODES, 4):
-        first += values[j] * weights[j]
-        second += values[j + 1] * weights[j + 1]
-        third += values[j + 2] * weights[j + 2]
-        fourth += values[j + 3] * weights[j + 3]
-    return (first + second) + (third + fourth)
-
-
-@compiled
 def integrate_panel(law: Stopping, row: Row, panel: Panel, scratch: Scratch, pmf: FloatArray) -> None:
     """Add the integral over a panel."""
     k, half, extent = row.rising.size, panel.half, panel.half / panel.finest
@@ -267,7 +229,7 @@ def integrate_panel(law: Stopping, row: Row, panel: Panel, scratch: Scratch, pmf
                 scratch.shared[:] = 0.0
             left = here
             # Up to here the candidate's density rises. From here on it falls; the end of the panel adds that part.
-            share = weigh(scratch.rises[i], scratch.shared) - weigh(scratch.falls[i], scratch.shared)
+            share = product_sum(scratch.rises[i], scratch.shared) - product_sum(scratch.falls[i], scratch.shared)
             pmf[a] += share * half / (row.scales[a] * k)
             add_coefficients((scratch.falls[i] + scratch.rises[i]) / k, coefficients)
             coefficients[0] -= 1.0 / k
@@ -284,7 +246,7 @@ def add_shares(row: Row, panel: Panel, scratch: Scratch, pmf: FloatArray) -> Non
     for i in range(k):
         branch, a = scratch.falls[i] if i < panel.after else scratch.rises[i], row.rising[i]
         if branch[0] >= 0.0:
-            pmf[a] += weigh(branch, scratch.shared) * panel.half / (row.scales[a] * k)
+            pmf[a] += product_sum(branch, scratch.shared) * panel.half / (row.scales[a] * k)
 
 
 # --- The same in NumPy ------------------------------------------------------------------------------------
@@ -337,11 +299,6 @@ def _add_coefficients(values: FloatArray, coefficients: FloatArray) -> None:
 @in_numpy(fill_shared)
 def _fill_shared(scratch: Scratch) -> None:
     scratch.shared[:] = scratch.moments @ TO_COEFFICIENTS
-
-
-@in_numpy(weigh)
-def _weigh(values: FloatArray, weights: FloatArray) -> float:
-    return float(values @ weights)
 
 
 @in_numpy(add_shares)

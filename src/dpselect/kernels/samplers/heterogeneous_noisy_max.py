@@ -12,7 +12,7 @@ reach the largest share · E so far. After a number of visits, smaller as long a
 others in one pass, as permute-and-flip does. One byte for each candidate decides most coins, and only those that
 pass draw E, given that it is in a lower octave.
 
-If all shares are equal, this is permute-and-flip, and that sampler is used.
+If all shares are equal, this is permute-and-flip. Rows of equal shares are left to that sampler.
 
 The twin in :mod:`dpselect.exact.samplers` does the same in exact arithmetic, without stopping early.
 """
@@ -48,8 +48,6 @@ from dpselect.kernels.heterogeneous import (
     same_sensitivities,
 )
 from dpselect.kernels.instructions import BLOCK, lowest_bit, ones_of, reaching, zero_bytes
-from dpselect.kernels.lazy_gaps import KNOWN, LazyGaps
-from dpselect.kernels.samplers import permute_and_flip
 from dpselect.kernels.samplers.loops import Setup, Visits, Workspace, new_workspace, visits_of
 from dpselect.kernels.samplers.permute_and_flip import ONE_BYTE_GAP, bernoulli_exp_candidate
 from dpselect.kernels.shares import extremes_of, share_of
@@ -184,15 +182,6 @@ def scan(
     return True, best
 
 
-class FewerVisits(NamedTuple):
-    """Numbers of visits for special cases."""
-
-    equal: Visits
-    """For equal sensitivities."""
-    few: Visits
-    """As long as nobody has passed."""
-
-
 class Space(NamedTuple):
     """Room to pick one row, and the numbers of visits."""
 
@@ -200,18 +189,18 @@ class Space(NamedTuple):
     levels: FloatArray
     counts: IndexArray
     block: FloatArray
-    equal: Visits
     few: Visits
+    """As long as nobody has passed."""
     many: Visits
 
 
 @compiled
-def new_space(setup: Setup, fewer: FewerVisits, size: int) -> Space:
+def new_space(setup: Setup, few: Visits, size: int) -> Space:
     """Return room for rows of up to ``size`` candidates."""
     stream, error_bound, seen, visited = new_workspace(setup, size)
     work = Workspace(stream, error_bound * WIDER, seen, visited)
     counts, block = np.empty(OCTAVES, np.int64), np.empty(BLOCK)
-    return Space(work, np.empty(size), counts, block, fewer.equal, fewer.few, setup.visits)
+    return Space(work, np.empty(size), counts, block, few, setup.visits)
 
 
 @compiled_without_refcounts
@@ -232,10 +221,7 @@ def pick_scores(
     space: Space,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate for each row, without offsets and tilts.
-
-    A row whose sensitivities are all zero is marked ALL_GAPS_NEEDED, because its heights are zero or −∞.
-    """
+    """Pick one candidate for each row, without offsets and tilts; mark rows of equal shares ALL_GAPS_NEEDED."""
     extremes = extremes_of(row_of(table.sensitivities, table.bounds, first))
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
@@ -243,19 +229,10 @@ def pick_scores(
         if row > first and not same_sensitivities(table, row, row - 1):
             extremes = extremes_of(sensitivities)
         seek(space.work.stream, units.nonces, row)
-        picks[row] = ALL_GAPS_NEEDED
-        if extremes.largest == 0.0:
-            if not row_extent(scores)[1] <= LARGEST:
-                picks[row] = INVALID
+        if extremes.equal:
+            picks[row] = ALL_GAPS_NEEDED if row_extent(scores)[1] <= LARGEST else INVALID
             continue
         rate = law.epsilon / extremes.largest
-        if extremes.equal:
-            top, magnitude = row_extent(scores)
-            equal = LazyGaps(scores, top, rate, KNOWN, scores, 0.0, 0.0, 0.0)
-            picks[row] = INVALID
-            if magnitude <= LARGEST:
-                picks[row] = permute_and_flip.pick(equal, visits_of(space.equal, scores.size), space.work)
-            continue
         offsets = row_of(neutral, table.bounds, row)
         heights = Heights(scores, scores[0], rate, offsets, sensitivities, extremes)
         top, magnitude, farthest = highest_of(heights)
@@ -278,16 +255,15 @@ def pick_levels(
     space: Space,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate for each of the given rows, with offsets and tilts."""
+    """Pick one candidate for each of the given rows, with offsets and tilts; pass over rows of equal shares."""
     for row in rows:
         sensitivities = row_of(table.sensitivities, table.bounds, row)
         extremes, levels = extremes_of(sensitivities), space.levels[: sensitivities.size]
         seek(space.work.stream, units.nonces, row)
+        if extremes.equal:
+            continue
         if not fill_levels(law, table, row, extremes, levels):
             picks[row] = UNRESOLVED
-        elif extremes.equal:
-            equal = LazyGaps(levels, 0.0, 1.0, KNOWN, levels, 0.0, 0.0, 0.0)
-            picks[row] = permute_and_flip.pick(equal, visits_of(space.equal, levels.size), space.work)
         else:
             heights = Heights(levels, 0.0, 1.0, row_of(neutral, table.bounds, row), sensitivities, extremes)
             picks[row] = pick_row(heights, highest_of(heights)[0], space)
@@ -301,11 +277,11 @@ def select_from_scores(
     law: LawParameters,
     neutral: Column,
     setup: Setup,
-    fewer: FewerVisits,
+    few: Visits,
     picks: IndexArray,
 ) -> None:
     """Pick one candidate for each row of a block, without offsets and tilts."""
-    space = new_space(setup, fewer, widest_row(first, last, table.bounds))
+    space = new_space(setup, few, widest_row(first, last, table.bounds))
     pick_scores(first, last, table, law, neutral, setup.units, space, picks)
 
 
@@ -316,11 +292,11 @@ def select_from_levels(
     law: LawParameters,
     neutral: Column,
     setup: Setup,
-    fewer: FewerVisits,
+    few: Visits,
     picks: IndexArray,
 ) -> None:
     """Pick one candidate for each of the given rows, with offsets and tilts."""
     size = 0
     for row in rows:
         size = max(size, table.bounds[row + 1] - table.bounds[row])
-    pick_levels(rows, table, law, neutral, setup.units, new_space(setup, fewer, size), picks)
+    pick_levels(rows, table, law, neutral, setup.units, new_space(setup, few, size), picks)

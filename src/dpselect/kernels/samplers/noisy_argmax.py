@@ -12,7 +12,7 @@ from dpselect.kernels.blocks import row_extent, row_of
 from dpselect.kernels.chacha import StreamState, new_stream, next_word, seek
 from dpselect.kernels.coins import draw_exponential, keep_larger
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
-from dpselect.kernels.pmf.noisy_argmax import EXPONENTIAL, GUMBEL
+from dpselect.kernels.pmf.noisy_argmax import EXPONENTIAL
 
 
 @compiled_without_refcounts
@@ -26,9 +26,7 @@ def pick(
         if sensitivities[a] > 0.0:
             word = next_word(stream)
             size = draw_exponential(word >> np.uint64(1), np.uint64(1))[0]
-            if noise == GUMBEL:
-                size = -math.log(size)
-            elif noise != EXPONENTIAL and not word & np.uint64(1):
+            if noise != EXPONENTIAL and not word & np.uint64(1):
                 size = -size
             value += scale * sensitivities[a] * size
         best, picked, ties = keep_larger(value, a, best, picked, ties, stream)

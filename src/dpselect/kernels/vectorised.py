@@ -1,10 +1,11 @@
-"""An exponential function that the compiler vectorises: it calls no library."""
+"""Functions that the compiler vectorises: an exponential that calls no library, and a sum of products."""
 
 import math
 
 import numpy as np
 
-from dpselect.kernels.compilation import compiled
+from dpselect.kernels.arrays import FloatArray
+from dpselect.kernels.compilation import compiled, compiled_in_any_order, in_numpy
 from dpselect.kernels.instructions import float_bits, float_of_bits, fused_multiply_add
 
 LOWEST = -708.0
@@ -33,3 +34,17 @@ def exponential(x: float) -> float:
     value = 1.0 + fused_multiply_add(square, rest, y)
     scaled = float_of_bits(float_bits(value) + (float_bits(rounded) << np.int64(52)))
     return scaled if x >= LOWEST else 0.0
+
+
+@compiled_in_any_order
+def product_sum(a: FloatArray, b: FloatArray) -> float:
+    """Return Σ a_i b_i, over all of a."""
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@in_numpy(product_sum)
+def _product_sum(a: FloatArray, b: FloatArray) -> float:
+    return float(a @ b[: a.size])
