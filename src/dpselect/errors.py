@@ -6,6 +6,7 @@ The classes below are for what a program may want to tell apart. All of them are
     ValueError                     3  bad input
     ├── RepeatedUnitsError         3  two rows have the same unit, and would share their noise
     ├── BadUnitsError              3  units of a batch break a rule
+    ├── MissingFileError           3  there is no such file; a FileNotFoundError, too
     ├── MalformedError             –  a request that the explorer's page never sends
     ├── UsageError                 2  options of the command line that do not fit together
     ├── OutputError                2  the output cannot be written: its format or folder is unknown
@@ -36,6 +37,7 @@ __all__ = [
     "LayoutError",
     "LedgerError",
     "MalformedError",
+    "MissingFileError",
     "OutputError",
     "OutputExistsError",
     "ReleaseConflictError",
@@ -63,6 +65,13 @@ class BadUnitsError(ValueError):
         others = "" if self.count == 1 else f" ({self.count} bad units in this batch)"
         self.problem = f"{problems[self.row].as_py()}{others}"
         super().__init__(f"row {self.row}: {self.problem}")
+
+
+class MissingFileError(ValueError, FileNotFoundError):
+    """There is no such file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"there is no file {str(path)!r}")
 
 
 class MalformedError(ValueError):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from score_tables import GOOD_CSV, SECRET, SETTINGS, expected, read, run_csv, write
+from score_tables import FORMS, GOOD_CSV, SECRET, SETTINGS, expected, read, run_csv, write
 
 import dpselect as dps
 from dpselect.cli import main
@@ -252,11 +252,9 @@ def test_another_encoding_is_another_release(tmp_path, key_file):
     assert picks_of(tmp_path, content, "--key-file", key_file, "--encoding", "latin-1")[0] == 4
 
 
-@pytest.mark.parametrize("form", ["csv", "long parquet", "long arrow"])
+@pytest.mark.parametrize("form", ["csv", "long parquet", "long arrow", "stream"])
 def test_the_standard_input_is_a_table(form, tmp_path, key_file, monkeypatch, capfd):
-    path = write(
-        tmp_path / "in" / {"csv": "t.csv", "long parquet": "t.parquet", "long arrow": "t.arrow"}[form], form
-    )
+    path = write(tmp_path / "in" / FORMS[form], form)
     with open(path, "rb") as file:  # noqa: PTH123
         content = file.read()
     command = ["select", "-", *SETTINGS, "--key-file", key_file, "-o", str(tmp_path / "p.csv")]

@@ -1,8 +1,10 @@
 """Wrong usage and bad input on the command line: messages are clear and show no score."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -141,6 +143,52 @@ def test_the_package_can_be_run_as_a_module():
     assert shown.stdout == f"dpselect {dps.__version__}\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["help"], "usage: dpselect "),
+        (["help", "select"], "usage: dpselect select "),
+        (["version"], f"dpselect {dps.__version__}\n"),
+    ],
+)
+def test_help_and_version_are_commands_too(words, shown, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 0
+    assert capsys.readouterr().out.startswith(shown)
+
+
+def test_help_asks_first_whose_data_is_in_a_row(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "Whose data is in a row of scores?" in " ".join(capsys.readouterr().out.split())
+
+
+def test_usage_errors_say_the_cause_first(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["select", "scores.csv"])
+    assert caught.value.code == 2
+    cause, hint = capsys.readouterr().err.splitlines()
+    assert cause == "dpselect: the following arguments are required: --epsilon"
+    assert hint == "`dpselect select --help` lists the options."
+
+
+@pytest.mark.parametrize("moment", ["argparse", "numpy", "pyarrow.lib"])
+def test_ctrl_c_ends_a_command_that_is_still_loading(moment):
+    command = [sys.executable, "-X", "importtime", "-m", "dpselect", "select", "-", "--epsilon", "1"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:  # noqa: S603
+        while process.stderr.readline().split("|")[-1].strip() != moment:
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        started = time.monotonic()
+        errors = process.stderr.read()  # to its end
+        assert process.wait() == 130
+    assert time.monotonic() - started < 2.0
+    assert "interrupted" in errors
+    assert "Traceback" not in errors
+
+
 BAD_ROWS = {
     "duplicate candidate": (
         "bob,x,0.5,1\nbob,x,0.25,1\n",
@@ -221,6 +269,9 @@ def test_files_that_cannot_be_read_are_named_and_not_quoted(text, name, message,
 def test_files_that_are_not_there_or_differ_are_named(tmp_path, capsys):
     assert main(["select", str(tmp_path / "no.csv"), "--epsilon", "1"]) == 3
     assert "there is no file" in capsys.readouterr().err
+    for kind in (FileNotFoundError, ValueError):
+        with pytest.raises(kind, match="there is no file"):
+            dps.select_table(tmp_path / "no.csv", dps.GEM(1.0))
     (tmp_path / "t").mkdir()
     assert main(["select", str(tmp_path / "t"), "--epsilon", "1"]) == 3
     assert "holds no Parquet files" in capsys.readouterr().err

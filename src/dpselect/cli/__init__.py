@@ -26,8 +26,10 @@ DONE, BAD_INPUT, SYSTEM, INTERNAL_ERROR, INTERRUPTED = 0, 3, 5, 70, 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    parser = build_parser()
-    options = parser.parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] in (["help"], ["version"]):  # what people try first
+        words = [*words[1:], f"--{words[0]}"]
+    options = build_parser().parse_args(words)
     if getattr(options, "threads", None):
         os.environ["DPSELECT_THREADS"] = str(options.threads)
     before = signal.signal(signal.SIGTERM, _interrupt)
@@ -36,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             command = importlib.import_module(f"dpselect.cli.{options.command}")  # only now: --help needs no arrays
         if getattr(options, "quiet", False) or getattr(options, "json", False):
             logging.getLogger("dpselect").disabled = True  # also silences what would go to the terminal
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # all is loaded: from here on, clean up
         code: int = command.run(options) or DONE
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -45,12 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
         )  # there is no reader for what is left to flush
         return SYSTEM
+    except ValueError as error:
+        return _fail(_words(error), getattr(error, "exit_code", BAD_INPUT))
     except OSError as error:
         return _fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), SYSTEM)
     except ModuleNotFoundError as error:
         return _fail(str(error), SYSTEM)
-    except ValueError as error:
-        return _fail(_words(error), getattr(error, "exit_code", BAD_INPUT))
     except Exception as error:
         if os.environ.get("DPSELECT_DEBUG"):
             raise

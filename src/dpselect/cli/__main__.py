@@ -1,8 +1,8 @@
-"""The command line as a process of its own: ``dpselect``, or ``python -m dpselect.cli``."""
+"""``python -m dpselect.cli``: the command line."""
 
 import sys
 
-from dpselect.cli import main
+from dpselect.__main__ import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -3,14 +3,14 @@
 import argparse
 import json
 from pathlib import Path
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from dpselect._version import __version__
 from dpselect.registry import MECHANISMS
 
 __all__ = ["build_parser"]
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - it has no other name
+Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001 - it has no other name
 
 LEDGER = "a file, or a URL like postgresql://host/name"
 
@@ -63,9 +63,15 @@ examples:
 """
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong first, and where to read on."""
+        self.exit(2, f"dpselect: {message}\n`{self.prog} --help` lists the options.\n")
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="dpselect",
         description="One private pick per user from a table of scores of any size. Whose data is in a row of "
         "scores? One person's (a user's ratings): a table of scores is enough, and top share is used. Many "
@@ -87,7 +93,7 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: Commands, name: str, summary: str, epilog: str | None = None) -> argparse.ArgumentParser:
+def _command(commands: Commands, name: str, summary: str, epilog: str | None = None) -> _Parser:
     return commands.add_parser(
         name,
         help=summary,

@@ -33,6 +33,9 @@ __all__ = [
     "read_list",
 ]
 
+ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
+"""How Arrow files and streams start."""
+
 FAMILIES: dict[Any, str] = {record.constructor: name for name, record in MECHANISMS.items()} | {Uniform: "uniform"}
 """The name whose constructor takes all fields of a family."""
 
@@ -119,7 +122,7 @@ def input_path(options: argparse.Namespace) -> Iterator[Path]:
             shutil.copyfileobj(sys.stdin.buffer, file)
         with path.open("rb") as file:
             magic = file.read(6)
-        kind = "parquet" if magic.startswith(b"PAR1") else "arrow" if magic == b"ARROW1" else "csv"
+        kind = "parquet" if magic.startswith(b"PAR1") else "arrow" if magic.startswith(ARROW) else "csv"
         yield path.rename(path.with_suffix(f".{options.format or kind}"))
 
 

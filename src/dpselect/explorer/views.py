@@ -260,7 +260,7 @@ def _correlation(_: Setting, scores: FloatArray, sensitivities: FloatArray) -> f
 
 
 def _advice(setting: Setting, scores: FloatArray, sensitivities: FloatArray) -> dict[str, Any]:
-    """Return the best mechanisms for these scores, with the library's notes; no ranking if the row is one person's."""
+    """Return the best mechanisms for these scores, with the library's notes; for one person's row, the notes."""
     if setting.chosen[:1] == ("top-share",):
         return {"ranking": [], "notes": dps.advice.advise(None, setting.epsilon).notes}
     advice = dps.advice.advise(sensitivities, setting.epsilon, public_scores=scores[None])

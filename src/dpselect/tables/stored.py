@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from dpselect.errors import MissingFileError
 from dpselect.tables.conversion import as_arrow, column_names
 from dpselect.tables.csv_files import Csv
 from dpselect.tables.formats import COMPRESSED, FORMATS, Format, Reader, cut_batches, plain_errors
@@ -61,7 +62,7 @@ def _format_of(path: Path, otherwise: str | None) -> str:
         if suffixes and suffixes[-1].lower() in kind.suffixes:
             return name
     if not path.exists():
-        raise ValueError(f"there is no file {str(path)!r}")
+        raise MissingFileError(path)
     if otherwise is None:
         raise ValueError(f"cannot tell the format of {path.name!r}: give it with --format csv, parquet or arrow")
     return otherwise
@@ -70,7 +71,7 @@ def _format_of(path: Path, otherwise: str | None) -> str:
 def _files_of(path: Path) -> list[Path]:
     """Return the file, or all Parquet files of a folder that are not hidden."""
     if not path.exists():
-        raise ValueError(f"there is no file {str(path)!r}")
+        raise MissingFileError(path)
     if not path.is_dir():
         return [path]
     files = sorted(
