@@ -13,27 +13,36 @@ BAD = {
     "scores": [np.inf, -np.inf, 2.0**301],
     "sensitivities": [np.inf, 2.0**301, -1.0, -(2.0**-301), 2.0**-301],
     "offsets": [np.inf, -(2.0**301)],
+    "weights": [np.inf, -1.0, 2.0**-301],
 }
 GOOD = {
     "scores": [0.0, -1.0, 2.0**300, -(2.0**300), 2.0**-301],
     "sensitivities": [0.0, 2.0**-300, 2.0**300],
     "offsets": [0.0, -1.0, 2.0**-301],
+    "weights": [0.0, 2.0**-300, 2.0**300],
 }
-MECHANISM = dps.GEM(epsilon=1.0)
+MECHANISM, WEIGHTED = dps.GEM(epsilon=1.0), dps.TopShare(epsilon=1.0)
+
+
+def call(argument, number):
+    """Return a mechanism and the arguments of a call, one of which has the number."""
+    further = {"weights": [1.0, 1.0]} if argument == "weights" else {"offsets": [0.0, 0.0]}
+    numbers = {"scores": [0.0, 0.0], "sensitivities": [1.0, 1.0], **further}
+    numbers[argument] = [number, numbers[argument][1]]
+    return WEIGHTED if argument == "weights" else MECHANISM, numbers
 
 
 def from_arrays(argument, number):
-    numbers = {"scores": [0.0, 0.0], "sensitivities": [1.0, 1.0], "offsets": [0.0, 0.0]}
-    numbers[argument] = [number, numbers[argument][1]]
-    MECHANISM.select(**numbers)
+    mechanism, numbers = call(argument, number)
+    mechanism.select(**numbers)
 
 
 def from_a_table(argument, number):
-    numbers = {"scores": [0.0, 0.0], "sensitivities": [1.0, 1.0], "offsets": [0.0, 0.0]}
-    numbers[argument] = [number, numbers[argument][1]]
+    mechanism, numbers = call(argument, number)
     columns = {name: [values] for name, values in numbers.items()} | {"user": [1], "candidate": [["a", "b"]]}
-    layout = Layout(score="scores", sensitivity="sensitivities", offset="offsets")
-    PickTransform(MECHANISM, bytes(32), layout=layout).transform(pa.RecordBatch.from_pydict(columns))
+    further = {"weight": "weights"} if argument == "weights" else {"offset": "offsets"}
+    layout = Layout(score="scores", sensitivity="sensitivities", **further)
+    PickTransform(mechanism, bytes(32), layout=layout).transform(pa.RecordBatch.from_pydict(columns))
 
 
 @pytest.mark.parametrize(("argument", "number"), [(a, n) for a, numbers in BAD.items() for n in numbers])

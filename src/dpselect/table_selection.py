@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from dpselect import parameters as check
 from dpselect.randomness import Randomness
 
 if TYPE_CHECKING:
@@ -13,12 +12,13 @@ __all__ = ["select_table"]
 
 def select_table(
     table: Any,
-    mechanism: "Mechanism",
+    mechanism: "Mechanism | float",
     *,
     unit: str | None = "user",
     candidate: str | None = "candidate",
     score: str = "score",
-    sensitivity: str | float = "sensitivity",
+    sensitivity: str | float | None = None,
+    weight: str | None = None,
     candidates: Any = None,
     randomness: Randomness | bytes | None = None,
 ) -> Any:
@@ -42,13 +42,17 @@ def select_table(
         table: A pandas or polars DataFrame, a pyarrow table or record batch, a DuckDB relation, a Spark frame, a
             mapping of columns, anything with the Arrow C stream interface (then the picks are a pyarrow table), or
             the path of a CSV, Parquet or Arrow file.
-        mechanism: Any mechanism; a :class:`~dpselect.TopK` for lists.
+        mechanism: Any mechanism; a :class:`~dpselect.TopK` for lists. A number is an ε: it means
+            :class:`~dpselect.HeterogeneousNoisyMax` if there are sensitivities, and :class:`~dpselect.TopShare` if
+            there are none, which is for rows that are each about one person.
         unit: The column of users: integers, text or bytes. A unit is what one person's data belongs to. ``None`` if
             all rows are candidates of one: then there is one pick, or one list.
         candidate: The column of candidates; ``None`` if the n-th score of a list is for row n of ``candidates``.
         score: The column of scores. Private.
-        sensitivity: The column of sensitivities, in the table or in ``candidates``, or one number for all.
-        candidates: A second table with the sensitivity of each candidate, for all users.
+        sensitivity: The column of sensitivities, in the table or in ``candidates``, or one number for all; by
+            default the column ``"sensitivity"``, if there is one.
+        weight: The column of public weights, in the table or in ``candidates``, for mechanisms that take them.
+        candidates: A second table with the public numbers of each candidate, for all users.
         randomness: 32 secret bytes, which give each user the same pick again, whatever the order of rows; or
             ``Randomness.seeded(…)`` for experiments. A fresh key by default.
 
@@ -67,11 +71,16 @@ def select_table(
         >>> lists = dps.TopK(dps.GEM(5.0), count=2, short_rows="pad")
         >>> dps.select_table(table, lists).to_pylist()[:2]
         [{'user': 'ann', 'rank': 1, 'candidate': 'tea'}, {'user': 'ann', 'rank': 2, 'candidate': 'rum'}]
+        >>> dps.select_table(table.drop_columns("sensitivity"), 20.0).to_pylist()  # by TopShare(20.0)
+        [{'user': 'ann', 'candidate': 'tea'}, {'user': 'bob', 'candidate': 'rum'}]
     """
-    from dpselect.engines import open_tables  # noqa: PLC0415 - its engines load Arrow, an extra
+    from dpselect.engines import choose_mechanism, open_tables  # noqa: PLC0415 - its engines load Arrow, an extra
     from dpselect.tables.layout import Layout  # noqa: PLC0415
 
-    check.require_attributes("mechanism", mechanism, "select", "guarantee")
     key = Randomness.key_for_units(randomness)
-    layout = Layout(unit=unit, candidate=candidate, score=score, sensitivity=sensitivity, candidates=candidates)
-    return open_tables(table, layout).pick(mechanism, key).picks
+    layout = Layout(
+        unit=unit, candidate=candidate, score=score, sensitivity=sensitivity, weight=weight, candidates=candidates
+    )
+    tables = open_tables(table, layout)
+    used, _ = choose_mechanism(mechanism, tables)
+    return tables.pick(used, key).picks

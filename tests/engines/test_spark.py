@@ -222,6 +222,32 @@ def test_columns_of_any_name_and_second_tables_work(spark):
     assert collected(picks) == collected(constant)
 
 
+def test_weights_come_from_the_frame_or_a_second_table_and_no_sensitivities_are_needed(spark, ledger):
+    weights = {f"item {c:02}": float(c % 5) for c in range(ITEMS)}
+    rows = [(*row[:3], weights[row[1]] + 0.5) for row in ROWS]
+    frame = spark.createDataFrame(rows, ["user", "candidate", "score", "weight"])
+    mechanism = dps.TopShare(2.0)
+    lists = {user: sorted(row[1:] for row in rows if row[0] == user) for user in {row[0] for row in rows}}
+    expected = {}
+    for user, row in lists.items():
+        names, scores, public = zip(*row, strict=True)
+        keyed = dps.Randomness.keyed(KEY, user)
+        expected[user] = names[mechanism.select(scores, weights=public, randomness=keyed)]
+    assert collected(dps.select_table(frame, mechanism, weight="weight", randomness=KEY)) == expected
+    items = pa.table({"candidate": list(weights), "weight": [number + 0.5 for number in weights.values()]})
+    short = frame.drop("weight")
+    joined = dps.select_table(short, mechanism, weight="weight", candidates=items, randomness=KEY)
+    assert collected(joined) == expected
+    released = release(short, 2.0, payment=Charge(ledger, "readers", "spring"))
+    assert released.mechanism == mechanism
+    assert released.reason.startswith("there are no sensitivities")
+    layouts = [Layout(), Layout(weight="weight"), Layout(weight="score 2")]
+    assert len({engine.fingerprint(frame, layout) for layout in layouts}) == 3
+    for bad in (lambda: engine.select(short, dps.GEM(1.0), key=KEY), lambda: release(short, dps.GEM(1.0))):
+        with pytest.raises(ValueError, match="unknown column 'sensitivity': the frame has 'user'"):
+            bad()
+
+
 def test_units_have_their_own_column(spark):
     frame = spark.createDataFrame([("ann", 0.0), ("bob", 99.0)], ["user", "score"])
     for layout, message in (

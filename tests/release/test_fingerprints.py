@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from score_tables import MECHANISM
 
+import dpselect as dps
 from dpselect.budget import Ledger, ReleaseConflictError
 from dpselect.engines import Limits
 from dpselect.engines.arrow import Layout
@@ -17,7 +18,7 @@ from dpselect.engines.local import open_tables
 from dpselect.randomness import STREAM_FORMAT
 from dpselect.release import Charge, Csv, KeyFile, KeyReuseError, release
 
-NUMBERS = ["score", "score 2", "sensitivity", "sensitivity 2", "0.5", "offset", "offset 2"]
+NUMBERS = ["score", "score 2", "sensitivity", "sensitivity 2", "0.5", "offset", "offset 2", "weight"]
 LONG = pa.table({"user": [1, 1], "user 2": [2, 2], "candidate": ["a", "b"], "candidate 2": ["a", "c"]})
 for number, name in enumerate(NUMBERS):
     LONG = LONG.append_column(name, [[0.25 * (number + 1), 0.5]])
@@ -46,6 +47,8 @@ CHANGES = {
     "number or column": ("long.parquet", {"sensitivity": 0.5}, {"sensitivity": "0.5"}, {"sensitivity"}),
     "an offset": ("long.parquet", {}, {"offset": "offset"}, {"offset"}),
     "offset": ("long.parquet", {"offset": "offset"}, {"offset": "offset 2"}, {"offset"}),
+    "a weight": ("long.parquet", {}, {"weight": "weight"}, {"weight"}),
+    "weight": ("long.parquet", {"weight": "weight"}, {"weight": "offset"}, {"weight"}),
     "a second table": ("long.parquet", {"public_from": "table"}, {"candidates": "items.parquet"}, {"readings"}),
     "its contents": (
         "long.parquet",
@@ -74,7 +77,7 @@ def test_one_setting_changed_alone_is_another_release(what, folder, ledger, key_
     assert {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)} == entries
     assert len({tables.fingerprint({}) for tables in opened}) == 2
     charge, key = Charge(ledger, "readers", "spring"), KeyFile(key_file)
-    mechanism = replace(MECHANISM, epsilon=0.5)
+    mechanism = dps.TopShare(0.5) if "weight" in change else replace(MECHANISM, epsilon=0.5)
     for payment in (charge, key):
         release(folder / table, mechanism, layout=first, payment=payment)
         release(folder / table, mechanism, layout=replace(first), payment=payment)  # the same settings

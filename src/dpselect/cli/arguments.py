@@ -16,8 +16,10 @@ LEDGER = "a file, or a URL like postgresql://host/name"
 
 EXAMPLES = """\
 examples:
+  dpselect select scores.csv --epsilon 4 --output picks.csv
+      a row for each user and candidate, with columns user, candidate, score; each score is about that user alone
   dpselect select scores.csv --epsilon 1 --output picks.csv
-      a row for each user and candidate, with columns user, candidate, score, sensitivity
+      the same with a column sensitivity: how far one person can move each score
   dpselect select scores.parquet --epsilon 1 --mechanism gem --sensitivity 0.5 --output picks.parquet
       the same sensitivity for every candidate
   dpselect select scores.parquet --epsilon 1 --candidates items.csv --sensitivity width --output picks.parquet
@@ -298,18 +300,19 @@ def _add_columns(columns: argparse._ArgumentGroup) -> None:
     _add_column(columns, "score", "scores")
     columns.add_argument(
         "--sensitivity",
-        default="sensitivity",
         metavar="COLUMN|NUMBER",
-        help="a column of the table or of --candidates, or one number for all (default: sensitivity)",
+        help="a column of the table or of --candidates, or one number for all (default: the column sensitivity, if "
+        "there is one); not needed if each user's row is about that user alone",
     )
     columns.add_argument("--offset", metavar="COLUMN", help="public offsets, for mechanisms that take them")
+    columns.add_argument("--weight", metavar="COLUMN", help="public weights, for mechanisms that take them")
     columns.add_argument(
         "--candidates", type=Path, metavar="FILE", help="a second table, with the public numbers of each candidate"
     )
     columns.add_argument(
         "--public-from",
         choices=["input", "candidates"],
-        help="which table's column of sensitivities or offsets counts if both tables have it",
+        help="which table's column of sensitivities, offsets or weights counts if both tables have it",
     )
     columns.add_argument(
         "--by-position",
@@ -336,9 +339,15 @@ def _add_mechanism(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--epsilon", type=float, required=True, help="the privacy budget of one pick")
     group.add_argument(
         "--mechanism",
-        default="heterogeneous-rnm",
         metavar="NAME",
-        help=f"{', '.join(MECHANISMS)} (default: heterogeneous-rnm)",
+        help=f"{', '.join(MECHANISMS)} (default: heterogeneous-rnm if there are sensitivities, else top-share, for "
+        "rows that are each about one person)",
+    )
+    group.add_argument(
+        "--share",
+        type=float,
+        metavar="SHARE",
+        help="with top-share, the share of the weights that counts as the best",
     )
     group.add_argument(
         "--parameter",

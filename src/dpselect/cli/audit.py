@@ -9,7 +9,7 @@ from dpselect.cli.options import make_mechanism, read_list
 from dpselect.cli.reporting import report
 from dpselect.errors import UsageError
 from dpselect.mechanisms.base import Mechanism
-from dpselect.registry import UNSAFE
+from dpselect.registry import UNSAFE, default_mechanism
 
 __all__ = ["run"]
 
@@ -17,6 +17,7 @@ __all__ = ["run"]
 def run(options: argparse.Namespace) -> int:
     """Audit and report; return 1 if the mechanism breaks its guarantee."""
     sensitivities = read_list("--sensitivities", options.sensitivities)
+    options.mechanism = options.mechanism or default_mechanism(sensitivities=True).name
     found = audit(
         _mechanism(options),
         sensitivities,

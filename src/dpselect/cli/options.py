@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from dpselect.budget import Ledger
+from dpselect.engines import open_tables
 from dpselect.errors import OutputError, OutputExistsError, TwoColumnsError, UnknownColumnError, UsageError
 from dpselect.lists import TopK
 from dpselect.mechanisms import Mechanism, Uniform
-from dpselect.registry import MECHANISMS, unknown_name
+from dpselect.registry import MECHANISMS, default_mechanism, unknown_name
 from dpselect.release import Charge, Csv, FreshKey, KeyFile, Layout, Limits, Payment
 from dpselect.tables.sorting import memory_bytes
 
@@ -31,6 +32,7 @@ __all__ = [
     "named_options",
     "open_payment",
     "read_list",
+    "with_mechanism",
 ]
 
 ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
@@ -47,6 +49,8 @@ def named_options() -> Iterator[None]:
         yield
     except UnknownColumnError as error:
         hint = ", or give --sensitivity a number" if error.role == "sensitivity" else ""
+        if error.role == "sensitivity":
+            hint += "; if each row is about one person, --mechanism top-share needs none"
         raise UsageError(f"{error.problem}; name it with --{error.role}{hint}") from None
     except TwoColumnsError as error:
         raise UsageError(
@@ -62,6 +66,15 @@ def named_options() -> Iterator[None]:
         raise
 
 
+def with_mechanism(options: argparse.Namespace, table: Path) -> argparse.Namespace:
+    """Return the options with a mechanism: if none is named, the table's default, and the reason for it."""
+    if options.mechanism is not None:
+        return options
+    tables = open_tables(table, make_layout(options), limits=make_limits(options))
+    chosen = default_mechanism(sensitivities=tables.has_sensitivities)
+    return argparse.Namespace(**vars(options) | {"mechanism": chosen.name, "reason": chosen.reason})
+
+
 def make_mechanism(options: argparse.Namespace) -> Mechanism:
     """Return the mechanism that the options describe."""
     if options.mechanism not in MECHANISMS:
@@ -70,6 +83,10 @@ def make_mechanism(options: argparse.Namespace) -> Mechanism:
         )
     make = MECHANISMS[options.mechanism].constructor
     fields = dict(options.parameter)
+    if options.share is not None:
+        if options.mechanism != "top-share":
+            raise UsageError("--share goes with --mechanism top-share")
+        fields["share"] = options.share
     # "em" stands for Gumbel noise, whatever else you give.
     fixed = {"epsilon", *getattr(make, "keywords", {})} - {"tilt", "keep"}
     known = [name for name in inspect.signature(make).parameters if name not in fixed]
@@ -80,7 +97,9 @@ def make_mechanism(options: argparse.Namespace) -> Mechanism:
     try:
         return make(epsilon=options.epsilon, **fields)
     except ValueError as error:
-        raise UsageError(f"--{'parameter ' if str(error).startswith(tuple(fields)) else ''}{error}") from None
+        raise UsageError(
+            f"--{'parameter ' if str(error).startswith(tuple(dict(options.parameter))) else ''}{error}"
+        ) from None
 
 
 def make_list(options: argparse.Namespace) -> TopK:
@@ -137,7 +156,7 @@ def read_list(option: str, text: str) -> list[float]:
 def make_layout(options: argparse.Namespace) -> Layout:
     """Return the layout that the options describe."""
     try:
-        sensitivity: str | float = float(options.sensitivity)
+        sensitivity = options.sensitivity and float(options.sensitivity)
     except ValueError:
         sensitivity = options.sensitivity
     return Layout(
@@ -146,6 +165,7 @@ def make_layout(options: argparse.Namespace) -> Layout:
         score=options.score,
         sensitivity=sensitivity,
         offset=options.offset,
+        weight=options.weight,
         candidates=options.candidates,
         public_from="table" if options.public_from == "input" else options.public_from,
         on_bad_unit=options.on_bad_unit,

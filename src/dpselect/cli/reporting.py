@@ -12,7 +12,15 @@ from pathlib import Path
 
 from dpselect.release import Receipt, Released
 
-__all__ = ["output_path", "receipt_facts", "receipt_lines", "released_facts", "report", "skipped_lines"]
+__all__ = [
+    "mechanism_lines",
+    "output_path",
+    "receipt_facts",
+    "receipt_lines",
+    "released_facts",
+    "report",
+    "skipped_lines",
+]
 
 
 @contextmanager
@@ -56,7 +64,14 @@ def released_facts(options: argparse.Namespace, released: Released) -> dict[str,
     """Return what was published, for programs."""
     facts = {name: getattr(released, name) for name in ("units", "picked", "skipped", "problems")}
     facts |= {"seconds": round(released.seconds, 3), "mechanism": repr(released.mechanism)}
+    if "reason" in options:
+        facts["reason"] = options.reason
     return facts | {"output": None if options.output is None else str(options.output)}
+
+
+def mechanism_lines(options: argparse.Namespace) -> list[str]:
+    """Return which mechanism was used and why, if none was named, for people."""
+    return [f"--mechanism {options.mechanism}: {options.reason}"] if "reason" in options else []
 
 
 def skipped_lines(released: Released) -> list[str]:

@@ -10,8 +10,17 @@ from dpselect.cli.options import (
     make_mechanism,
     named_options,
     open_payment,
+    with_mechanism,
 )
-from dpselect.cli.reporting import output_path, receipt_facts, receipt_lines, released_facts, report, skipped_lines
+from dpselect.cli.reporting import (
+    mechanism_lines,
+    output_path,
+    receipt_facts,
+    receipt_lines,
+    released_facts,
+    report,
+    skipped_lines,
+)
 from dpselect.errors import UsageError
 from dpselect.progress import Meter
 from dpselect.release import release
@@ -23,7 +32,6 @@ def run(options: argparse.Namespace) -> None:
     """Release and report."""
     if options.count is None and options.short_rows is not None:
         raise UsageError("--short-rows goes with --count: it is about lists")
-    mechanism = make_mechanism(options) if options.count is None else make_list(options)
     with (
         named_options(),
         open_payment(options) as payment,
@@ -32,6 +40,8 @@ def run(options: argparse.Namespace) -> None:
         Meter(quiet=options.quiet) as progress,
     ):
         layout, limits = make_layout(options), make_limits(options)
+        options = with_mechanism(options, table)
+        mechanism = make_mechanism(options) if options.count is None else make_list(options)
         released = release(
             table, mechanism, output, layout=layout, payment=payment, limits=limits, progress=progress
         )
@@ -41,4 +51,8 @@ def run(options: argparse.Namespace) -> None:
     several = "" if released.picked == 1 else "s"
     size = "" if options.count is None else f" of {options.count}"
     line = f"{released.picked:,} {what}{several}{size} with ε = {epsilon:g} each, in {released.seconds:.1f} s"
-    report(options, facts, [line, *skipped_lines(released), *receipt_lines(released.receipt)])
+    report(
+        options,
+        facts,
+        [*mechanism_lines(options), line, *skipped_lines(released), *receipt_lines(released.receipt)],
+    )

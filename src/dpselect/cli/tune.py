@@ -24,8 +24,9 @@ def run(options: argparse.Namespace) -> None:
     tuning = _tuning(options)
     if options.on_bad_unit == "skip":
         raise UsageError("--on-bad-unit skip does not go with tune: the number of users must not depend on scores")
-    if options.offset:
-        raise UsageError("--offset does not go with tune")
+    for role in ("offset", "weight"):
+        if getattr(options, role):
+            raise UsageError(f"--{role} does not go with tune")
     with named_options(), open_payment(options) as payment, input_path(options) as table:
         released = release_choice(
             table,

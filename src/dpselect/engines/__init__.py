@@ -9,8 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from dpselect import parameters as check
 from dpselect.extras import from_extra
 from dpselect.progress import Report, ignore
+from dpselect.registry import default_mechanism
 
 with from_extra("arrow"):
     import pyarrow  # noqa: F401, ICN001 - only to say what to install
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from dpselect.mechanisms.base import Mechanism
     from dpselect.tables.layout import Layout
 
-__all__ = ["Computed", "Limits", "Tables", "open_tables"]
+__all__ = ["Computed", "Limits", "Tables", "choose_mechanism", "open_tables"]
 
 ENGINES = {"pyspark": "spark"}
 """Engines by the library that a table belongs to. All other tables are read here."""
@@ -53,6 +55,10 @@ class Computed(NamedTuple):
 class Tables(Protocol):
     """The table of a release, and perhaps a second one of candidates, in the state in which they were opened."""
 
+    @property
+    def has_sensitivities(self) -> bool:
+        """Whether sensitivities are given: by a column of the tables, or by one number."""
+
     def fingerprint(self, settings: dict[str, object]) -> str:
         """Return a fingerprint of the contents, of the layout and of further settings."""
 
@@ -80,3 +86,12 @@ def open_tables(
     engine = importlib.import_module(f"{__name__}.{ENGINES.get(library, 'local')}")
     opened: Tables = engine.open_tables(table, layout, limits=limits or Limits(), output=output)
     return opened
+
+
+def choose_mechanism(mechanism: "Mechanism | float", tables: Tables) -> "tuple[Mechanism, str]":
+    """Return a mechanism as it is; for an ε, the one that suits the tables by default, and why."""
+    if isinstance(mechanism, int | float):
+        chosen = default_mechanism(sensitivities=tables.has_sensitivities)
+        return chosen(mechanism), chosen.reason
+    check.require_attributes("mechanism", mechanism, "select", "guarantee")
+    return mechanism, ""

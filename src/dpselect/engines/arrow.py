@@ -52,14 +52,21 @@ class UnitTransform(ABC):
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """Check the schema of a table of units, once, and return that of the result."""
-        if schema not in self._schemas:
-            self.layout.check(schema, lists=True)
-            problem = [pa.field(PROBLEM, pa.string())] if self.layout.on_bad_unit == "skip" else []
-            self._schemas[schema] = pa.schema([schema.field(self.layout.unit), *self._made(schema), *problem])
-        return self._schemas[schema]
+        self.columns(schema)
+        problem = [pa.field(PROBLEM, pa.string())] if self.layout.on_bad_unit == "skip" else []
+        return pa.schema([schema.field(self.layout.unit), *self._made(schema), *problem])
+
+    def columns(self, schema: pa.Schema) -> Layout:
+        """Check the schema of a table of units, once, and return the layout of its columns."""
+        if schema not in self._layouts:
+            layout = self.layout.found_in(schema.names)
+            layout.check(schema, lists=True)
+            layout.check_mechanism(self.mechanism, schema.names)
+            self._layouts[schema] = layout
+        return self._layouts[schema]
 
     @cached_property
-    def _schemas(self) -> dict[pa.Schema, pa.Schema]:
+    def _layouts(self) -> dict[pa.Schema, Layout]:
         return {}
 
     def rows_schema(self, schema: pa.Schema) -> pa.Schema:
@@ -89,7 +96,7 @@ class UnitTransform(ABC):
             if batch.num_rows:
                 columns = work(batch)
         except ValueError:
-            problems = find_problems(batch, self.layout, least=self.mechanism.least_size)
+            problems = find_problems(batch, self.columns(batch.schema), least=self.mechanism.least_size)
             if problems.null_count == len(problems):
                 raise
             if self.layout.on_bad_unit == "raise":
@@ -187,7 +194,7 @@ class PickTransform(UnitTransform):
         return pa.RecordBatch.from_arrays(columns, schema=self._ranked(picks.schema))
 
     def _work(self, batch: pa.RecordBatch, seen: DistinctUnits | None = None) -> list[pa.Array]:
-        read = read_units(batch, self.layout)
+        read = read_units(batch, self.columns(batch.schema))
         units = decoded(batch.column(self.layout.unit))
         integers = pa.types.is_integer(units.type)
         try:
@@ -240,7 +247,7 @@ class PmfTransform(UnitTransform):
         return [*lists, pa.field("probability", pa.large_list(pa.float64()))]
 
     def _work(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        read = read_units(batch, self.layout)
+        read = read_units(batch, self.columns(batch.schema))
         weights = self.mechanism.pmf(read.scores, read.sensitivities, **read.public)
         flat = [np.asarray(weights).reshape(-1)]
         if read.identifiers is not None or self.layout.candidates is not None:

@@ -32,13 +32,14 @@ def open_tables(table: AnyTable, layout: Layout | None, *, limits: Limits, outpu
     given = layout or Layout()
     opened = open_table(table, given.format, given.names, given.number_names)
     columns, second = given.open_candidates()
+    columns = columns.found_in(opened.column_names)
     scratch = None if output is None else output.resolve().parent
     source = open_units(opened, columns, scratch=scratch, memory=limits.memory)
     return LocalTables(table, opened, second, columns, source, output, limits.batch_candidates)
 
 
-def _described(sensitivity: str | float) -> object:
-    """Return a number or the name of a column for a fingerprint, in which they must differ.
+def _described(sensitivity: str | float | None) -> object:
+    """Return a number, the name of a column or ``None`` for a fingerprint, in which they must differ.
 
     Only names that read like numbers have a form of their own: releases paid with earlier versions still match.
     """
@@ -46,7 +47,7 @@ def _described(sensitivity: str | float) -> object:
         with suppress(ValueError):
             if str(float(sensitivity)) == sensitivity:
                 return {"column": sensitivity}
-    return str(sensitivity)
+    return None if sensitivity is None else str(sensitivity)
 
 
 @dataclass(frozen=True, repr=False)  # scores are private
@@ -66,6 +67,11 @@ class LocalTables:
         """The layout of the source, which always has units."""
         return replace(self.columns, unit=self.columns.unit_name)
 
+    @property
+    def has_sensitivities(self) -> bool:
+        """Whether sensitivities are given."""
+        return self.columns.sensitivity is not None
+
     # --- Fingerprints ----------------------------------------------------------------------------------------
 
     def fingerprint(self, settings: dict[str, object]) -> str:
@@ -79,8 +85,8 @@ class LocalTables:
     def _settings(self) -> dict[str, object]:
         """Return what decides, besides the contents of tables, what is read out of them."""
         columns = self.columns
-        chosen = {} if columns.public_from is None else {"public_from": columns.public_from}
-        return chosen | {
+        later = {"public_from": columns.public_from, "weight": columns.weight}  # releases before them still match
+        return {name: value for name, value in later.items() if value is not None} | {
             "unit": columns.unit,
             "candidate": columns.pick_name,
             "score": columns.score,
@@ -122,6 +128,7 @@ class LocalTables:
 
     def _compute(self, transform: UnitTransform, file: IO[bytes] | None, progress: Report) -> Computed:
         """Transform all batches, and return or write the rows to publish."""
+        self.columns.check_mechanism(transform.mechanism, self.table.column_names, self.table.label)
         units, problems = 0, Counter[str]()
         schema = transform.rows_schema(self.source.schema)
         added = {PROBLEM: self.columns.on_bad_unit == "skip", ONE: self.columns.unit is None}

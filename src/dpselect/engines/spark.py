@@ -79,8 +79,9 @@ def select(
     """
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - an extra
 
-    columns = layout or Layout()
+    columns = (layout or Layout()).found_in(frame.columns)
     transform = PickTransform(mechanism, key, layout=columns)
+    columns.check_mechanism(mechanism, frame.columns, "the frame")
     if _check(frame, columns):
         units = frame.select(*map(_quoted, columns.columns))
         if not units_are_distinct:
@@ -115,9 +116,10 @@ def fingerprint(frame: "DataFrame", layout: Layout | None = None) -> str:
     row = f.sha2(f.to_json(f.struct("*"), {"ignoreNullFields": "false"}), 256)
     halves = [f.conv(f.substring(row, start, 15), 16, 10).cast("decimal(20,0)") for start in (1, 16)]
     [total] = frame.agg(f.count("*"), *map(f.sum, halves)).collect()
-    columns = layout or Layout()
-    # Older versions had a column of anchors: releases paid then still match.
-    described = repr(columns).replace(", public_from=", ", anchor=None, public_from=", 1)
+    columns = (layout or Layout()).found_in(frame.columns)
+    # Older versions had a column of anchors and none of weights: releases paid then still match.
+    described = repr(columns).replace(", weight=None, public_from=", ", public_from=", 1)
+    described = described.replace(", public_from=", ", anchor=None, public_from=", 1)
     content = f"{STREAM_FORMAT} {frame.schema.json()} {tuple(map(str, total))} {described}"
     digest = hashlib.blake2b(content.encode(), digest_size=16, person=b"dpselect frame")
     if columns.candidates is not None:
@@ -136,7 +138,7 @@ def open_tables(
     if output is not None:
         raise OutputError("output must be left out for a Spark frame: release it, and then write its picks")
     columns, _ = (layout or Layout()).open_candidates()
-    return SparkTables(frame, columns)
+    return SparkTables(frame, columns.found_in(frame.columns))
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,11 @@ class SparkTables:
     @cached_property
     def _fingerprint(self) -> str:
         return fingerprint(self.frame, self.layout)
+
+    @property
+    def has_sensitivities(self) -> bool:
+        """Whether sensitivities are given."""
+        return self.layout.sensitivity is not None
 
     def check_unchanged(self) -> None:
         """Do nothing: Spark has not read the frame yet."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpselect.engines import Limits
 from dpselect.engines.local import LocalTables, open_tables
-from dpselect.errors import BadUnitsError, LayoutError
+from dpselect.errors import BadUnitsError, LayoutError, UnknownColumnError
 from dpselect.guarantees import ANY_SCORES, Guarantee
 from dpselect.pools import default_pool
 from dpselect.randomness import Randomness
@@ -89,8 +89,11 @@ def release_choice(
         raise LayoutError("unit must name a column for tuning: it is for many users")
     if columns.on_bad_unit == "skip":
         raise LayoutError("on_bad_unit must be 'raise' for tuning: the number of users must not depend on scores")
-    if columns.offset:
-        raise LayoutError("tuning takes no offsets")
+    for role in ("offset", "weight"):
+        if getattr(columns, role) is not None:
+            raise LayoutError(f"{role} must not be given: tuning takes no {role}s")
+    if columns.sensitivity is None:
+        raise UnknownColumnError("sensitivity", "sensitivity", tables.table.label, tables.table.column_names)
 
     def choose(key: bytes) -> Tuned:
         scores, sensitivities = _read(tables)

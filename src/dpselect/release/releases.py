@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dpselect import parameters as check
-from dpselect.engines import Computed, Limits, local, open_tables
+from dpselect.engines import Computed, Limits, choose_mechanism, local, open_tables
 from dpselect.files import write_atomically
 from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, ignore
@@ -26,6 +26,8 @@ class Released:
     """A frame of the kind of the table, with columns of units and candidates; ``None`` if there is an output."""
     output: Path | None
     mechanism: Mechanism
+    reason: str = ""
+    """Why this mechanism was used, if the call gave only ε."""
     receipt: Receipt | None
     """What was paid, if a ledger was charged."""
     units: int
@@ -47,7 +49,7 @@ class Released:
 
 def release(
     table: AnyTable,
-    mechanism: Mechanism,
+    mechanism: Mechanism | float,
     output: str | Path | None = None,
     *,
     layout: Layout | None = None,
@@ -74,7 +76,9 @@ def release(
     Args:
         table: A path (CSV, Parquet, a folder of Parquet files, Arrow IPC), an Arrow table or a data frame (pandas,
             polars, DuckDB, Spark); with list columns, or with a row for each candidate.
-        mechanism: Any mechanism; with a :class:`~dpselect.TopK` there is a row and a rank for each pick.
+        mechanism: Any mechanism; with a :class:`~dpselect.TopK` there is a row and a rank for each pick. A number
+            is an ε: it means :class:`~dpselect.HeterogeneousNoisyMax` if there are sensitivities, and
+            :class:`~dpselect.TopShare` if there are none, which is for rows that are each about one person.
         output: Where picks go: .parquet, .csv, .json, .jsonl or .arrow. By default they are returned, in a frame of
             the kind of the table.
         layout: Where the columns are, and how files are read.
@@ -94,30 +98,32 @@ def release(
         >>> table = {"user": [1, 1], "candidate": ["tea", "rum"], "score": [9.0, 1.0], "sensitivity": [0.1, 0.1]}
         >>> release(table, dps.GEM(epsilon=5.0)).picks
         {'user': [1], 'candidate': ['tea']}
+        >>> del table["sensitivity"]
+        >>> released = release(table, 9.0)
+        >>> released.mechanism, released.reason
+        (TopShare(epsilon=9.0, share=None), 'there are no sensitivities, so each row must be about one person')
 
     References:
         docs/decisions/0008-charge-before-release.md
     """
     started = time.monotonic()
     paying = payment or FreshKey()
-    check.require_attributes("mechanism", mechanism, "select", "guarantee")
     check.require_attributes("payment", paying, "pay_for")
     path = _checked(output)
     tables = open_tables(table, layout, limits=limits, output=path)
-    terms = Terms("select", mechanism, tables, path)
+    used, reason = choose_mechanism(mechanism, tables)
+    terms = Terms("select", used, tables, path)
     if path is None:
-        done, receipt = paying.pay_for(terms, lambda key: tables.pick(mechanism, key, progress=progress))
+        done, receipt = paying.pay_for(terms, lambda key: tables.pick(used, key, progress=progress))
     else:
         with write_atomically(path) as file:
-            done, receipt = paying.pay_for(
-                terms, lambda key: tables.pick(mechanism, key, file=file, progress=progress)
-            )
-    return _released(done, path, mechanism, receipt, started)
+            done, receipt = paying.pay_for(terms, lambda key: tables.pick(used, key, file=file, progress=progress))
+    return _released(done, path, used, reason, receipt, started)
 
 
 def write_pmf(
     table: AnyTable,
-    mechanism: Mechanism,
+    mechanism: Mechanism | float,
     output: str | Path,
     *,
     layout: Layout | None = None,
@@ -128,7 +134,7 @@ def write_pmf(
 
     Args:
         table: The table of scores, as for :func:`release`.
-        mechanism: Any mechanism.
+        mechanism: Any mechanism, or an ε, as for :func:`release`.
         output: The file to write.
         layout: Where the columns are, and how files are read.
         limits: How much is held in memory.
@@ -138,10 +144,11 @@ def write_pmf(
     path = Path(output)
     check_output(path)
     tables = local.open_tables(table, layout, limits=limits or Limits(), output=path)
+    used, reason = choose_mechanism(mechanism, tables)
     with write_atomically(path) as file:
-        done = tables.weigh(mechanism, file, progress=progress)
+        done = tables.weigh(used, file, progress=progress)
         tables.check_unchanged()
-    return _released(done, path, mechanism, None, started)
+    return _released(done, path, used, reason, None, started)
 
 
 def _checked(output: str | Path | None) -> Path | None:
@@ -152,12 +159,13 @@ def _checked(output: str | Path | None) -> Path | None:
 
 
 def _released(
-    done: Computed, output: Path | None, mechanism: Mechanism, receipt: Receipt | None, started: float
+    done: Computed, output: Path | None, mechanism: Mechanism, reason: str, receipt: Receipt | None, started: float
 ) -> Released:
     return Released(
         picks=done.picks,
         output=output,
         mechanism=mechanism,
+        reason=reason,
         receipt=receipt,
         units=done.units,
         problems=dict(done.problems),

@@ -4,7 +4,7 @@ Each row is a unit (a user, say) with lists of candidates, scores and sensitivit
 a unit. Numbers that all units share come from a second table, joined by candidate, or are one constant.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Self, TypeAlias
@@ -17,6 +17,7 @@ from dpselect import parameters as check
 from dpselect import rules
 from dpselect.errors import LayoutError, TwoColumnsError, UnknownColumnError
 from dpselect.kernels.arrays import FloatArray
+from dpselect.mechanisms.base import Mechanism
 from dpselect.tables.arrays import as_floats, is_identifier, is_list, is_number, parse_numbers, to_numpy
 from dpselect.tables.stored import Csv, Format, StoredTable, open_table
 
@@ -29,8 +30,11 @@ IDENTIFIERS = "integers, text or bytes"
 ONE = "the whole table"
 """The column of units where a table has none: the same for all rows."""
 
-PUBLIC = ("sensitivity", "offset")
-"""Roles of columns that a second table may hold."""
+PUBLIC = {"sensitivity": "sensitivities", "offset": "offsets", "weight": "weights"}
+"""Roles of columns that a second table may hold, and the arguments of a mechanism that they are for."""
+
+SENSITIVITY = "sensitivity"
+"""The column of sensitivities if none is named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +47,10 @@ class Layout:
         candidate: The column of candidate identifiers. ``None`` if a candidate is known by its position in a list:
             then every list has a score for each row of ``candidates``, in that order, or picks are positions.
         score: The column of scores. Private.
-        sensitivity: A column of the table, a column of ``candidates``, or one number for all.
-        offset: The same for public offsets, for mechanisms that take them.
+        sensitivity: A column of the table, a column of ``candidates``, or one number for all. ``None`` means the
+            column ``"sensitivity"`` if there is one. Mechanisms for rows about one person need none.
+        offset: A column of public offsets of either table, for mechanisms that take them.
+        weight: A column of public weights of either table, for mechanisms that take them.
         candidates: A second table, in any form that a table may have: a column of candidate identifiers, all
             distinct, and columns of public numbers.
         public_from: Where public numbers come from if both tables have the column: ``"table"`` or ``"candidates"``.
@@ -57,8 +63,9 @@ class Layout:
     unit: str | None = "user"
     candidate: str | None = "candidate"
     score: str = "score"
-    sensitivity: str | float = "sensitivity"
+    sensitivity: str | float | None = None
     offset: str | None = None
+    weight: str | None = None
     candidates: Any = field(default=None, repr=False)
     public_from: Literal["table", "candidates"] | None = None
     on_bad_unit: OnBadUnit = "raise"
@@ -71,7 +78,7 @@ class Layout:
             raise LayoutError("on_bad_unit must be 'raise' if there is no unit: nothing would be left")
         if self.public_from not in (None, "table", "candidates"):
             raise LayoutError(f"public_from must be 'table' or 'candidates', not {self.public_from!r}")
-        if not isinstance(self.sensitivity, str):
+        if not (self.sensitivity is None or isinstance(self.sensitivity, str)):
             number = check.real("sensitivity", self.sensitivity)
             if number < 0:
                 raise LayoutError(f"sensitivity {rules.NOT_NEGATIVE.words}, got {number}")
@@ -111,11 +118,22 @@ class Layout:
             return self, None
         csv = self.format if isinstance(self.format, Csv) else None
         table = open_table(self.candidates, csv, self.names, self.number_names)
-        public = {getattr(self, role): role for role in PUBLIC if getattr(self, role) in table.column_names}
+        roles = {self._sensitivity: "sensitivity", self.offset: "offset", self.weight: "weight"}
+        public = {str(name): role for name, role in roles.items() if name in table.column_names}
         wanted = {self.pick_name: "candidate"} | public
         for name, role in wanted.items():
             check_column(table.column_names, name, role, table.label)
         return replace(self, candidates=table.read(list(wanted))), table
+
+    def found_in(self, names: Collection[str]) -> Self:
+        """Return the layout with the column of sensitivities, if none is named and one of the tables has one."""
+        if self.sensitivity is None and (SENSITIVITY in names or self.is_joined(SENSITIVITY)):
+            return replace(self, sensitivity=SENSITIVITY)
+        return self
+
+    @property
+    def _sensitivity(self) -> str | float:
+        return SENSITIVITY if self.sensitivity is None else self.sensitivity
 
     @property
     def unit_name(self) -> str:
@@ -130,8 +148,8 @@ class Layout:
     @property
     def names(self) -> set[str]:
         """All names of columns, of this table or of the second one."""
-        public = (name for name in self.public_columns.values() if isinstance(name, str))
-        return {*([] if self.unit is None else [self.unit]), self.pick_name, self.score, *public}
+        wanted = (self.unit, self.pick_name, self.score, self._sensitivity, self.offset, self.weight)
+        return {name for name in wanted if isinstance(name, str)}
 
     @property
     def number_names(self) -> set[str]:
@@ -148,7 +166,7 @@ class Layout:
     @property
     def public_columns(self) -> dict[str, str | float]:
         """Where each argument of public numbers comes from: a column's name, or a constant."""
-        named = {"sensitivities": self.sensitivity, "offsets": self.offset}
+        named = {argument: getattr(self, role) for role, argument in PUBLIC.items()}
         return {argument: name for argument, name in named.items() if name is not None}
 
     @property
@@ -207,6 +225,14 @@ class Layout:
         for name in self.columns:
             self._check_kind(name, schema.field(name).type, text=text, lists=lists and name != self.unit)
         return lists
+
+    def check_mechanism(self, mechanism: Mechanism, names: Sequence[str], table: str = "the table") -> None:
+        """Raise if a mechanism needs sensitivities that are not there, or takes no offsets or weights."""
+        if self.sensitivity is None and mechanism.uses_sensitivities:
+            raise UnknownColumnError(SENSITIVITY, "sensitivity", table, names)
+        for role in ("offset", "weight"):
+            if getattr(self, role) is not None and PUBLIC[role] not in mechanism.takes:
+                raise LayoutError(f"{role} must not be given: {type(mechanism).__name__} takes no {PUBLIC[role]}")
 
     def _check_kind(self, name: str, kind: pa.DataType, *, text: bool, lists: bool) -> None:
         if lists and not is_list(kind):

@@ -81,7 +81,9 @@ def read_units(batch: pa.RecordBatch, layout: Layout) -> UnitBatch:
         argument: _read_public(batch, layout, name, identifiers, bounds)
         for argument, name in layout.public_columns.items()
     }
-    return UnitBatch(identifiers, bounds, _shaped(scores, bounds, layout), public.pop("sensitivities"), public)
+    return UnitBatch(
+        identifiers, bounds, _shaped(scores, bounds, layout), public.pop("sensitivities", None), public
+    )
 
 
 def _read_public(
@@ -153,6 +155,8 @@ def _find_bad_values(
             add(_any(rounded, bounds), name, rules.EXACT_INTEGERS)
         for rule in (rules.PRESENT, *rules.NUMBERS[argument]):
             add(_any(rule.is_broken(values), bounds), name, rule.words)
+        if argument == "weights":
+            add(~_any(values > 0, bounds), name, rules.POSITIVE_WEIGHT)
 
 
 def _any(entries: NDArray[np.bool_], bounds: IndexArray) -> NDArray[np.bool_]:
