@@ -115,14 +115,13 @@ class UnitTransform(ABC):
 class PickTransform(UnitTransform):
     r"""A transform of record batches of units into record batches with one private pick, or list, for each unit.
 
-    For a unit with candidates a = 1 … k it draws from the mechanism's law with the stream of (key, unit). So a pick
-    depends on the key, the unit and its row, and on nothing else: not on batches, partitions, order or retries.
-    With a :class:`~dpselect.TopK` the picks of a unit are a list; :meth:`rows` gives each pick a row and a rank.
+    A pick depends on the key, the unit and its row, and on nothing else: not on batches, partitions, order or
+    retries. With a :class:`~dpselect.TopK` the picks of a unit are a list; :meth:`rows` gives each pick a row and a
+    rank.
 
     Privacy:
-        That of the mechanism, for each unit, provided that you use one key for one release. Picks are candidate
-        identifiers; scores go nowhere. If you skip bad units, the output shows which ones were skipped, and for
-        scores that are not numbers this depends on the data.
+        That of the mechanism, for each unit, provided that you use one key for one release. If you skip bad units,
+        the output shows which ones were skipped, and for scores that are not numbers this depends on the data.
 
     Cost:
         That of the mechanism. List columns of float64 are not copied.
@@ -173,10 +172,9 @@ class PickTransform(UnitTransform):
 
     def rows_schema(self, schema: pa.Schema) -> pa.Schema:
         """Check the schema of a table of units, and return that of the rows to publish."""
-        return self._ranked(self.schema(schema)) if self._makes_lists else self.schema(schema)
-
-    def _ranked(self, picks: pa.Schema) -> pa.Schema:
-        unit, lists, *problem = picks
+        if not self._makes_lists:
+            return self.schema(schema)
+        unit, lists, *problem = self.schema(schema)
         return pa.schema([unit, (RANK, pa.int32()), (lists.name, lists.type.value_type), *problem])
 
     def rows(self, picks: pa.RecordBatch) -> pa.RecordBatch:
@@ -191,7 +189,7 @@ class PickTransform(UnitTransform):
         names = lists.flatten().take(pa.array(np.cumsum(~skipped) - 1, mask=skipped))
         unit, _, *problem = (column.take(from_numpy(owners)) for column in picks.columns)
         columns = [unit, pa.array(ranks, pa.int32(), mask=skipped), names, *problem]
-        return pa.RecordBatch.from_arrays(columns, schema=self._ranked(picks.schema))
+        return pa.RecordBatch.from_arrays(columns, [self.layout.unit, RANK, *picks.schema.names[1:]])
 
     def _work(self, batch: pa.RecordBatch, seen: DistinctUnits | None = None) -> list[pa.Array]:
         read = read_units(batch, self.columns(batch.schema))

@@ -85,7 +85,7 @@ class LocalTables:
     def _settings(self) -> dict[str, object]:
         """Return what decides, besides the contents of tables, what is read out of them."""
         columns = self.columns
-        later = {"public_from": columns.public_from, "weight": columns.weight}  # releases before them still match
+        later = {"public_from": columns.public_from, "weight": columns.weight}  # releases without them still match
         return {name: value for name, value in later.items() if value is not None} | {
             "unit": columns.unit,
             "candidate": columns.pick_name,

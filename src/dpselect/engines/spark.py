@@ -45,9 +45,8 @@ def select(
 ) -> "DataFrame":
     r"""Return a frame with one private pick for each unit, or with a ranked row for each pick of a ``TopK``.
 
-    The frame has either a row of lists for each unit, or a row for each candidate, in any order (then candidates
-    count in the order of their identifiers). A pick is drawn from the mechanism's law with the stream of (key,
-    unit).
+    The frame has a row of lists for each unit, or a row for each candidate, in any order. The picks are the local
+    ones for the same key.
 
     Privacy:
         That of the mechanism, for each unit; use one key for one release. The key travels to the executors with the
@@ -81,11 +80,14 @@ def select(
 
     columns = (layout or Layout()).found_in(frame.columns)
     transform = PickTransform(mechanism, key, layout=columns)
+    if columns.unit is None:
+        raise LayoutError("unit must name a column: a Spark frame has many units")
     columns.check_mechanism(mechanism, frame.columns, "the frame")
-    if _check(frame, columns):
+    if columns.check(_arrow_schema(frame, columns.names), "the frame", names=frame.columns):
         units = frame.select(*map(_quoted, columns.columns))
-        if not units_are_distinct:
-            _refuse_repeated_units(units, columns.unit_name)
+        counts = units.groupBy(_quoted(columns.unit_name)).count()
+        if not units_are_distinct and counts.where("count > 1").limit(1).count():
+            raise ValueError(f"column {columns.unit!r} {rules.DISTINCT_UNITS}: some unit has two rows")
     else:
         units = _grouped(frame, columns)
     names = units.columns
@@ -105,11 +107,9 @@ def select(
 def fingerprint(frame: "DataFrame", layout: Layout | None = None) -> str:
     """Return a fingerprint of the rows of a frame, in any order and partitions, and of the layout.
 
-    It is for :meth:`dpselect.budget.Ledger.charge`: 32 hexadecimal digits. Give it the layout that :func:`select`
-    gets: with other columns, the same rows are another release. It reads the whole frame once. If what is behind
-    the frame may change before the picks are computed, or if its rows are not the same every time,
-    ``frame.persist()`` is not enough (lost blocks are computed again): use ``frame.checkpoint()``, or write the
-    frame to files first.
+    It is for :meth:`dpselect.budget.Ledger.charge`. Give it the layout that :func:`select` gets. It reads the frame
+    once. If rows may change before the picks are computed, ``frame.persist()`` is not enough (lost blocks are
+    computed again): use ``frame.checkpoint()``, or write the frame to files first.
     """
     from pyspark.sql import functions as f  # noqa: PLC0415 - an extra
 
@@ -179,13 +179,6 @@ class SparkTables:
         return Computed(select(self.frame, mechanism, key=key, layout=self.layout))
 
 
-def _check(frame: "DataFrame", layout: Layout) -> bool:
-    """Return whether a frame has lists. Raise if it has not the columns."""
-    if layout.unit is None:
-        raise LayoutError("unit must name a column: a Spark frame has many units")
-    return layout.check(_arrow_schema(frame, layout.names), "the frame", names=frame.columns)
-
-
 def _arrow_schema(frame: "DataFrame", names: Collection[str]) -> pa.Schema:
     """Return the columns of these names as Arrow's: others may have types that Arrow has not."""
     from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 - an extra
@@ -198,17 +191,11 @@ def _grouped(frame: "DataFrame", layout: Layout) -> "DataFrame":
     """Return a frame with a row for each unit, candidates in the order of their identifiers."""
     from pyspark.sql import functions as f  # noqa: PLC0415 - an extra
 
-    names = [layout.candidate, *(n for n in layout.columns if n not in {layout.unit_name, layout.candidate})]
-    fields = [f.col(_quoted(name)).alias(f"_{i}") for i, name in enumerate(names) if name is not None]
+    unit, *names = layout.columns  # the candidate comes first
+    fields = [f.col(_quoted(name)).alias(f"_{i}") for i, name in enumerate(names)]
     rows = f.array_sort(f.collect_list(f.struct(*fields)))
-    grouped = frame.groupBy(f.col(_quoted(layout.unit_name)).alias(layout.unit_name)).agg(rows.alias("_rows"))
-    lists = [f.col(f"_rows._{i}").alias(name) for i, name in enumerate(names) if name is not None]
-    return grouped.select(_quoted(layout.unit_name), *lists)
-
-
-def _refuse_repeated_units(frame: "DataFrame", unit: str) -> None:
-    if frame.groupBy(_quoted(unit)).count().where("count > 1").limit(1).count():
-        raise ValueError(f"column {unit!r} {rules.DISTINCT_UNITS}: some unit has two rows")
+    grouped = frame.groupBy(f.col(_quoted(unit)).alias(unit)).agg(rows.alias("_rows"))
+    return grouped.select(_quoted(unit), *(f.col(f"_rows._{i}").alias(name) for i, name in enumerate(names)))
 
 
 def _plain_names(count: int) -> list[str]:

@@ -1,7 +1,6 @@
 """Data frames of other libraries, to Arrow and back: pandas, polars, DuckDB, Spark, and all that speak Arrow."""
 
 from collections.abc import Collection, Mapping
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -57,13 +56,15 @@ def convert_like(frame: Any, table: pa.Table) -> Any:  # noqa: ANN401 - any libr
         return frame.query("dpselect_input_b1946ac9", "SELECT * FROM dpselect_picks_b1946ac9")
     if isinstance(frame, Mapping):
         return table.to_pydict()
-    forms = {
-        pa.RecordBatch: partial(_one_batch, table),
-        pa.RecordBatchReader: table.to_reader,
-        pa.ChunkedArray: table.to_struct_array,
-        pa.StructArray: lambda: table.to_struct_array().combine_chunks(),
-    }
-    return next((make() for form, make in forms.items() if isinstance(frame, form)), table)
+    if isinstance(frame, pa.RecordBatch):
+        batches = table.combine_chunks().to_batches()
+        return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+    if isinstance(frame, pa.RecordBatchReader):
+        return table.to_reader()
+    if isinstance(frame, pa.ChunkedArray | pa.StructArray):
+        structs = table.to_struct_array()
+        return structs if isinstance(frame, pa.ChunkedArray) else structs.combine_chunks()
+    return table
 
 
 def _library(frame: object) -> str:
@@ -98,11 +99,6 @@ def _keeps(frame: Any, name: str) -> bool:  # noqa: ANN401 - pandas is not insta
     return name in frame.columns and not str(frame.dtypes[name]).startswith(("object", "list", "large_list"))
 
 
-def _one_batch(table: pa.Table) -> pa.RecordBatch:
-    batches = table.combine_chunks().to_batches()
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
-
-
 def _plain(kind: pa.DataType) -> pa.DataType:
     """Return the type with the same values that does not use views, which not all of Arrow can compute with."""
     if pa.types.is_string_view(kind):
@@ -126,5 +122,5 @@ def _not_a_table(frame: object) -> str:
         return "table must be columns, lists of what Arrow can hold: 64-bit integers, floats or strings"
     return (
         "table must be a path, an Arrow table, or a data frame that Arrow can read (pandas, polars, DuckDB, "
-        f"anything with the Arrow C stream interface), not {type(frame).__name__}"
+        f"anything with the Arrow C stream interface), not {kind}"
     )

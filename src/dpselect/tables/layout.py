@@ -127,9 +127,9 @@ class Layout:
 
     def found_in(self, names: Collection[str]) -> Self:
         """Return the layout with the column of sensitivities, if none is named and one of the tables has one."""
-        if self.sensitivity is None and (SENSITIVITY in names or self.is_joined(SENSITIVITY)):
-            return replace(self, sensitivity=SENSITIVITY)
-        return self
+        free = self.sensitivity is None and self.score != SENSITIVITY
+        found = free and (SENSITIVITY in names or self.is_joined(SENSITIVITY))
+        return replace(self, sensitivity=SENSITIVITY) if found else self
 
     @property
     def _sensitivity(self) -> str | float:
@@ -171,7 +171,7 @@ class Layout:
 
     @property
     def is_shared(self) -> bool:
-        """Whether every list has a score for each row of ``candidates``."""
+        """Whether every list has a score for each row of ``candidates``, in that order."""
         return self.candidate is None and self.candidates is not None
 
     def is_joined(self, name: object) -> bool:
@@ -188,16 +188,11 @@ class Layout:
         *,
         names: Sequence[str] | None = None,
         text: bool = False,
-        lists: bool | None = None,
+        lists: bool = False,
     ) -> bool:
-        """Check the columns of a table. Return whether it has a row of lists for each unit.
+        """Check the columns of a table. Return whether it has a row of lists for each unit; ``lists`` says it must.
 
-        Args:
-            schema: The columns that can be read.
-            table: What messages call the table.
-            names: All its columns, if there are more.
-            text: Whether numbers may be text.
-            lists: What the answer must be, if there is no choice.
+        The table may have more columns than can be read (``names``), and numbers in text (``text``).
         """
         if not (self.candidates is None or isinstance(self.candidates, pa.Table)):
             raise LayoutError("candidates must be an Arrow table here: only select_table and release open others")
@@ -213,8 +208,7 @@ class Layout:
                 check_column(known, name, role, table)
             elif name in known and self.public_from is None:
                 raise TwoColumnsError(name, role, table)
-        if lists is None:
-            lists = is_list(schema.field(self.score).type)
+        lists = lists or is_list(schema.field(self.score).type)
         if lists and self.unit is None:
             raise LayoutError(f"{table} must have a row for each candidate, not lists, if there is no unit")
         if not lists and self.candidate is None:
@@ -252,10 +246,9 @@ class Layout:
 
     def join(self, name: str, identifiers: pa.Array) -> FloatArray:
         """Return the public numbers of these candidates, NaN for those that the second table lacks."""
-        kind = identifiers.type
-        if kind not in self._identifiers:
-            self._identifiers[kind] = self._cast(kind)
-        places = pc.fill_null(pc.index_in(identifiers, value_set=self._identifiers[kind]), -1)
+        if identifiers.type not in self._identifiers:
+            self._identifiers[identifiers.type] = self._cast(identifiers.type)
+        places = pc.fill_null(pc.index_in(identifiers, value_set=self._identifiers[identifiers.type]), -1)
         known = np.append(self.joined[name], np.nan)  # the last is for those that are not there
         return np.asarray(known[to_numpy(places)], dtype=np.float64)
 

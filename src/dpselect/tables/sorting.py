@@ -44,11 +44,7 @@ def memory_bytes(memory: str) -> int:
 class SortedUnits:
     """The units of a table with a row for each candidate, in the order of their identifiers.
 
-    Args:
-        table: The table, whose columns are checked.
-        layout: Where its columns are.
-        scratch: The folder for sorting; by default the system's own.
-        memory: How much memory sorting may take, such as ``"1GB"``.
+    ``scratch`` is the folder for sorting (by default the system's own), ``memory`` what sorting may take.
     """
 
     def __init__(

@@ -33,11 +33,7 @@ def read_ahead(
 ) -> Iterator[Located]:
     """Yield the batches of a source, each read in another thread while the one before is used.
 
-    Args:
-        source: The units.
-        columns: The columns to read.
-        entries: About how many entries a batch holds.
-        progress: Called now and then while the source works on its first batch.
+    ``progress`` is called now and then while the source works on its first batch.
     """
     batches = source.batches(columns, entries=entries)
     pool = ThreadPoolExecutor(1, "dpselect-reader")

@@ -38,8 +38,8 @@ def open_table(
     Args:
         table: A path to a file or to a folder of Parquet files, an Arrow table, or a data frame.
         format: The format of the file, by default what its name says; or how to read it if it is CSV.
-        columns: The columns that will be read, if the table is a data frame; by default all.
-        numbers: The columns that will be read as numbers, if the table is CSV, where all is text.
+        columns: The columns to be read of a data frame; by default all.
+        numbers: The columns to be read as numbers of CSV, where all is text.
     """
     if not isinstance(table, str | os.PathLike):
         held = as_arrow(table, columns)
@@ -127,19 +127,12 @@ class Located(NamedTuple):
 class StoredTable:
     """A table that can be read in batches, in the same order every time.
 
-    Attributes:
-        name: The name of the file or folder.
-        label: What messages call it: the name in quotes, or "the table".
-        files: The files; none for a table in memory.
-        schema: The columns that can be read.
-        column_names: All its columns.
-        rows: How many rows it has, if that is known before they are read.
-        is_text: Whether all columns are text, which may hold numbers.
-        read_options: Returns how each file is read, or a hash of what is in memory, for a fingerprint.
-        waiting: ``None``: there is nothing to do before the first batch.
+    It has what its :class:`~dpselect.tables.formats.Reader` has, and also the name of the file or folder, a
+    ``label`` for messages, its files (none if it is in memory) and the names of all columns.
     """
 
     waiting = None
+    """Nothing has to be done before the first batch."""
 
     def __init__(
         self, path: Path | None, open_files: Callable[[list[Path]], Reader], column_names: list[str] | None = None
@@ -148,7 +141,7 @@ class StoredTable:
         self.name = "the table" if path is None else path.name
         self.label = "the table" if path is None else repr(path.name)
         self.files = [] if path is None else _files_of(path)
-        self._opened = self.state()  # before anything is read
+        self._opened = self._state()  # before anything is read
         with plain_errors(self.name):
             self.schema, self._read, self.read_options, self.rows, self.is_text = open_files(self.files)
         self.column_names = column_names or self.schema.names
@@ -171,16 +164,15 @@ class StoredTable:
         schema = pa.schema([self.schema.field(name) for name in columns])
         return pa.Table.from_batches([located.batch for located in self.batches(columns)], schema)
 
-    def state(self) -> list[list[str | int]]:
+    def _state(self) -> list[tuple[Path, int, int, int, int, int]]:
         """Return what changes whenever a file is written to or exchanged: times can be set back, but not ctime."""
-        found: list[list[str | int]] = []
-        for path in [] if self._path is None else _files_of(self._path):
-            stat = path.stat()
-            times = [stat.st_mtime_ns, stat.st_ctime_ns]
-            found.append([str(path.resolve()), stat.st_dev, stat.st_ino, stat.st_size, *times])
-        return found
+        found = ((path, path.stat()) for path in ([] if self._path is None else _files_of(self._path)))
+        return [
+            (path.resolve(), stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+            for path, stat in found
+        ]
 
     def check_unchanged(self) -> None:
         """Raise if the table is no longer what was opened: what was fingerprinted may not be what was read."""
-        if self.state() != self._opened:
+        if self._state() != self._opened:
             raise ValueError(f"{self.label} has changed while it was read; run again when nothing writes to it")
