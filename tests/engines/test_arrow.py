@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import dpselect as dps
 from dpselect.engines.arrow import Layout, PickTransform, PmfTransform
-from dpselect.engines.distinct import DistinctUnits
 from dpselect.errors import BadUnitsError
 from dpselect.tables.units import read_units
 
@@ -91,7 +90,7 @@ def test_lists_of_fixed_size_narrow_numbers_and_integers_are_read():
 
 def test_list_columns_are_not_copied():
     batch = table([5] * 4).slice(1, 2)
-    rows = read_units(batch, Layout())
+    rows = read_units(batch, Layout(sensitivity="sensitivity"))
     address = batch.column("score").values.buffers()[1].address
     assert rows.scores[0].__array_interface__["data"][0] == address + 5 * 8
     assert rows.sensitivities[0].__array_interface__["data"][0] > 0
@@ -351,20 +350,6 @@ def test_a_key_of_another_length_is_refused():
         PickTransform(MECHANISM, b"short", layout=Layout())
     assert "00010203" not in repr(PickTransform(MECHANISM, KEY, layout=Layout()))
     assert repr(KEY) not in repr(PickTransform(MECHANISM, KEY, layout=Layout()))
-
-
-# --- Distinct units -----------------------------------------------------------------------------------------
-
-word = st.sampled_from([0, 1, 2, 2**31, 2**32 - 1])
-
-
-@given(st.lists(st.lists(st.tuples(word, word, word), max_size=8), max_size=6), st.integers(1, 20))
-def test_equal_addresses_are_found_in_memory_and_on_disk(batches, most):
-    everything = [address for batch in batches for address in batch]
-    with DistinctUnits(most_in_memory=most) as units:
-        for batch in batches:
-            units.add(np.array(batch, dtype=np.uint32).reshape(-1, 3))
-        assert units.are_distinct() == (len(set(everything)) == len(everything))
 
 
 @given(st.lists(st.lists(st.integers(-3, 5), min_size=1, max_size=9), min_size=1, max_size=20))

@@ -14,9 +14,9 @@ from score_tables import LONG, SETTINGS
 
 import dpselect as dps
 from dpselect.cli import main
+from dpselect.engines.local import read_ahead
 from dpselect.tables.layout import Layout
 from dpselect.tables.sorting import SortedUnits, _order, memory_bytes
-from dpselect.tables.sources import read_ahead
 from dpselect.tables.stored import open_table
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=3)

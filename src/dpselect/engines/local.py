@@ -3,9 +3,11 @@
 import os
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -20,11 +22,13 @@ from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, Step, ignore
 from dpselect.tables.conversion import convert_like
 from dpselect.tables.layout import ONE, Layout
-from dpselect.tables.sources import UnitSource, open_units, read_ahead
-from dpselect.tables.stored import AnyTable, Located, StoredTable, open_table
+from dpselect.tables.sorting import SortedUnits
+from dpselect.tables.stored import BATCH_CANDIDATES, AnyTable, Located, StoredTable, open_table
 from dpselect.tables.writing import output_format, write_batches
 
-__all__ = ["LocalTables", "open_tables"]
+__all__ = ["LocalTables", "open_tables", "read_ahead"]
+
+SECONDS_BETWEEN_LOOKS = 0.2
 
 
 def open_tables(table: AnyTable, layout: Layout | None, *, limits: Limits, output: Path | None) -> "LocalTables":
@@ -34,7 +38,8 @@ def open_tables(table: AnyTable, layout: Layout | None, *, limits: Limits, outpu
     columns, second = given.open_candidates()
     columns = columns.found_in(opened.column_names)
     scratch = None if output is None else output.resolve().parent
-    source = open_units(opened, columns, scratch=scratch, memory=limits.memory)
+    lists = columns.check(opened.schema, opened.label, names=opened.column_names, text=opened.is_text)
+    source = opened if lists else SortedUnits(opened, columns, scratch=scratch, memory=limits.memory)
     return LocalTables(table, opened, second, columns, source, output, limits.batch_candidates)
 
 
@@ -58,7 +63,8 @@ class LocalTables:
     table: StoredTable
     candidates: StoredTable | None
     columns: Layout
-    source: UnitSource
+    source: StoredTable | SortedUnits
+    """Units in batches of lists: the table as it is, or sorted and grouped."""
     output: Path | None
     batch_candidates: int
 
@@ -179,3 +185,32 @@ class LocalTables:
         except BadUnitsError as error:
             place = current[0].place if self.columns.unit is None else current[0].locate(error.row, unit)
             raise ValueError(f"{place}: {error.problem}") from None
+
+
+def read_ahead(
+    source: StoredTable | SortedUnits,
+    columns: list[str],
+    *,
+    entries: int = BATCH_CANDIDATES,
+    progress: Report = ignore,
+) -> Iterator[Located]:
+    """Yield the batches of a source, each read in another thread while the one before is used.
+
+    ``progress`` is called now and then while the source works on its first batch.
+    """
+    batches = source.batches(columns, entries=entries)
+    pool = ThreadPoolExecutor(1, "dpselect-reader")
+    try:
+        ahead = pool.submit(lambda: list(islice(batches, 1)))
+        while True:
+            while not wait([ahead], SECONDS_BETWEEN_LOOKS).done:
+                if source.waiting is not None:
+                    progress(source.waiting)
+            if not (found := ahead.result()):
+                return
+            ahead = pool.submit(lambda: list(islice(batches, 1)))
+            yield found[0]
+    finally:
+        if not ahead.done():
+            source.interrupt()
+        pool.shutdown()  # a sort in memory cannot be interrupted

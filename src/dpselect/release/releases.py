@@ -70,8 +70,8 @@ def release(
 
     Cost:
         That of the mechanism and of reading the table; with a ledger or a key file one more reading, for a
-        fingerprint. With an output, memory is that of some batches. The picks of a Spark frame are computed when
-        you use them, after the charge; only its columns and units are checked before.
+        fingerprint. With an output, memory is that of some batches and some bytes for each unit. The picks of a
+        Spark frame are computed when you use them, after the charge; only its columns and units are checked before.
 
     Args:
         table: A path (CSV, Parquet, a folder of Parquet files, Arrow IPC), an Arrow table or a data frame (pandas,

@@ -38,13 +38,6 @@ class Reader(NamedTuple):
     is_text: bool = False
 
 
-class FileFormat(NamedTuple):
-    """The endings of a format's names, and the function that opens its files."""
-
-    suffixes: Collection[str]
-    open: Callable[[list[Path], Csv, Collection[str]], Reader]
-
-
 def open_csv(files: list[Path], csv: Csv, numbers: Collection[str]) -> Reader:
     """Open a CSV file. Everything stays text, so no identifier loses its zeros to a guess."""
     [path] = files
@@ -180,8 +173,9 @@ def plain_errors(name: str) -> Iterator[None]:
         raise ValueError(f"{name!r} cannot be read: it is damaged, or of another format") from None
 
 
-FORMATS: dict[str, FileFormat] = {
-    "csv": FileFormat({".csv", ".tsv", ".txt"}, open_csv),
-    "parquet": FileFormat({".parquet", ".pq"}, open_parquet),
-    "arrow": FileFormat({".arrow", ".arrows", ".feather", ".ipc"}, open_arrow),
+FORMATS: dict[str, tuple[Collection[str], Callable[[list[Path], Csv, Collection[str]], Reader]]] = {
+    "csv": ({".csv", ".tsv", ".txt"}, open_csv),
+    "parquet": ({".parquet", ".pq"}, open_parquet),
+    "arrow": ({".arrow", ".arrows", ".feather", ".ipc"}, open_arrow),
 }
+"""The endings of each format's names, and the function that opens its files."""

@@ -51,15 +51,15 @@ def open_table(
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, not {kind!r}")
     if path.is_dir() and kind != "parquet":
         raise ValueError(f"{path.name!r} is a folder: only Parquet may come in many files")
-    return StoredTable(path, lambda files: FORMATS[kind].open(files, csv, numbers))
+    return StoredTable(path, lambda files: FORMATS[kind][1](files, csv, numbers))
 
 
 def _format_of(path: Path, otherwise: str | None) -> str:
     if path.is_dir():
         return "parquet"
     suffixes = [suffix for suffix in path.suffixes if suffix not in COMPRESSED]
-    for name, kind in FORMATS.items():
-        if suffixes and suffixes[-1].lower() in kind.suffixes:
+    for name, (endings, _) in FORMATS.items():
+        if suffixes and suffixes[-1].lower() in endings:
             return name
     if not path.exists():
         raise MissingFileError(path)
