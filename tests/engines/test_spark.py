@@ -2,7 +2,9 @@
 
 import doctest
 import json
+import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -56,6 +58,8 @@ def spark(java):
             from pyspark.sql import SparkSession  # noqa: PLC0415
 
             cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
+            before = Path.cwd()
+            os.chdir(folder)  # what Java takes relative paths to be in
             session = (
                 SparkSession.builder.master("local[2, 4]")  # two tasks at a time, each in a process; four attempts
                 .config("spark.ui.enabled", "false")
@@ -65,6 +69,7 @@ def spark(java):
                 .config("spark.sql.warehouse.dir", f"{folder}/warehouse")
                 .getOrCreate()
             )
+            os.chdir(before)
             session.sparkContext.setLogLevel("OFF")
             yield session
             session.stop()
@@ -312,6 +317,57 @@ def test_a_frame_that_cannot_be_picked_from_is_refused_before_the_charge(spark, 
         with pytest.raises(ValueError, match=r"must name each unit once|unknown column 'score'"):
             release(bad, MECHANISM, payment=Charge(ledger, "readers", "spring"))
     assert ledger.statement("readers").epsilon_spent == 0
+
+
+@pytest.mark.parametrize("form", ["long", "lists"])
+def test_a_bad_score_costs_nothing_and_is_named_by_its_unit(spark, ledger, key_file, form):
+    bad, payment = (None, Charge(ledger, "readers", "spring")) if form == "long" else (math.inf, KeyFile(key_file))
+    where = min(row[:2] for row in ROWS if row[0] == "user 07")
+    rows = [(*row[:2], bad if row[:2] == where else row[2], row[3]) for row in ROWS]
+    frame, repaired = (spark.createDataFrame(each, NAMES) for each in (rows, ROWS))
+    if form == "lists":
+        frame, repaired = (engine._grouped(each, Layout()) for each in (frame, repaired))
+    kept = len(spark.sparkContext._jsc.getPersistentRDDs())
+    with pytest.raises(ValueError, match=r"^the frame, user 'user 07': column 'score' (is|must)[^\n]*$"):
+        release(frame, MECHANISM, payment=payment)
+    assert ledger.statement("readers").epsilon_spent == 0
+    assert not Path(key_file + ".used").exists()
+    assert len(spark.sparkContext._jsc.getPersistentRDDs()) == kept  # nothing is kept of what failed
+    assert release(repaired, MECHANISM, payment=payment).units == USERS  # the name and the key are still free
+
+
+def test_bad_units_are_counted_and_lists_that_are_too_short_cost_nothing(spark, ledger):
+    charge = Charge(ledger, "readers", "spring")
+    frame = spark.createDataFrame([*ROWS, ("zoe", "item 1", None, 1.0), (None, "item 2", 1.0, 1.0)], NAMES)
+    with pytest.raises(ValueError, match="the frame, rows without user: column 'user' is missing"):
+        release(frame, MECHANISM, payment=charge)
+    short = min(sum(row[0] == user for row in ROWS) for user in {row[0] for row in ROWS})
+    with pytest.raises(ValueError, match=rf"the frame, user '.*': .* must hold at least {short + 1} candidates"):
+        release(spark.createDataFrame(ROWS, NAMES), dps.TopK(dps.GEM(epsilon=0.1), short + 1), payment=charge)
+    assert ledger.statement("readers").releases == ()
+    for mechanism in (dps.GEM(epsilon=0.1), dps.TopK(dps.GEM(epsilon=0.1), 2, short_rows="pad")):
+        skipping = Charge(ledger, "readers", repr(mechanism))
+        released = release(frame, mechanism, payment=skipping, layout=Layout(on_bad_unit="skip"))
+        assert (released.units, released.picked) == (USERS + 2, USERS)
+        assert set(released.problems) == {"column 'score' is missing or not a number", "column 'user' is missing"}
+        released.picks.unpersist()
+    whole = release(spark.createDataFrame(ROWS, NAMES), mechanism, payment=charge)
+    assert (whole.units, whole.problems) == (USERS, {})
+    whole.picks.unpersist()
+
+
+def test_the_example_of_the_guide_runs_as_printed(spark, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "fleets.md").read_text()
+    [example] = [block for block in re.findall(r"```text\n(.*?)```", page, re.DOTALL) if "session" in block]
+    monkeypatch.chdir(spark.conf.get("spark.local.dir"))  # where Java has started
+    with Ledger.create("budget.db") as ledger:
+        ledger.add_population("readers", epsilon=1.0)
+    spark.createDataFrame(ROWS, NAMES).write.parquet("scores")
+    exec(compile(example, "fleets.md", "exec"), {"session": spark})  # noqa: S102 - our own page
+    with Ledger.open("budget.db") as ledger:
+        [paid] = ledger.statement("readers").releases
+        expected = locally(dps.GEM(epsilon=1.0), ledger.keys.get(paid.key_id))
+    assert collected(spark.read.parquet("picks")) == expected
 
 
 def test_the_example_of_the_documentation_runs(spark):

@@ -47,7 +47,7 @@ class Computed(NamedTuple):
     picks: Any
     """A frame of the kind of the table; ``None`` if the picks were written to a file."""
     units: int = 0
-    """Units that were read. Spark reads none before you use the picks."""
+    """Units that were read."""
     problems: Mapping[str, int] = MappingProxyType({})
     """How many units broke which rule and were skipped."""
 

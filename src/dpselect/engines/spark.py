@@ -11,16 +11,16 @@ import hashlib
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from dpselect import rules
 from dpselect.engines import Computed, Limits
-from dpselect.engines.arrow import PickTransform
+from dpselect.engines.arrow import PROBLEM, RANK, PickTransform
 from dpselect.errors import LayoutError, OutputError
 from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, ignore
@@ -165,7 +165,7 @@ class SparkTables:
         return self.layout.sensitivity is not None
 
     def check_unchanged(self) -> None:
-        """Do nothing: Spark has not read the frame yet."""
+        """Do nothing: Spark does not say whether what is behind a frame has changed; see :func:`fingerprint`."""
 
     def pick(
         self,
@@ -175,8 +175,39 @@ class SparkTables:
         file: IO[bytes] | None = None,  # noqa: ARG002 - refused when the frame was opened
         progress: Report = ignore,  # noqa: ARG002 - Spark has its own
     ) -> Computed:
-        """Return the frame of picks, to be computed when you use it."""
-        return Computed(select(self.frame, mechanism, key=key, layout=self.layout))
+        """Return the frame of picks. They are computed here, so that bad input is found before the charge.
+
+        Spark keeps them until you call ``unpersist()``, and computes again what it loses: the same picks.
+        """
+        picks = select(self.frame, mechanism, key=key, layout=self.layout).persist()
+        try:
+            problems = self._count_units(picks, mechanism)
+        except Exception:
+            picks.unpersist()
+            self._explain(mechanism, key)
+            raise
+        units = sum(problems.values())
+        problems.pop(None, None)
+        return Computed(picks, units, problems)
+
+    def _count_units(self, picks: "DataFrame", mechanism: Mechanism) -> dict[Any, int]:
+        """Compute all picks. Return how many units have which problem; ``None`` is none."""
+        units = picks if mechanism.count is None else picks.where(f"`{RANK}` = 1 OR `{RANK}` IS NULL")
+        if self.layout.on_bad_unit == "skip":
+            return {row[PROBLEM]: row["count"] for row in units.groupBy(PROBLEM).count().collect()}
+        return {None: units.count()}
+
+    def _explain(self, mechanism: Mechanism, key: bytes) -> None:
+        """Raise an error that names a bad unit, if there is one: that of a task is about a row of some batch."""
+        if self.layout.on_bad_unit == "skip" or PROBLEM in {self.layout.unit_name, self.layout.pick_name}:
+            return
+        skipping = replace(self.layout, on_bad_unit="skip")
+        found = select(self.frame, mechanism, key=key, layout=skipping, units_are_distinct=True)
+        bad = found.where(f"`{PROBLEM}` IS NOT NULL").sort(_quoted(self.layout.unit_name)).first()
+        if bad is not None:
+            unit, name = bad[0], self.layout.unit_name
+            place = f"rows without {name}" if unit is None else f"{name} {unit!r}"
+            raise ValueError(f"the frame, {place}: {bad[PROBLEM]}") from None
 
 
 def _arrow_schema(frame: "DataFrame", names: Collection[str]) -> pa.Schema:

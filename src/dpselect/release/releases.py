@@ -31,7 +31,7 @@ class Released:
     receipt: Receipt | None
     """What was paid, if a ledger was charged."""
     units: int
-    """Units in the table; 0 for a Spark frame, which is read when you use the picks."""
+    """Units in the table."""
     problems: dict[str, int]
     """How many units broke which rule and got no pick."""
     seconds: float
@@ -70,8 +70,8 @@ def release(
 
     Cost:
         That of the mechanism and of reading the table; with a ledger or a key file one more reading, for a
-        fingerprint. With an output, memory is that of some batches and some bytes for each unit. The picks of a
-        Spark frame are computed when you use them, after the charge; only its columns and units are checked before.
+        fingerprint. With an output, memory is that of some batches and some bytes for each unit. Spark keeps the
+        picks of its frames until you call ``released.picks.unpersist()``.
 
     Args:
         table: A path (CSV, Parquet, a folder of Parquet files, Arrow IPC), an Arrow table or a data frame (pandas,
