@@ -29,6 +29,7 @@ hooks: $(VENV)/.check $(VENV)/.hooks  ## Install the pre-commit hooks, which run
 
 docs: $(VENV)/.docs  ## Build the documentation site into output/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The documentation is in output/site/index.html"
 
 test-statistics: $(VENV)/.test  ## Run the long goodness-of-fit tests
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m statistics

@@ -12,7 +12,7 @@ import tarfile
 import tomllib
 import venv
 import zipfile
-from importlib.metadata import version
+from importlib.metadata import files, requires, version
 from pathlib import Path
 
 import pytest
@@ -107,24 +107,76 @@ def test_the_metadata_are_those_of_the_project(described):
     assert not any(name.startswith("License ::") for name in described.get_all("Classifier"))  # it is an expression
 
 
-@pytest.mark.xdist_group("distribution")
-def test_the_wheel_works_in_a_clean_environment(built, tmp_path):
-    venv.create(tmp_path / "venv", with_pip=False)
-    python = str(tmp_path / "venv" / "bin" / "python")
+@pytest.fixture(scope="module")
+def installed(built, tmp_path_factory):
+    """Install the wheel alone into a fresh environment."""
+    folder = tmp_path_factory.mktemp("venv")
+    venv.create(folder, with_pip=False)
     install = ["install", "--quiet", "--no-deps", "--no-index", str(built[0])]
-    run(sys.executable, "-m", "pip", "--python", python, *install)
-    # Dependencies come from here, so that the test needs no network; this directory's own .pth files are not read.
-    settings = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    settings |= {"PYTHONPATH": sysconfig.get_path("purelib"), "PYTHONDONTWRITEBYTECODE": "1"}
-    example = re.search(r"```python\n(.*?)```", README, flags=re.DOTALL)[1]
-    script = f"import dpselect; print(dpselect.__file__)\n{example}"
-    done = run(python, "-W", "error", "-c", script, env=settings, cwd=tmp_path)
-    assert done.stdout.startswith(str(tmp_path / "venv"))
-    command = str(tmp_path / "venv" / "bin" / "dpselect")
-    (tmp_path / "scores.csv").write_text("user,candidate,score,sensitivity\nann,tea,0.9,0.1\n")
-    run(command, "select", "scores.csv", "--epsilon", "1", "-o", "picks.csv", env=settings, cwd=tmp_path)
-    with (tmp_path / "picks.csv").open(newline="") as file:
-        assert list(csv.DictReader(file)) == [{"user": "ann", "candidate": "tea"}]
+    run(sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), *install)
+    return folder
+
+
+def brought_by(line, folder):
+    """Link what a line such as ``pip install '.[cli]' pandas`` brings, and nothing else, into a folder.
+
+    The packages are those of this environment, so that the test needs no network.
+    """
+    extra, others = re.fullmatch(r"pip install '\.\[(\w+)\]'(.*)", line).groups()
+    todo, seen = [Requirement(f"dpselect[{extra}]"), *map(Requirement, others.split())], set()
+    here = Path(sysconfig.get_path("purelib"))
+    while todo:
+        wanted = todo.pop()
+        if str(wanted) in seen:
+            continue
+        seen.add(str(wanted))
+        if wanted.name == "dpselect":
+            lines = [
+                *PROJECT["dependencies"],
+                *(t for e in wanted.extras for t in PROJECT["optional-dependencies"][e]),
+            ]
+        else:
+            lines = requires(wanted.name) or []
+            for top in {file.parts[0] for file in files(wanted.name)} - {"..", "__pycache__"}:
+                if not (folder / top).is_symlink():
+                    (folder / top).symlink_to(here / top)
+        extras = wanted.extras or {""}
+        inner = map(Requirement, lines)
+        todo += [r for r in inner if r.marker is None or any(r.marker.evaluate({"extra": e}) for e in extras)]
+    return folder
+
+
+@pytest.mark.xdist_group("distribution")
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_what_follows_an_install_line_runs_in_an_environment_with_what_it_brings(page, installed, tmp_path):
+    text = (ROOT / page).read_text("utf-8")
+    blocks = re.findall(r"```(console|python)\n(.*?)```", text, flags=re.DOTALL)
+    starts = [place for place, (_, block) in enumerate(blocks) if block.startswith("pip install")]
+    assert starts[0] == 0
+    for start in starts:
+        line, *commands = blocks[start][1].splitlines()
+        folder = tmp_path / str(start)
+        folder.mkdir()
+        settings = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        settings |= {"PYTHONPATH": str(brought_by(line, folder)), "PYTHONDONTWRITEBYTECODE": "1"}
+        settings["PATH"] = f"{installed / 'bin'}{os.pathsep}{settings['PATH']}"
+        run("bash", "-e", "-c", "\n".join(commands), env=settings, cwd=folder)
+        code = "".join(block for kind, block in blocks[start + 1 :][:1] if kind == "python")
+        done = run(
+            "python",
+            "-W",
+            "error",
+            "-c",
+            f"import dpselect; print(dpselect.__file__)\n{code}",
+            env=settings,
+            cwd=folder,
+        )
+        assert done.stdout.startswith(str(installed))
+    if page == "README.md":
+        with (tmp_path / "0" / "picks.csv").open(newline="") as file:
+            picks = {row["user"]: row["candidate"] for row in csv.DictReader(file)}
+        assert set(picks) == {"ann", "bob"}
+        assert set(picks.values()) <= {"tea", "rum"}
 
 
 @pytest.mark.parametrize("package", ["llvmlite", "numba"])

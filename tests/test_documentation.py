@@ -28,18 +28,22 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch)
         exec(compile(block, name_of(page), "exec"), namespace)  # noqa: S102 - our own text
 
 
-def test_the_readme_shows_a_pick_and_what_it_is_worth(capsys):
-    blocks = CODE.findall((ROOT / "README.md").read_text("utf-8"))
-    assert len(blocks) >= 2
+def test_the_readme_is_short_and_asks_first_whose_data_is_in_a_row(capsys):
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.splitlines()) <= 90
+    for page in (text, (ROOT / "docs/index.md").read_text("utf-8")):
+        assert page.index("whose data is in a row of scores?") < page.index("```")
+        assert page.index("dps.TopShare(") < page.index("dps.HeterogeneousNoisyMax(")
     namespace = {}
-    for block in blocks:
+    for block in CODE.findall(text):
         exec(compile(block, "README.md", "exec"), namespace)  # noqa: S102 - our own text
-    assert namespace["pick"] in (0, 1, 2)
-    assert "mgem" in capsys.readouterr().out
+    assert list(namespace["picks"].columns) == ["user", "candidate"]
+    assert namespace["pick"] in namespace["takings"]
+    assert "many people's" in capsys.readouterr().out
 
 
-def test_the_numbers_of_the_readmes_first_table_are_true():
-    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+def test_the_numbers_of_the_guides_first_table_are_true():
+    lines = (ROOT / "docs/guide/choosing-a-mechanism.md").read_text("utf-8").splitlines()
     start = next(place for place, line in enumerate(lines) if line.startswith("| mean squared error at ε = "))
     epsilons = [float(number) for number in re.findall(r"ε = (\d+)", lines[start])]
     scores = np.repeat([1.0, -1.0], 50)

@@ -1,6 +1,6 @@
 """The default mechanism, heterogeneous noisy max: where it wins, where it loses, and how far it is from the best.
 
-``scenarios`` draws the README's picture, ``everywhere`` and ``search`` compare it with noisy max, ``keep`` varies
+``scenarios`` draws the guide's picture, ``everywhere`` and ``search`` compare it with noisy max, ``keep`` varies
 which candidates compete, and ``optimum`` and ``distance`` compare it with the best possible mechanism.
 """
 

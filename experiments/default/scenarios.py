@@ -1,4 +1,4 @@
-"""The default beside RNM, GEM and mGEM in three scenarios: the README's picture."""
+"""The default beside RNM, GEM and mGEM in three scenarios: the picture of docs/guide/choosing-a-mechanism.md."""
 
 from collections.abc import Callable
 from functools import partial
