@@ -6,7 +6,7 @@ OUTPUT ?= output
 PYTEST_WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help test check format hooks docs test-statistics test-services bench bench-start bench-fleet bench-tables paper recommender suitesparse clean
+.PHONY: help test check format hooks docs test-statistics test-services mutants bench bench-start bench-fleet bench-tables paper recommender suitesparse clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ test-statistics: $(VENV)/.test  ## Run the long goodness-of-fit tests
 
 test-services: $(VENV)/.test  ## Run the tests that need PostgreSQL; they start their own server
 	$(BIN)/python -m pytest -m services
+
+mutants: $(VENV)/.test  ## List small mistakes in budget, release and accounting that no test notices (MODULE=word: one module; takes hours)
+	$(BIN)/python tests/support/mutants.py $(MODULE)
 
 bench: $(VENV)/.bench  ## Measure speed against other libraries; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks

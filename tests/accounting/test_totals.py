@@ -10,6 +10,7 @@ import pytest
 from compositions import (
     DELTA,
     REPEATED,
+    exact_delta_of_bounded_range,
     exact_delta_of_randomized_response,
     exact_epsilon_of_randomized_response,
     exact_epsilon_of_two_exponential_candidates,
@@ -46,6 +47,21 @@ def test_totals_of_pure_guarantees_are_tight(times, epsilon):
 def test_a_total_never_understates_exact_binomial_sums(times, epsilon, delta):
     total = accounting.total_guarantee([pure(epsilon)] * times, delta=delta)
     assert exact_delta_of_randomized_response(epsilon, times, total.epsilon) <= total.delta
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 3.0])
+def test_a_total_with_gumbel_noise_never_understates_the_exact_composition_of_its_curve(epsilon):
+    for loss in (-0.05, 0.0, 0.07):  # the closed form, where the curve is known
+        curve = (math.exp(epsilon / 2) - math.exp(loss / 2)) ** 2 / math.expm1(epsilon)
+        assert exact_delta_of_bounded_range(epsilon, 1, loss) == pytest.approx(curve, rel=1e-12)
+    compared = 0
+    for times in (2, 5, 10, 20):
+        for delta in (1e-3, 1e-6, 1e-9, 1e-11):
+            total = accounting.total_guarantee([gumbel(epsilon)] * times, delta=delta)
+            if "privacy loss distributions" in total.theorem:
+                assert exact_delta_of_bounded_range(epsilon, times, total.epsilon) <= delta
+                compared += 1
+    assert compared >= 10
 
 
 def test_a_total_of_very_many_picks_never_understates_exact_binomial_sums():

@@ -80,6 +80,8 @@ def test_a_list_costs_what_its_picks_cost_one_by_one(ledger, cap, price, count):
         ledger.add_population(name, epsilon=cap)
         ledger.charge(name, "a list", dps.TopK(mechanism, count), fingerprint="inputs")
         assert ledger.statement(name).epsilon_spent == cap
+        [recorded] = ledger.statement(name).releases
+        assert recorded.guarantee.flat_epsilon == 0.0  # as of each pick
         with pytest.raises(BudgetExhaustedError):
             ledger.charge(name, "another", dps.NoisyMax(1e-13), fingerprint="inputs")
 

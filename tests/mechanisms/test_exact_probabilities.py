@@ -78,7 +78,7 @@ QUADRATURES = [m for m in members(1.0) if getattr(m, "noise", "") == "laplace" o
 
 
 @named([*CHEAP, dps.ModifiedGEM(epsilon=1.0), dps.CombinedGEM(epsilon=1.0), dps.RandomizedResponse(epsilon=1.0)])
-@pytest.mark.parametrize("size", [100, 250])
+@pytest.mark.parametrize("size", [100, 250, pytest.param(500, marks=pytest.mark.statistics)])
 def test_hundreds_of_distinct_candidates_have_their_exact_probabilities(mechanism, size):
     assert_exact(mechanism, *random_candidates(size))
 

@@ -75,6 +75,33 @@ def exact_delta_of_randomized_response(epsilon, times, total):
         return found
 
 
+def exact_delta_of_bounded_range(width, times, total):
+    """Return δ of many dominating pairs of bounded range at a total ε, in closed form.
+
+    The loss of one has a density proportional to e^(x/2) on [−r, r] (docs/theory/accounting.md). So that of many is
+    proportional to e^(x/2) times the density of a sum of uniform numbers, a polynomial on each of its pieces.
+    """
+    with mp.workdps(80 + 2 * times):
+        width, total, half = mp.mpf(width), mp.mpf(total), mp.mpf(1) / 2
+        room = times * width - total
+
+        def integral(piece, rate):
+            size = room - 2 * piece * width  # of y^(n−1) e^(rate · y), from where the piece begins
+            found = size**times / times * mp.hyp1f1(times, times + 1, rate * size) if size > 0 else mp.mpf(0)
+            return found * mp.exp(2 * rate * piece * width)
+
+        parts = (
+            (-1) ** piece
+            * mp.binomial(times, piece)
+            * (
+                mp.exp(times * width / 2) * integral(piece, -half)
+                - mp.exp(total - times * width / 2) * integral(piece, half)
+            )
+            for piece in range(times + 1)
+        )
+        return mp.fsum(parts) / mp.factorial(times - 1) / (4 * mp.sinh(width / 2)) ** times
+
+
 def exact_epsilon_of_two_exponential_candidates(epsilon, times, lead, delta=DELTA):
     def chance(lead):
         return 0.5 * math.exp(lead) if lead < 0 else 1 - 0.5 * math.exp(-lead)
