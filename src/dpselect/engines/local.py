@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -200,6 +200,7 @@ def read_ahead(
     """
     batches = source.batches(columns, entries=entries)
     pool = ThreadPoolExecutor(1, "dpselect-reader")
+    ahead: Future[list[Located]] = Future()  # an interrupt may come before the first is there
     try:
         ahead = pool.submit(lambda: list(islice(batches, 1)))
         while True:
