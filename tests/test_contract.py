@@ -7,6 +7,8 @@ import pickle
 import numpy as np
 import pytest
 import reference
+from hypothesis import HealthCheck, given, settings, target
+from hypothesis import strategies as st
 from scipy.stats import chisquare
 from variants import (
     EVERY,
@@ -19,9 +21,11 @@ from variants import (
     many_neighbours,
     paired_laws,
     public_name,
+    public_numbers,
 )
 
 import dpselect as dps
+from dpselect.guarantees import SAME_DIRECTION
 from dpselect.unsafe import SCALES, NaiveHeterogeneousNoisyMax
 
 # --- Probabilities ----------------------------------------------------------------------------------------
@@ -153,6 +157,53 @@ def test_neighbours_lose_at_most_the_guaranteed_epsilon(mechanism):
     for rows in many_neighbours(mechanism, 250):
         losses = losses_of(*paired_laws(mechanism, rows))
         assert np.abs(losses).max() <= mechanism.guarantee.epsilon + 1e-9
+
+
+@st.composite
+def searched_neighbours(draw):
+    """Draw scores, sensitivities and moves, in sixteenths: also far behind, and with tiny sensitivities."""
+    size = draw(st.integers(2, 7))
+    numbers = st.lists(st.integers(-100, 100), min_size=size, max_size=size)
+    widths = draw(st.lists(st.sampled_from([0, 1, 2, 15, 16, 17, 64, 256]), min_size=size, max_size=size))
+    shares = draw(st.lists(st.sampled_from([-1, -1, 0, 1, 1]), min_size=size, max_size=size))
+    return draw(numbers), widths, shares
+
+
+WORST = [
+    ([0, 0], [16, 16], [1, -1]),
+    ([16, 0], [16, 16], [-1, 1]),
+    ([0, 128], [16, 16], [1, -1]),
+    ([0, 32, 32], [1, 16, 16], [-1, 1, 1]),
+    ([0, 0, 0, 0], [16, 16, 16, 16], [1, -1, -1, -1]),
+    ([0, 256, 256, 256], [16, 256, 256, 256], [1, -1, -1, -1]),
+    ([5, 5, 5, 5, 5, 5], [1, 256, 256, 256, 256, 256], [-1, 1, 1, 1, 1, 1]),
+    ([0, 16], [0, 16], [0, -1]),
+    ([100, -100, 0], [64, 1, 0], [-1, 1, 1]),
+]
+"""Pairs with large losses: ties, a leader overtaken, one against many, sensitivities far apart or zero."""
+
+
+@every_private_mechanism
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(pair=searched_neighbours())
+def test_no_search_finds_neighbours_that_lose_more(mechanism, pair):
+    found = loss_of_searched(mechanism, *pair)
+    target(found)  # leads the search to larger losses
+    assert found <= mechanism.guarantee.epsilon + 1e-9
+
+
+@every_private_mechanism
+def test_the_worst_neighbours_found_so_far_lose_no_more(mechanism):
+    for levels, widths, shares in WORST:
+        assert loss_of_searched(mechanism, levels, widths, shares) <= mechanism.guarantee.epsilon + 1e-9
+
+
+def loss_of_searched(mechanism, levels, widths, shares):
+    least = 0 if mechanism.guarantee.neighbours == SAME_DIRECTION else -1
+    moves = np.maximum(shares, least) * np.array(widths)
+    public = public_numbers(mechanism, np.random.default_rng(0), (1, len(levels)), 9, 8)
+    rows = (np.array([levels]) / 16, moves[np.newaxis] / 16, np.array([widths]) / 16, public)
+    return float(np.abs(losses_of(*paired_laws(mechanism, rows))).max())
 
 
 @pytest.mark.parametrize("noise", SCALES)
