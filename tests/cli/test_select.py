@@ -251,7 +251,8 @@ def test_advice_ranks_mechanisms_from_what_is_public(tmp_path, capsys):
     assert [row["error"] for row in facts["rows"]] == [row.error for row in expected.ranking]
     assert main(["advise", "--sensitivities", "1,2", "--epsilon", "0.5"]) == 0
     assert "dpselect select scores.csv --epsilon 0.5 --mechanism " in capsys.readouterr().out
-    assert main(["advise", "--epsilon", "1"]) == 2
+    assert main(["advise", "--epsilon", "1"]) == 0
+    assert "--mechanism top-share" in capsys.readouterr().out
     assert main(["advise", "--epsilon", "1", "--candidates", str(tmp_path / "items.csv")]) == 2
 
 
