@@ -237,7 +237,7 @@ def test_weights_come_from_the_frame_or_a_second_table_and_no_sensitivities_are_
     for user, row in lists.items():
         names, scores, public = zip(*row, strict=True)
         keyed = dps.Randomness.keyed(KEY, user)
-        expected[user] = names[mechanism.select(scores, weights=public, randomness=keyed)]
+        expected[user] = names[mechanism.select(list(scores), weights=list(public), randomness=keyed)]
     assert collected(dps.select_table(frame, mechanism, weight="weight", randomness=KEY)) == expected
     items = pa.table({"candidate": list(weights), "weight": [number + 0.5 for number in weights.values()]})
     short = frame.drop("weight")
