@@ -7,7 +7,7 @@ from dpselect.guarantees import ANY_SCORES, WITHIN_SENSITIVITIES
 from dpselect.mechanisms import Mechanism
 from dpselect.registry import MECHANISMS, Grid
 
-__all__ = ["GAMMAS", "KEEPS", "SHARES", "TILTS", "default_pool", "read_members", "read_pool"]
+__all__ = ["GAMMAS", "KEEPS", "SHARES", "TILTS", "default_pool", "read_pool"]
 
 TILTS = (-8.0, -4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 """They include the paper's −1, 0 and 1. The best tilt is often far outside that range."""

@@ -19,7 +19,7 @@ def digest() -> str:
 
     The compiler recompiles a function when that function's own file changes, but not when a kernel that it calls
     changes. Directories are therefore named after this hash, and a change to any kernel starts a new one. What a
-    process that has loaded a kernel before its file was edited compiles, no other process must load.
+    process compiles after a kernel file changed under it is never shared.
     """
     here = Path(__file__).parent
     sources = hashlib.blake2b(digest_size=8)
@@ -38,12 +38,12 @@ def directories() -> tuple[Path, ...]:
     user's own cache. None is a directory that others can write to, or that another user owns (except root, who
     may have built an image of a container), because code loaded from it is executed.
     """
-    user_cache = user_cache_path("dpselect", appauthor=False)
     named = os.environ.get("DPSELECT_CACHE")
     found = []
-    for base in [Path(named)] if named else [Path(__file__).parent / "__pycache__", user_cache]:
+    for base in [Path(named)] if named else [Path(__file__).parent / "__pycache__", None]:
         try:
-            directory = base.expanduser() / f"kernels-{digest()}"
+            home = base or user_cache_path("dpselect", appauthor=False)
+            directory = home.expanduser() / f"kernels-{digest()}"
             directory.mkdir(mode=0o755, parents=True, exist_ok=True)
             status = directory.stat()
         except (OSError, RuntimeError):  # a user without a home directory, as in some containers

@@ -64,7 +64,7 @@ class TopSet(Mechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """ε-DP for any change of the scores: the probability of every set lies between c and e^ε c."""
+        """ε-DP for any change of the scores: the probability of every set lies between $c$ and $e^ε c$."""
         return TopShare(self.epsilon).guarantee
 
     @property
