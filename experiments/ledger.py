@@ -29,9 +29,9 @@ __all__ = [
     "totals",
 ]
 
-LETTERS = "PGTSARBU"
+LETTERS = "PGTSARBUN"
 """The order: privacy, the mechanisms as a whole, two candidates, scenarios, adaptive choice, real data, bandits,
-utility bounds."""
+utility bounds; and what is new here."""
 
 
 class Verdict(StrEnum):
@@ -44,6 +44,8 @@ class Verdict(StrEnum):
     """A description, such as a figure's caption: nothing to judge."""
     ILLUSTRATED = "illustrated"
     """It holds on an example of our own making, which proves little."""
+    NEW = "new"
+    """Not a claim of the paper: a finding of this project beside its claims."""
     OPEN = "needs the full run"
 
 
@@ -54,6 +56,7 @@ WORDS = MappingProxyType(
         Verdict.FAILS: "do not hold",
         Verdict.SHOWN: "are shown",
         Verdict.ILLUSTRATED: "are illustrated",
+        Verdict.NEW: "are new findings",
         Verdict.OPEN: "need the full run",
     }
 )
@@ -112,7 +115,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """One sentence of the paper, and how to check it."""
+    """One sentence of the paper, or a new finding beside its claims, and how to check it."""
 
     id: str
     text: str

@@ -17,6 +17,7 @@ __all__ = [
     "PRIVATE",
     "STYLES",
     "TILTED",
+    "TOP_SHARE",
     "Style",
     "build",
     "matched_gamma",
@@ -75,6 +76,9 @@ def _compared() -> dict[str, Record]:
 COMPARED: Mapping[str, Record] = MappingProxyType(_compared())
 """The records of the compared mechanisms, in the order of figures and tables."""
 
+TOP_SHARE = dps.MECHANISMS["top-share"]
+"""Compared on real data alone, where rows are about one person."""
+
 PRIVATE = tuple(name for name, record in COMPARED.items() if record.is_private)
 PAPER = tuple(name for name in PRIVATE if COMPARED[name].in_paper)
 """The paper's private mechanisms."""
@@ -86,13 +90,13 @@ TILTED: Mapping[str, Record] = MappingProxyType(
 
 
 def build(name: str, epsilon: float, *, beta: float = BETA, gamma: float = GAMMA) -> dps.Mechanism:
-    """Return one of the compared mechanisms, with those of the parameters that it has.
+    """Return one of the compared mechanisms or top share, with those of the parameters that it has.
 
     Example:
         >>> build("mgem", 1.0) == dps.ModifiedGEM(epsilon=1.0, beta=0.05)
         True
     """
-    record, given = COMPARED[name], {"beta": beta, "gamma": gamma}
+    record, given = {**COMPARED, TOP_SHARE.name: TOP_SHARE}[name], {"beta": beta, "gamma": gamma}
     return record(epsilon=epsilon, **{key: value for key, value in given.items() if key in record.parameters})
 
 
@@ -125,8 +129,19 @@ def _style(name: str, position: int) -> Style:
     )
 
 
-STYLES: Mapping[str, Style] = MappingProxyType({name: _style(name, i) for i, name in enumerate(COMPARED)})
-"""The styles of the compared mechanisms."""
+STYLES: Mapping[str, Style] = MappingProxyType(
+    {name: _style(name, i) for i, name in enumerate(COMPARED)}
+    | {
+        TOP_SHARE.name: Style(
+            label=TOP_SHARE.symbol,
+            description=TOP_SHARE.description,
+            color=TOP_SHARE.color,
+            marker=MARKERS[-1],
+            dashes=DASHES[1],
+        )
+    }
+)
+"""The styles of the compared mechanisms, and of top share, which is compared on real data alone."""
 
 
 def tilted_style(name: str) -> Style:

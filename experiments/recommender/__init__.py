@@ -13,6 +13,8 @@ privately. There is one module for each step:
     gains           the default against noisy max, user by user
     lists           private lists of ten over the ε of the list; list_section shows them
     private         a protocol that is private from end to end
+    shares          top share under it: fitted, taught, over all items, and beside the mechanisms it dominates
+    private_lists   lists for the price of one pick under it; private_section shows both
     pipeline, alone all of it for one run, resumable, in a process of its own
     results         the small tables that are kept; evidence says which runs verdicts rest on
     live            the tables of the synthetic interactions

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from experiments.recommender import figures
 from experiments.tables import Tables, unique, where
 
-__all__ = ["error_numbers", "private_numbers", "tilt_numbers", "unclipped_numbers"]
+__all__ = ["error_numbers", "tilt_numbers", "unclipped_numbers"]
 
 
 def _span(values: Iterable[float]) -> str:
@@ -83,20 +83,3 @@ def tilt_numbers(data: Tables) -> Mapping[str, str]:
         found["tuned"].append(chosen)
     ahead = sum(strong < mild for strong, mild in zip(found["tilted"], found["mgem"], strict=True))
     return {"ahead": _share(ahead, len(found["mgem"])), **{name: _span(values) for name, values in found.items()}}
-
-
-def private_numbers(data: Tables) -> Mapping[str, str]:
-    """Return shortfalls over a random pick's, under both protocols."""
-
-    def multiples(mechanism: str, protocol: str) -> str:
-        found = []
-        for run in unique(data["private"], "run"):
-            epsilons, values = figures.over_paper_random(where(data["private"], run=run), mechanism, protocol)
-            found.extend(values[epsilons == figures.SHOWN_EPSILON])
-        return _span(found)
-
-    return {
-        "paper": multiples("mgem", "paper"),
-        "private": multiples("mgem", "private"),
-        "tilted": multiples("rnm-tilt-8", "private"),
-    }

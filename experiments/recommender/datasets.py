@@ -150,7 +150,6 @@ RUNS = (
         title="MovieLens-1M, EASE",
         dataset="ml-1m",
         sansa=None,
-        private=False,
         published=_ML_20M_RECALL,
     ),
     Run(name="ml-20m", title="MovieLens-20M", dataset="ml-20m", sansa=_MOVIELENS, published=_ML_20M_RECALL),

@@ -1,7 +1,5 @@
 """The section's figures, drawn from tables alone."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import matplotlib as mpl
@@ -16,25 +14,21 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
-import dpselect as dps
 from experiments import drawing
 from experiments.arrays import FloatArray
 from experiments.mechanisms import STYLES, Style, tilted_style
-from experiments.recommender.private import FAST, STRONGLY_TILTED
+from experiments.recommender import private_section
 from experiments.recommender.protocol import TILT_CURVES
 from experiments.tables import Tables, unique, where
 
 __all__ = [
     "FEW",
     "SHOWN_EPSILON",
-    "SHOWN_FAST",
     "draw_generated",
-    "draw_private",
     "draw_real",
     "draw_tilts",
     "draw_unclipped",
     "over_noisy_max",
-    "over_paper_random",
     "over_random",
     "runs_of",
     "trend",
@@ -42,22 +36,6 @@ __all__ = [
 
 TUNED: dict[str, Any] = {"color": drawing.DARK, "linestyle": (0, (1, 1))}
 ZERO: dict[str, Any] = {"color": "#888888", "linewidth": 1}
-SHOWN_FAST = {name: STYLES[name] for name in FAST if name != "krr"} | {
-    name: Style(
-        label=dps.MECHANISMS[record](epsilon=1.0, tilt=-8.0).label,
-        description=dps.MECHANISMS[record].description,
-        color=dps.MECHANISMS[record].color,
-        marker=marker,
-        dashes=dashes,
-    )
-    for (name, record), marker, dashes in zip(
-        STRONGLY_TILTED.items(), "hH", ((5, 1.5, 1, 1.5), (2, 1)), strict=True
-    )
-}
-"""The mechanisms shown under both protocols."""
-PROTOCOLS: Mapping[str, str] = MappingProxyType(
-    {"paper": "the paper’s protocol", "private": "private from end to end"}
-)
 SHOWN_EPSILON = 1.0
 COUNTS = ListedColormap(mpl.colormaps["viridis_r"](np.linspace(0.25, 1, 256)))
 """The colours of numbers of users, without the yellows that vanish on white."""
@@ -120,22 +98,6 @@ def draw_tilts(data: Tables) -> Figure:
     return figure
 
 
-def draw_private(data: Tables) -> Figure:
-    """Draw a row for each protocol, with a column for each run."""
-    runs = unique(data["private"], "run")
-    figure, panels = drawing.grid(rows=2, columns=len(runs), heights=(2.4, 2.4), width=4.2, aligned=False)
-    _share(panels, y=True)
-    for run, column in zip(runs, panels.T, strict=True):
-        column[0].set_title(run)
-        for protocol, panel in zip(PROTOCOLS, column, strict=True):
-            _private(panel, where(data["private"], run=run), {protocol: {}})
-    _label(panels, "", "privacy budget ε")
-    for row, protocol in zip(panels, PROTOCOLS.values(), strict=True):
-        row[0].set_ylabel(f"{protocol}\n(shortfall over random’s)")
-    drawing.bottom_legend(figure, _private_handles(), columns=6)
-    return figure
-
-
 def draw_generated(data: Tables) -> Figure:
     """Draw all tables of the synthetic interactions."""
     figure, panels = drawing.grid(rows=2, columns=3, heights=(2.6, 3), width=4.2, aligned=False)
@@ -153,19 +115,13 @@ def draw_generated(data: Tables) -> Figure:
     for panel, variant in ((clipped, "clipped"), (unclipped, "unclipped, not private")):
         _errors(panel, where(data["errors"], variant=variant.partition(",")[0]))
         panel.set(title=f"Error over a random pick’s,\n{variant}", xlabel="privacy budget ε")
-    looks: dict[str, dict[str, Any]] = {
-        "paper": {"linestyle": (0, (2, 1.5)), "marker": ""},
-        "private": {"linestyle": "-", "marker": ""},
-    }
-    _private(private, data["private"], looks)
-    private.set(title="Squared shortfall,\nunder two protocols", xlabel="privacy budget ε")
-    protocols = [
-        Line2D([], [], color=ZERO["color"], label=label, **looks[name]) for name, label in PROTOCOLS.items()
-    ]
+    private_section.picks(private, data["private"])
+    private.set(title="Error over a random pick’s,\nprivate from end to end", xlabel="privacy budget ε")
     known = [style.label for style in STYLES.values()]
-    further = [each for each in (*_tilt_handles(), *_private_handles()) if each.get_label() not in known]
-    drawing.bottom_legend(figure, [*map(drawing.handle, STYLES.values()), *further, *protocols], columns=5)
-    for panel in (tilts, clipped, unclipped, private):
+    others = (*_tilt_handles(), *private_section.pick_handles())
+    further = [each for each in others if each.get_label() not in known]
+    drawing.bottom_legend(figure, [*map(drawing.handle, STYLES.values()), *further], columns=5)
+    for panel in (tilts, clipped, unclipped):
         panel.set_ylim(bottom=0)
     return figure
 
@@ -190,13 +146,6 @@ def over_noisy_max(table: pa.Table, tuned: pa.Table, family: str) -> tuple[Float
     curve, [chosen] = _at(where(table, family=family)), _at(tuned).to_pylist()
     errors = curve["mean_squared_error"].to_numpy() / chosen["rnm"]
     return curve["tilt"].to_numpy(), errors, chosen["mean_squared_error"] / chosen["rnm"]
-
-
-def over_paper_random(table: pa.Table, mechanism: str, protocol: str) -> tuple[FloatArray, FloatArray]:
-    """Return the values of ε, and a shortfall over that of a random pick under the paper's protocol."""
-    unit = where(table, mechanism="uniform", protocol="paper")["mean_squared_error"].to_numpy().mean()
-    curve = where(table, mechanism=mechanism, protocol=protocol)
-    return curve["epsilon"].to_numpy(), curve["mean_squared_error"].to_numpy() / unit
 
 
 def trend(table: pa.Table) -> tuple[FloatArray, FloatArray]:
@@ -327,20 +276,7 @@ def _at(table: pa.Table) -> pa.Table:
     return table.filter(np.isclose(table["epsilon"].to_numpy(), SHOWN_EPSILON))
 
 
-def _private(panel: Axes, table: pa.Table, looks: Mapping[str, dict[str, Any]]) -> None:
-    for mechanism, style in SHOWN_FAST.items():
-        for protocol, look in looks.items():
-            epsilons, values = over_paper_random(table, mechanism, protocol)
-            panel.plot(epsilons, values, **{**drawing.line(style), **look})
-    panel.set_xscale("log")
-    drawing.plain_numbers(panel.xaxis)
-
-
 def _tilt_handles() -> list[Line2D]:
     curves = [Line2D([], [], label=_tilt_style(name).label, **_tilt_line(name)) for name in TILT_CURVES]
     points = [drawing.handle(STYLES[name], linestyle="") for name in ("gem", "mgem")]
     return [*curves, *points, Line2D([], [], label="tuned", **TUNED)]
-
-
-def _private_handles() -> list[Line2D]:
-    return [drawing.handle(style) for style in SHOWN_FAST.values()]

@@ -276,8 +276,8 @@ def section(plan: Callable[[Effort], Sequence[Task]]) -> Experiment:
             "tuned": (
                 f"{TUNING_SHARE:.0%} of ε, at most {MOST_TUNING:g}, chooses one mechanism for all users by "
                 "the mean regret of drawn lists, among GEM and noisy max at eight tilts each, kRR and "
-                "heterogeneous noisy max; the rest is for the list; expected quality over the choice; for the kept "
-                "results the pool also had standardized noisy max, which the library no longer has"
+                "heterogeneous noisy max; the rest is for the list; expected quality over the choice; where the "
+                "choice is standardized noisy max, an earlier version with a larger pool computed the table"
             ),
             "OpenDP": (
                 "make_noisy_top_k with each user’s largest sensitivity, for 100 of the users; it peels as well, "

@@ -18,12 +18,23 @@ from experiments import report
 from experiments.arrays import FloatArray, IndexArray
 from experiments.mechanisms import BETA, build
 from experiments.recommender import tuned
-from experiments.recommender.private import STRONGLY_TILTED
+from experiments.recommender.private import COUNT, STRONGLY_TILTED
 from experiments.recommender.protocol import Lists, Row
 
-__all__ = ["COUNT", "DELTA", "EPSILONS", "FLOATS", "MEASURES", "Measured", "list_rows", "measure", "provenance"]
+__all__ = [
+    "COUNT",
+    "DELTA",
+    "EPSILONS",
+    "FLOATS",
+    "MEASURES",
+    "OPENDP_USERS",
+    "Measured",
+    "list_rows",
+    "measure",
+    "opendp_lists",
+    "provenance",
+]
 
-COUNT = 10
 EPSILONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 """The ε of a whole list."""
 DELTA = 1e-6
@@ -207,15 +218,19 @@ def _tuned_row(users: Lists, epsilon: float, seed: int, copies: int) -> Row:
 
 
 def _opendp_row(users: Lists, epsilon: float, delta: float, scale: float) -> Row:
-    """Return how good OpenDP's lists are. It knows one sensitivity, so it gets each user's largest."""
-    largest = users.sensitivities.max(axis=1)
-    lists = [
-        _opendp_top_k(scale * float(width), delta)(row.tolist())
-        for row, width in zip(users.scores, largest, strict=True)
-    ]
-    found = measure(np.array(lists, dtype=np.int64), users.scores)
+    """Return how good OpenDP's lists are."""
+    found = measure(opendp_lists(users.scores, users.sensitivities, epsilon, delta), users.scores)
     # The ε of one pick: of noise of this scale, a score moves by 2Δ relative to another.
     return _row("opendp", epsilon, delta, 2 / scale, found)
+
+
+def opendp_lists(scores: FloatArray, sensitivities: FloatArray, epsilon: float, delta: float = 0.0) -> IndexArray:
+    """Return OpenDP's lists at a total (ε, δ). It knows one sensitivity, so it gets each user's largest."""
+    scale, largest = _opendp_scale(epsilon, delta), np.broadcast_to(sensitivities, scores.shape).max(axis=1)
+    lists = [
+        _opendp_top_k(scale * float(width), delta)(row.tolist()) for row, width in zip(scores, largest, strict=True)
+    ]
+    return np.array(lists, dtype=np.int64)
 
 
 def _opendp_top_k(scale: float, delta: float) -> Any:  # noqa: ANN401 - OpenDP's measurements have no useful type

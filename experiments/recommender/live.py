@@ -6,8 +6,7 @@ from functools import cache, partial
 import pyarrow as pa
 
 from experiments.experiment import Effort, Task
-from experiments.mechanisms import COMPARED
-from experiments.recommender import lists, private, protocol, tuned
+from experiments.recommender import lists, private, private_lists, protocol, shares, tuned
 from experiments.recommender.gains import gain_rows
 from experiments.recommender.generated import generate
 from experiments.recommender.models import DenseModel, fit_ease
@@ -66,17 +65,19 @@ def plan(effort: Effort) -> list[Task]:
         Task(label="ratios", table="ratios", compute=partial(_ratios, effort)),
         *(
             Task(
-                label=f"{COMPARED[mechanism].symbol}, {variant}",
+                label=f"{record.symbol}, {variant}",
                 table="errors",
                 compute=partial(_errors, effort, variant, mechanism),
             )
             for variant in variants
-            for mechanism in COMPARED
+            for mechanism, record in protocol.MEASURED.items()
         ),
         Task(label="tilts", table="tilts", compute=partial(_tilts, effort)),
         Task(label="the default", table="gains", compute=partial(_gains, effort)),
         Task(label="tuning", table="tuned", compute=partial(_tuned, effort)),
-        Task(label="end-to-end private", table="private", compute=partial(_private, effort)),
+        Task(label="private from end to end", table="private", compute=partial(_private, effort)),
+        Task(label="dominating top share", table="dominated", compute=partial(_dominated, effort)),
+        Task(label="private lists", table="private_lists", compute=partial(_end_to_end_lists, effort)),
     ]
 
 
@@ -148,8 +149,38 @@ def _private_lists(effort: Effort) -> pa.Table:
     return _named(pa.Table.from_pylist(rows))
 
 
+@cache
+def _held_out(test_users: int) -> private.HeldOut:
+    split, model = _trained(test_users)
+    return private.prepare(model, split, seed=SEED)
+
+
+def _some(epsilons: Sequence[float], effort: Effort) -> Sequence[float]:
+    return epsilons if effort.trials > MOST_USERS else epsilons[1::4]
+
+
 def _private(effort: Effort) -> pa.Table:
-    split, model = _trained(_size(effort))
-    sides = private.prepare_sides(model, split)
-    rows = [row for e in _epsilons(effort) for row in private.side_rows(sides, e, gamma=GAMMA)]
+    found = _held_out(_size(effort))
+    rows = [
+        row
+        for epsilon in _some(private.EPSILONS, effort)
+        for row in (
+            *private.side_rows(found, epsilon, gamma=GAMMA),
+            *shares.share_rows(found, epsilon, seed=SEED),
+        )
+    ]
+    return _named(pa.Table.from_pylist(rows))
+
+
+def _dominated(effort: Effort) -> pa.Table:
+    found, users = _held_out(_size(effort)), effort.slow_trials
+    epsilons = _some(private.EPSILONS, effort)[-1:]
+    rows = [row for e in epsilons for row in shares.dominated_rows(found, e, gamma=GAMMA, users=users)]
+    return _named(pa.Table.from_pylist(rows))
+
+
+def _end_to_end_lists(effort: Effort) -> pa.Table:
+    found, users = _held_out(_size(effort)), min(effort.slow_trials, lists.OPENDP_USERS)
+    epsilons = _some(private_lists.EPSILONS, effort)[-2:]
+    rows = [row for e in epsilons for row in private_lists.list_rows(found, e, seed=SEED, opendp_users=users)]
     return _named(pa.Table.from_pylist(rows))

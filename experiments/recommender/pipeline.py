@@ -7,7 +7,7 @@ import resource
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,8 +21,7 @@ from pyarrow import parquet
 import dpselect as dps
 from experiments import report, tables
 from experiments.files import replacing
-from experiments.mechanisms import COMPARED
-from experiments.recommender import gains, lists, private, protocol, results, tuned
+from experiments.recommender import gains, lists, private, private_lists, protocol, results, shares, tuned
 from experiments.recommender.datasets import DATASETS, Run, find, load
 from experiments.recommender.interactions import Counts, Interactions
 from experiments.recommender.models import Model, fit_ease
@@ -32,11 +31,12 @@ from experiments.recommender.scoring import Candidates, Ranges, find_candidates,
 
 __all__ = ["execute"]
 
-PROTOCOL = "2"
+PROTOCOL = "3"
 """Change this when kept results of an older version must not be reused."""
 SEED = 42
 HELD_OUT_SHARE, MOST_HELD_OUT = 0.1, 3000
 UNCLIPPED_USERS, RATIO_USERS, TILT_USERS, TUNED_USERS, LIST_USERS = 3000, 10_000, 1000, 1000, 1000
+DOMINATED_USERS = 200
 TILT_EPSILONS = (0.1, 1.0, 8.0)
 
 
@@ -101,18 +101,13 @@ def execute(run: Run, folder: Path, output: Path, say: Callable[[str, float], No
 def _tables(
     home: Path, log: Log, scored: "_Scored", clipped: protocol.Lists, sample: protocol.Lists, gamma: float
 ) -> None:
-    summaries = home / "measured.json"
-    measured = json.loads(summaries.read_text(encoding="utf-8")) if summaries.is_file() else {}
-
     def table(name: str, compute: Callable[[], tuple[pa.Table, dict[str, object]]]) -> None:
         path = home / f"{name}.csv"
         if path.is_file():
             return
         with log.stage(name):
             found, further = compute()
-        measured.update(further)
-        with replacing(summaries) as temporary:
-            temporary.write_text(json.dumps(measured), encoding="utf-8")
+        _keep(home, further)
         tables.write(found, path)
 
     def correlations() -> tuple[pa.Table, dict[str, object]]:
@@ -152,6 +147,18 @@ def _tables(
     table("lists", listed)
 
 
+def _kept(home: Path) -> dict[str, object]:
+    """Return the numbers that go to the summary."""
+    path = home / "measured.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def _keep(home: Path, further: dict[str, object]) -> None:
+    measured = _kept(home) | further
+    with replacing(home / "measured.json") as temporary:
+        temporary.write_text(json.dumps(measured), encoding="utf-8")
+
+
 def _errors(home: Path, log: Log, variants: dict[str, protocol.Lists], gamma: float) -> None:
     """Compute the errors for one ε and variant at a time, and keep each at once."""
     if (home / "errors.csv").is_file():
@@ -163,8 +170,8 @@ def _errors(home: Path, log: Log, variants: dict[str, protocol.Lists], gamma: fl
         if not path.is_file():
             with log.stage("errors"):
                 rows = []
-                for place, mechanism in enumerate(COMPARED):
-                    log.say("errors", (number + place / len(COMPARED)) / len(steps))
+                for place, mechanism in enumerate(protocol.MEASURED):
+                    log.say("errors", (number + place / len(protocol.MEASURED)) / len(steps))
                     found = protocol.error_row(variants[variant], mechanism, epsilon, gamma=gamma, seed=SEED)
                     rows.append({"variant": variant, **found})
             with replacing(path) as temporary:
@@ -174,17 +181,48 @@ def _errors(home: Path, log: Log, variants: dict[str, protocol.Lists], gamma: fl
 
 
 def _private(run: Run, folder: Path, home: Path, log: Log, gamma: float) -> None:
-    path = home / "private.csv"
-    if path.is_file():
-        return
-    with log.stage("private: training"):
-        split = _held_out(run, load(run.dataset, folder))
-        model = _fit(run, split)
-    with log.stage("private: scores"):
-        sides = private.prepare_sides(model, split, step=log.say)
-    with log.stage("private: errors"):
-        rows = [row for e in protocol.EPSILONS for row in private.side_rows(sides, e, gamma=gamma)]
-    tables.write(pa.Table.from_pylist(rows), path)
+    """Compute the tables that are private from end to end, one ε at a time, and keep each at once."""
+    computed: dict[str, tuple[Sequence[float], Callable[[private.HeldOut, float], list[protocol.Row]]]] = {
+        "private": (
+            private.EPSILONS,
+            lambda found, e: [
+                *private.side_rows(found, e, gamma=gamma),
+                *shares.share_rows(found, e, seed=SEED),
+            ],
+        ),
+        "private_lists": (private_lists.EPSILONS, lambda found, e: private_lists.list_rows(found, e, seed=SEED)),
+        "dominated": (
+            private.EPSILONS,
+            lambda found, e: shares.dominated_rows(found, e, gamma=gamma, users=DOMINATED_USERS),
+        ),
+    }
+    missing = [name for name in computed if not (home / f"{name}.csv").is_file()]
+    held_out = _held_out_rows(run, folder, home, log) if missing else None
+    for name in missing:
+        parts: list[pa.Table] = []
+        epsilons, compute = computed[name]
+        for number, epsilon in enumerate(epsilons):
+            path = home / "parts" / f"{name}-{epsilon:g}.parquet"
+            if not path.is_file() and held_out is not None:
+                with log.stage(name.replace("_", " ")):
+                    log.say(name, number / len(epsilons))
+                    rows = compute(held_out, epsilon)
+                with replacing(path) as temporary:
+                    parquet.write_table(pa.Table.from_pylist(rows), temporary)
+            parts.append(parquet.read_table(path))
+        tables.write(pa.concat_tables(parts), home / f"{name}.csv")
+        _keep(home, {"private_commit": report.commit(), "private_date": f"{datetime.now(UTC):%Y-%m-%d}"})
+
+
+def _held_out_rows(run: Run, folder: Path, home: Path, log: Log) -> private.HeldOut:
+    path = home / "held_out.npz"
+    if not path.is_file():
+        with log.stage("private: training"):
+            split = _held_out(run, load(run.dataset, folder))
+            model = _fit(run, split)
+        with log.stage("private: scores"):
+            private.prepare(model, split, seed=SEED, step=log.say).save(path)
+    return private.HeldOut.load(path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,8 +313,7 @@ def _facts(
 
 def _summary(run: Run, scored: _Scored, log: Log) -> dict[str, str]:
     """Return provenance and measured numbers: enough to reproduce the tables, and nothing that names a machine."""
-    measured = json.loads((log.home / "measured.json").read_text(encoding="utf-8"))
-    stages = log.stages
+    measured, stages = _kept(log.home), log.stages
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return {
         "title": run.title,

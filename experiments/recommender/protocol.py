@@ -9,20 +9,23 @@ for each user, and not exact: 168 of the kept rows, those of random stopping and
 Amazon Books at density 5e-4.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 import dpselect as dps
+from dpselect.registry import Record
 from experiments.arrays import FloatArray, IndexArray
-from experiments.mechanisms import BETA, COMPARED, build
+from experiments.mechanisms import BETA, COMPARED, TOP_SHARE, build
 from experiments.recommender.scoring import Candidates, Ranges
 
 __all__ = [
     "EPSILONS",
+    "MEASURED",
     "RATIO_EPSILON",
     "TILTS",
     "TILT_CURVES",
@@ -37,9 +40,11 @@ __all__ = [
 Row: TypeAlias = dict[str, float | int | str]
 
 EPSILONS = (0.01, 0.1, 1.0, 2.0, 4.0, 8.0, 16.0)
-SOME_USERS = {"combined-gem": 10_000}
+MEASURED: Mapping[str, Record] = MappingProxyType({**COMPARED, TOP_SHARE.name: TOP_SHARE})
+"""The records of the mechanisms whose errors are computed: the compared ones, and top share by its rule."""
+SOME_USERS = {"combined-gem": 3000}
 """Mechanisms whose error is computed for at most that many users, drawn at random."""
-SLOW_USERS = 600
+SLOW_USERS = 300
 """The same for mechanisms with a slow exact pmf."""
 ROWS = 2048
 """Users at a time."""
@@ -99,7 +104,7 @@ def error_row(
     standard error comes from the choice of users; it is 0 if all are computed.
     """
     chosen = build(mechanism, epsilon, gamma=gamma)
-    most = slow_users if COMPARED[mechanism].has_slow_pmf else SOME_USERS.get(mechanism, len(users))
+    most = slow_users if MEASURED[mechanism].has_slow_pmf else SOME_USERS.get(mechanism, len(users))
     some = users.sample(most, seed)
     errors = np.concatenate([dps.expected_error(chosen, b.scores, b.sensitivities) for b in some.batches()])
     mean, deviation = float(errors.mean()), 0.0

@@ -19,6 +19,7 @@ from experiments.tables import read, write
 
 __all__ = [
     "COMMITTED",
+    "PRIVATE",
     "TABLES",
     "complete",
     "publish",
@@ -30,7 +31,9 @@ __all__ = [
 
 COMMITTED = Path(__file__).resolve().parent / "results"
 VARIABLE = "DPSELECT_RESULTS"
-TABLES = ("errors", "correlations", "ratios", "tilts", "gains", "tuned", "lists", "private")
+PRIVATE = ("private", "private_lists", "dominated")
+"""The tables of the protocol that is private from end to end."""
+TABLES = ("errors", "correlations", "ratios", "tilts", "gains", "tuned", "lists", *PRIVATE)
 SUMMARY = "summary.csv"
 
 

@@ -11,7 +11,7 @@ CAP = (1e-8, 1.0)
 """The range of caps on squared errors. Predicted scores are roughly probabilities of a like."""
 TILTS = (-32.0, -16.0, -8.0, -4.0, -2.0, -1.0, 0.0, 1.0)
 ORDER = ("tilted-gem", "tilted-rnm")
-"""When the committed results were computed, the pool also had standardized noisy max, since removed."""
+"""Committed results of an earlier version also had standardized noisy max in the pool."""
 
 
 def pool(epsilon: float) -> list[dps.Mechanism]:

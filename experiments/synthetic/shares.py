@@ -54,7 +54,7 @@ def _draw(data: Tables) -> Figure:
         drawing.errors(panel, where(data["errors"], scenario=title), along="share", limits=(4e-3, 6))
         panel.set_xlabel("share of high scores")
     panels[0, 0].set_ylabel(f"mean squared error at ε = {EPSILON:g}")
-    drawing.legend(figure)
+    drawing.legend(figure, COMPARED)
     return figure
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from experiments.recommender import private
 from experiments.recommender.generated import generate
 from experiments.recommender.models import fit_ease
 from experiments.recommender.preprocessing import hold_out_users
@@ -30,3 +31,8 @@ def large_split():
 @pytest.fixture(scope="session")
 def model(large_split):
     return fit_ease(large_split.train, l2=20.0)
+
+
+@pytest.fixture(scope="session")
+def held_out(large_split, model):
+    return private.prepare(model, large_split, seed=1)

@@ -118,19 +118,6 @@ def test_tilted_errors_are_divided_by_noisy_max_s_at_the_shown_epsilon():
     assert chosen == 0.25
 
 
-def test_shortfalls_are_divided_by_a_random_pick_s_under_the_paper_s_protocol():
-    rows = [("paper", "uniform", 4.0), ("private", "uniform", 6.0), ("private", "mgem", 5.0)]
-    table = pa.Table.from_pylist(
-        [
-            {"protocol": protocol, "mechanism": mechanism, "epsilon": epsilon, "mean_squared_error": value}
-            for protocol, mechanism, value in rows
-            for epsilon in EPSILONS
-        ]
-    )
-    np.testing.assert_allclose(figures.over_paper_random(table, "mgem", "private")[1], 1.25)
-    np.testing.assert_allclose(figures.over_paper_random(table, "uniform", "private")[1], 1.5)
-
-
 @pytest.mark.parametrize("package", [experiments.bandit, experiments.recommender], ids=lambda each: each.__name__)
 def test_no_figure_uses_a_mechanism_s_colour_for_something_else(package):
     """A mechanism's colour comes from its style. Nothing else names it."""

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from experiments.recommender import __main__ as command_line
-from experiments.recommender import lists, pipeline, protocol, results
+from experiments.recommender import lists, pipeline, private, private_lists, protocol, results
 from experiments.recommender.datasets import Run
 from experiments.recommender.generated import generate
 from experiments.recommender.scoring import quiet
@@ -20,7 +20,7 @@ from experiments.recommender.scoring import quiet
 RUN = Run(name="tiny", title="Tiny", dataset="tiny", sansa=None, l2=20.0)
 
 
-MECHANISMS = ("rnm", "rs", "gem", "mgem", "combined-gem", "krr", "uniform")
+MECHANISMS = ("rnm", "rs", "gem", "mgem", "combined-gem", "krr", "uniform", "top-share")
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +39,12 @@ def folder(tmp_path_factory):
 def small(monkeypatch):
     monkeypatch.setattr(protocol, "EPSILONS", (0.01, 1.0))
     monkeypatch.setattr(protocol, "TILTS", (-8.0, -1.0, 1.0))
-    monkeypatch.setattr(pipeline, "COMPARED", dict.fromkeys(MECHANISMS))
+    monkeypatch.setattr(protocol, "MEASURED", {name: protocol.MEASURED[name] for name in MECHANISMS})
     monkeypatch.setattr(pipeline, "TILT_EPSILONS", (1.0,))
     monkeypatch.setattr(lists, "EPSILONS", (10.0,))
+    monkeypatch.setattr(private, "EPSILONS", (1.0,))
+    monkeypatch.setattr(private_lists, "EPSILONS", (10.0,))
+    monkeypatch.setattr(pipeline, "DOMINATED_USERS", 5)
 
 
 def files(home):
@@ -50,7 +53,7 @@ def files(home):
 
 def seeded(path):
     """Return the lines of a table that do not come from OpenDP, which takes no seed."""
-    return [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith('"opendp"')]
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith('"opendp')]
 
 
 @pytest.mark.parametrize("name", ["tiny", "split"])

@@ -37,7 +37,7 @@ def test_kept_results_are_complete_small_and_say_where_they_come_from():
             summary
         )
         found = results.read_tables(folder)
-        assert set(results.TABLES) - set(found) <= {"private"}
+        assert set(results.TABLES) - set(found) <= set(results.PRIVATE)
         assert {row["epsilon"] for row in found["errors"].to_pylist()} == set(EPSILONS)
         assert sum(path.stat().st_size for path in folder.iterdir()) < 400_000
         # Counts of users, never users.
