@@ -17,7 +17,7 @@ import dpselect as dps
 from dpselect import accounting
 from dpselect.tuning import choice_guarantee, choice_pmf, tune
 
-JUMPING = {"krr", "combined-gem", "combined-gem-curious"}
+JUMPING = {"krr", "combined-gem", "combined-gem-curious", "top-share", "top-share-few", "top-share-most"}
 CLAIMING = {name: m for name, m in PRIVATE.items() if m.guarantee.laplace_epsilon == m.guarantee.epsilon}
 every_claiming_mechanism = pytest.mark.parametrize("mechanism", CLAIMING.values(), ids=CLAIMING)
 

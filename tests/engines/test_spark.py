@@ -326,7 +326,7 @@ def test_a_bad_score_costs_nothing_and_is_named_by_its_unit(spark, ledger, key_f
     rows = [(*row[:2], bad if row[:2] == where else row[2], row[3]) for row in ROWS]
     frame, repaired = (spark.createDataFrame(each, NAMES) for each in (rows, ROWS))
     if form == "lists":
-        frame, repaired = (engine._grouped(each, Layout()) for each in (frame, repaired))
+        frame, repaired = (engine._grouped(each, Layout(sensitivity="sensitivity")) for each in (frame, repaired))
     kept = len(spark.sparkContext._jsc.getPersistentRDDs())
     with pytest.raises(ValueError, match=r"^the frame, user 'user 07': column 'score' (is|must)[^\n]*$"):
         release(frame, MECHANISM, payment=payment)
