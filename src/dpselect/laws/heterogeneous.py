@@ -131,12 +131,12 @@ class HeterogeneousLaw(RowLaw):
     def for_batch(self, batch: Batch) -> RowLaw:
         """Solve once for the neutral offsets that all rows share, if they do.
 
-        If the sensitivities of every row are equal, so is the noise, and this is permute-and-flip.
+        If the sensitivities of every row are equal and not zero, so is the noise, and this is permute-and-flip.
         """
         starts = batch.table.sensitivities.starts
         if not batch.rows:
             return self
-        if _has_equal_sensitivities(batch):
+        if batch.table.sensitivities.values.min() > 0.0 and _has_equal_sensitivities(batch):
             return NoisyMaxLaw("global", "exponential", 0.5 * self.epsilon, self.tilts)
         if batch.shape is None or not (starts == starts[0]).all():
             return self

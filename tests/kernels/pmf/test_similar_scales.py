@@ -17,7 +17,7 @@ FLOOR = 1e-250
 
 def law(heights, shares):
     found = np.empty(heights.size)
-    fill(EXPONENTIAL, heights, shares, found)
+    fill(heights, shares, found)
     return found
 
 
