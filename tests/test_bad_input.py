@@ -50,7 +50,7 @@ def assert_refused(call, *arguments, names, picking=False, **keywords):
     settled or returned.
     """
     with ExitStack() as stack:
-        for module in ("laws.base", "laws.combined", "mechanisms.gem"):
+        for module in ("laws.base", "ranks", "mechanisms.gem"):
             if not picking:
                 stack.enter_context(patch(f"dpselect.{module}.over_rows", start_no_work))
         stack.enter_context(patch("dpselect.laws.base.ExactStream", start_no_work))
