@@ -43,11 +43,13 @@ def create_once(path: Path, content: bytes) -> None:
     kept.
     """
     complete = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    with write_atomically(complete, private=True) as file:
-        file.write(content)
-    with suppress(FileExistsError):
-        os.link(complete, path)
-    complete.unlink()
+    try:  # an interrupt at any moment leaves nothing
+        with write_atomically(complete, private=True) as file:
+            file.write(content)
+        with suppress(FileExistsError):
+            os.link(complete, path)
+    finally:
+        complete.unlink(missing_ok=True)
     sync_directory(path.parent)
 
 
