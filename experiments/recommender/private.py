@@ -51,9 +51,9 @@ EPSILONS = (0.1, 1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0)
 COUNT = 10
 """The length of a list."""
 USERS, LIST_USERS = 1000, 5000
-"""At most this many private users, as many calibration users, and so many training users whose lists are public."""
+"""The most private and calibration users, and the most training users whose lists are public."""
 SLOW_USERS = 200
-"""Mechanisms with a slow pmf are computed for at most so many of the users."""
+"""The most users for whom mechanisms with a slow pmf are computed."""
 STRONGLY_TILTED = {"gem-tilt-8": "tilted-gem", "rnm-tilt-8": "tilted-rnm"}
 """The records that are also shown at tilt −8, by their names in tables."""
 
@@ -245,7 +245,7 @@ def _losses(side: Side, best: FloatArray, mechanism: dps.Mechanism, name: str) -
 
 
 def _some(users: int, most: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """Return at most so many users, drawn without replacement and then in order."""
+    """Return at most ``most`` users, drawn without replacement and then in order."""
     return np.sort(random.permutation(users)[:most])
 
 
