@@ -80,7 +80,14 @@ def _opendp(epsilon: float, picks: int) -> tuple[float, float]:
     import opendp.prelude as dp  # noqa: PLC0415 - slow to import
 
     dp.enable_features("contrib", "honest-but-curious")
-    pick: Any = accounting.to_measurement(dps.NoisyMax(epsilon=epsilon), [1.0, 1.0])
+    pick: Any = dp.m.make_user_measurement(
+        input_domain=dp.vector_domain(dp.atom_domain(T=float, nan=False)),
+        input_metric=dp.linf_distance(T=float),
+        output_measure=dp.max_divergence(),
+        function=lambda scores: dps.NoisyMax(epsilon=epsilon).select(scores, 1.0),
+        privacy_map=lambda distance: distance * epsilon,
+        TO="usize",
+    )
     pure: Any = dp.c.make_composition([pick] * picks)
     concentrated: Any = dp.c.make_zCDP_to_approxDP(dp.c.make_composition([dp.c.make_pureDP_to_zCDP(pick)] * picks))
     return float(pure.map(1.0)), float(concentrated.map(1.0).epsilon(DELTA))

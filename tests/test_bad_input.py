@@ -404,7 +404,6 @@ OF_A_MECHANISM = {
     "error_quantile": lambda what: dps.error_quantile(what, [SECRET, 1.0], 1.0, 0.5),
     "privacy_loss": lambda what: dps.auditing.privacy_loss(what, *PAIR),
     "audit": lambda what: dps.auditing.audit(what, [1.0, 1.0]),
-    "to_measurement": lambda what: dps.accounting.to_measurement(what, [1.0, 1.0]),
 }
 
 
@@ -421,7 +420,6 @@ def test_an_object_that_is_not_a_sampler_is_refused_by_name():
 OF_SENSITIVITIES = {
     "audit": lambda widths: dps.auditing.audit(NOISY_MAX, widths, restarts=1, sweeps=1),
     "advise": lambda widths: dps.advice.advise(widths, 1.0, pool=[NOISY_MAX]),
-    "to_measurement": lambda widths: dps.accounting.to_measurement(NOISY_MAX, widths),
 }
 MORE_BAD_SENSITIVITIES = {
     "negative": [-1.0, 1.0],

@@ -134,7 +134,6 @@ def test_other_names_of_mechanisms_raise_an_error_with_the_name_to_use(name):
     [
         ("dp_accounting", "accounting", "accounting.total_guarantee([promise] * 2, delta=1e-6)"),
         ("dp_accounting", "accounting", "accounting.to_pld(promise)"),
-        ("opendp", "opendp", "accounting.to_measurement(dps.GEM(epsilon=1.0), [1.0, 2.0])"),
     ],
 )
 def test_a_missing_library_raises_an_error_with_the_extra_to_install(library, extra, call):

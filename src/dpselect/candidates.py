@@ -15,16 +15,6 @@ from dpselect import kernels, rules
 from dpselect.kernels.arrays import LARGEST, Column, FloatArray, IndexArray, Rows
 from dpselect.labels import Labels, is_labelled, split_labels
 
-__all__ = [
-    "Batch",
-    "Numbers",
-    "read_batch",
-    "read_neighbours",
-    "read_numbers",
-    "read_sensitivities",
-    "refuse_scores",
-]
-
 Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
 """The accepted forms of scores and of public numbers:
 

@@ -14,8 +14,6 @@ from dpselect.mechanisms.base import Mechanism
 from dpselect.parallel import over_rows
 from dpselect.ranks import sorted_places
 
-__all__ = ["error_quantile", "expected_error", "expected_regret", "probability_of_best"]
-
 
 def expected_error(
     mechanism: Mechanism,

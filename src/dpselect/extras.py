@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["from_extra", "install_command"]
-
 
 @contextmanager
 def from_extra(extra: str) -> Iterator[None]:

@@ -8,8 +8,6 @@ from glob import escape
 from pathlib import Path
 from typing import IO
 
-__all__ = ["create_once", "sync_directory", "write_atomically"]
-
 
 @contextmanager
 def write_atomically(path: Path, *, private: bool = False) -> Iterator[IO[bytes]]:

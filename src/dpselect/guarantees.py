@@ -11,8 +11,6 @@ from typing import Final
 import dpselect.parameters as check
 from dpselect.parameters import store
 
-__all__ = ["ANY_SCORES", "ONE_USER_CHANGED", "SAME_DIRECTION", "SAME_USERS", "WITHIN_SENSITIVITIES", "Guarantee"]
-
 ANY_SCORES: Final = "any two score vectors"
 WITHIN_SENSITIVITIES: Final = "scores within the sensitivities: |q_a − q'_a| ≤ Δ_a for every candidate a"
 SAME_DIRECTION: Final = (

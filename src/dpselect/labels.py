@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Labels", "is_labelled", "split_labels"]
-
 
 @dataclass(frozen=True, slots=True)
 class Labels:

@@ -14,8 +14,6 @@ import numpy as np
 
 from dpselect.kernels.arrays import IndexArray
 
-__all__ = ["cut_rows", "over_rows"]
-
 Result = TypeVar("Result")
 
 BLOCKS_PER_THREAD = 8

@@ -10,8 +10,6 @@ from dpselect.kernels.compilation import compiled_at_once
 from dpselect.mechanisms import Mechanism
 from dpselect.registry import MECHANISMS
 
-__all__ = ["compile"]
-
 
 def compile(*mechanisms: str | Mechanism) -> None:  # noqa: A001 - its name at the command line, too
     """Compile the kernels of some mechanisms, or of all in ``dps.MECHANISMS``, and keep them on disk.

@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
-__all__ = ["Meter", "Report", "Step", "ignore", "tracked"]
-
 SECONDS_BETWEEN_LINES = 5.0
 
 SECONDS_BEFORE_AN_ESTIMATE = 2.0

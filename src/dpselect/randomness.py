@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from dpselect.errors import RepeatedUnitsError
 from dpselect.kernels.arrays import Units, WordArray
 
-__all__ = ["STREAM_FORMAT", "Randomness", "UnitIds", "are_distinct"]
-
 UnitIds: TypeAlias = Sequence[int] | Sequence[str] | Sequence[bytes] | NDArray[Any] | int | str | bytes
 
 STREAM_FORMAT = 2

@@ -9,8 +9,6 @@ from dpselect.candidates import Batch
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.parallel import cut_rows, over_rows
 
-__all__ = ["centred_ranks", "over_ranks", "rank_covariances", "sorted_places"]
-
 BLOCK = 1 << 16
 """The number of candidates ranked at once. Their work arrays fit into the processor's cache."""
 

@@ -21,8 +21,6 @@ from dpselect.mechanisms import (
 )
 from dpselect.unsafe import NaiveHeterogeneousNoisyMax
 
-__all__ = ["MECHANISMS", "UNSAFE", "Choice", "Grid", "Record", "default_mechanism", "unknown_name"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:

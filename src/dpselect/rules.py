@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from dpselect.kernels.arrays import LARGEST, FloatArray
 
-__all__ = ["FINITE", "NUMBERS", "PRESENT", "Rule"]
-
 
 class Rule(NamedTuple):
     """The words of a rule, which follow the name of an argument or column, and a test of each number."""

@@ -7,8 +7,6 @@ from dpselect.randomness import Randomness
 if TYPE_CHECKING:
     from dpselect.mechanisms import Mechanism
 
-__all__ = ["select_table"]
-
 
 def select_table(
     table: Any,

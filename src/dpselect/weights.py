@@ -15,8 +15,6 @@ from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.laws.top_share import share_by_rule
 from dpselect.mechanisms import Mechanism, RandomizedResponse, TopShare
 
-__all__ = ["FittedShare", "fit_top_share", "weights_from_picks"]
-
 LARGE = 30.0
 """A larger ε has the weights of this one: the best candidate is then picked anyway."""
 

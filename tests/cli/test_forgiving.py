@@ -92,7 +92,6 @@ def test_picking_again_over_an_output_is_refused_unless_it_is_the_same_release_o
     assert run_csv(tmp_path, GOOD_CSV, *one, "--overwrite")[0] == 0
     for _ in range(2):
         assert run_csv(tmp_path, GOOD_CSV, *one, "--key-file", str(tmp_path / "key"))[0] == 0
-    assert main(["pmf", str(tmp_path / "scores.csv"), "--epsilon", "1", "-o", str(tmp_path / "picks.csv")]) == 0
 
 
 def test_an_output_in_a_folder_that_does_not_exist_is_refused_by_name(tmp_path, capsys):

@@ -1,6 +1,5 @@
 """The command line: from tables of any form to picks."""
 
-import csv
 import json
 import os
 import pty
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from score_tables import FORMS, KEY, LISTS, LONG, MECHANISM, SETTINGS, expected, read, write
+from score_tables import FORMS, KEY, LISTS, LONG, SETTINGS, expected, read, write
 
 import dpselect as dps
 from dpselect.cli import main
@@ -130,20 +129,6 @@ def test_scores_by_position_are_named_by_the_second_table(tmp_path, key_file):
     assert read(tmp_path / "p.csv") == expected(full)
 
 
-def test_probabilities_are_exact_and_come_with_a_warning(tmp_path, capfd):
-    path = write(tmp_path / "t.csv", "csv")
-    assert main(["pmf", path, *SETTINGS, "-o", str(tmp_path / "p.parquet")]) == 0
-    assert "not private: the result reveals the scores" in capfd.readouterr().err
-    found = {row["user"]: row for row in pq.read_table(tmp_path / "p.parquet").to_pylist()}
-    for row in LISTS.to_pylist():
-        assert found[row["user"]]["candidate"] == row["candidate"]
-        assert found[row["user"]]["probability"] == MECHANISM.pmf(row["score"], row["sensitivity"]).tolist()
-    assert main(["pmf", path, *SETTINGS]) == 0
-    lines = list(csv.DictReader(capfd.readouterr().out.splitlines()))
-    assert len(lines) == len(LONG)
-    assert float(lines[0]["probability"]) == found["000"]["probability"][0]
-
-
 def test_parameters_reach_the_mechanism(tmp_path, key_file):
     path, output = write(tmp_path / "t.parquet", "lists parquet"), tmp_path / "p.csv"
     options = ["--parameter", "tilt=-3", "--parameter", "noise=gumbel", "--key-file", key_file, "-o", str(output)]
@@ -180,7 +165,7 @@ def test_a_long_table_larger_than_the_memory_for_sorting_works(tmp_path, key_fil
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["select"], ["pmf"], ["budget"], ["budget", "create"], ["audit"], ["advise"], ["tune"]]
+    "command", [[], ["select"], ["budget"], ["budget", "create"], ["audit"], ["advise"], ["tune"]]
 )
 def test_help_is_shown_without_loading_array_libraries(command, capsys):
     script = (

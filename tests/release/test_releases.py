@@ -26,7 +26,6 @@ from dpselect.release import (
     Tuning,
     release,
     release_choice,
-    write_pmf,
 )
 
 LONG_TABLE = pa.Table.from_pylist(LONG)
@@ -206,13 +205,6 @@ def test_a_choice_is_paid_for_like_picks(ledger):
         release_choice(LISTS, tuning, layout=Layout(on_bad_unit="skip"))
     with pytest.raises(LayoutError, match="unit must name a column for tuning"):
         release_choice(WHOLE, tuning, layout=Layout(unit=None))
-
-
-def test_probabilities_are_those_of_the_mechanism(tmp_path):
-    write_pmf(LONG_TABLE, MECHANISM, tmp_path / "p.parquet")
-    found = {row["user"]: row["probability"] for row in pq.read_table(tmp_path / "p.parquet").to_pylist()}
-    for row in LISTS.to_pylist():
-        assert found[row["user"]] == MECHANISM.pmf(row["score"], row["sensitivity"]).tolist()
 
 
 def test_an_unfit_argument_is_named_with_the_argument_to_pass(tmp_path):

@@ -14,8 +14,6 @@ from dpselect.guarantees import Guarantee, check_guarantees
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-__all__ = ["check_exportable", "check_pure", "to_pld"]
-
 Curve: TypeAlias = Callable[[float, NDArray[np.float64]], NDArray[np.float64]]
 """δ as a function of the largest loss and of the losses at which to evaluate it."""
 
@@ -80,18 +78,13 @@ def _distribution(curve: Curve, loss: float, width: float) -> "PrivacyLossDistri
     return privacy_loss_distribution.PrivacyLossDistribution(pmf)
 
 
-def check_exportable(guarantee: Guarantee) -> None:
-    """Refuse to export a guarantee that is not private: other libraries would trust its numbers."""
+def check_pure(guarantee: Guarantee) -> None:
+    """Refuse a guarantee that is not private, whose numbers other libraries would trust, or has a δ."""
     check_guarantees([guarantee])
     if not guarantee.is_private:
         raise ValueError(
             f"the guarantee must be a private one to be exported, but there is none: {guarantee.theorem}"
         )
-
-
-def check_pure(guarantee: Guarantee) -> None:
-    """Refuse a guarantee that is not private, or has a δ."""
-    check_exportable(guarantee)
     if guarantee.delta > 0:
         raise ValueError(
             "the guarantee must be pure to be exported, but it has δ > 0: (ε, δ) says too little for tight "

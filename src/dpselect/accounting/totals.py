@@ -12,8 +12,6 @@ from dpselect.extras import from_extra
 from dpselect.guarantees import Guarantee, check_guarantees, compose_counted
 from dpselect.mechanisms import Mechanism
 
-__all__ = ["epsilon_per_pick", "total_guarantee"]
-
 SMALLEST_DELTA = 1e-11
 """Loss distributions are not used for a smaller δ, which is close to the rounding of their Fourier transforms."""
 

@@ -9,8 +9,6 @@ import dpselect.parameters as check
 from dpselect.candidates import read_neighbours
 from dpselect.mechanisms.base import Mechanism
 
-__all__ = ["ACCURACY", "FLOOR", "PrivacyLoss", "certain_losses", "claimed_epsilon", "privacy_loss"]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 
 ACCURACY = 1e-12

@@ -14,8 +14,6 @@ from dpselect.candidates import read_neighbours
 from dpselect.extras import from_extra
 from dpselect.progress import tracked
 
-__all__ = ["Sampler", "SamplerAudit", "audit_sampler"]
-
 Counts: TypeAlias = NDArray[np.int64]
 
 DRAWS_AT_ONCE = 1 << 22

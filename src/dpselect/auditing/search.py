@@ -16,8 +16,6 @@ from dpselect.guarantees import SAME_DIRECTION
 from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import tracked
 
-__all__ = ["Audit", "audit"]
-
 EXHAUSTIVE = 8
 """With at most this number of candidates, the search tries all corners of the box of neighbours."""
 

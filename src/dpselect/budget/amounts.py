@@ -14,8 +14,6 @@ from typing import Any
 
 from dpselect.guarantees import Guarantee
 
-__all__ = ["decimal_sum", "float_from", "price_of", "read_decimal"]
-
 
 def read_decimal(number: float) -> Fraction:
     """Return the shortest decimal that represents a float.

@@ -14,8 +14,6 @@ from typing import Any, Protocol
 from dpselect.errors import DatabaseError
 from dpselect.extras import install_command
 
-__all__ = ["Database", "open_postgres", "open_sqlite"]
-
 APPLICATION = 0x64707365
 """The application number in the header of this library's SQLite files: "dpse"."""
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from dpselect.randomness import STREAM_FORMAT
 
-__all__ = ["combine_hashes", "fingerprint_files", "hash_files"]
-
 CHUNK = 1 << 22
 
 

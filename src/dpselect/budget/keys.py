@@ -7,8 +7,6 @@ from pathlib import Path
 
 from dpselect.files import create_once, write_atomically
 
-__all__ = ["KeyStore"]
-
 KEY_BYTES = 32
 
 SECRET = "fingerprints"  # noqa: S105 - the name of a file

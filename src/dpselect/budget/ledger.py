@@ -28,8 +28,6 @@ from dpselect.guarantees import (
 )
 from dpselect.randomness import STREAM_FORMAT, Randomness
 
-__all__ = ["Ledger", "Release", "Statement"]
-
 FORMAT = "dpselect budget 1"
 
 TABLES = (

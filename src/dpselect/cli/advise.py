@@ -9,8 +9,6 @@ from dpselect.cli.reporting import report
 from dpselect.errors import UsageError
 from dpselect.release import Layout
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> None:
     """Rank and report."""

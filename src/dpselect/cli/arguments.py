@@ -8,8 +8,6 @@ from typing import NoReturn, TypeAlias
 from dpselect._version import __version__
 from dpselect.registry import MECHANISMS
 
-__all__ = ["build_parser"]
-
 Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001 - it has no other name
 
 LEDGER = "a file, or a URL like postgresql://host/name"
@@ -85,7 +83,6 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"dpselect {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_select(commands)
-    _add_pmf(commands)
     _add_budget(commands)
     _add_advise(commands)
     _add_tune(commands)
@@ -254,14 +251,6 @@ def _add_audit(commands: Commands) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="the seed of the search (default: 0)")
     _add_reporting(parser)
-
-
-def _add_pmf(commands: Commands) -> None:
-    summary = "Compute the exact probability of every candidate. NOT private: it reveals scores."
-    parser = _command(commands, "pmf", summary)
-    _add_input(parser)
-    _add_mechanism(parser)
-    _add_output(parser, "probabilities")
 
 
 def _add_input(parser: argparse.ArgumentParser) -> None:

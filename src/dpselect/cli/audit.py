@@ -11,8 +11,6 @@ from dpselect.errors import UsageError
 from dpselect.mechanisms.base import Mechanism
 from dpselect.registry import UNSAFE, default_mechanism
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> int:
     """Audit and report; return 1 if the mechanism breaks its guarantee."""

@@ -7,8 +7,6 @@ from dpselect.budget import Ledger, Statement
 from dpselect.cli.reporting import report
 from dpselect.guarantees import ANY_SCORES, SAME_DIRECTION, WITHIN_SENSITIVITIES
 
-__all__ = ["run"]
-
 RELATIONS = {"any": ANY_SCORES, "within": WITHIN_SENSITIVITIES, "same-direction": SAME_DIRECTION}
 
 

@@ -6,8 +6,6 @@ import time
 from dpselect.kernels.caches import cache_directory
 from dpselect.precompilation import compile  # noqa: A004 - the command's own name
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> None:
     """Compile, and say where the result is kept."""

@@ -4,8 +4,6 @@ import argparse
 
 from dpselect.explorer import open_page
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> None:
     """Serve the page until interrupted."""

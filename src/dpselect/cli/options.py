@@ -21,20 +21,6 @@ from dpselect.registry import MECHANISMS, default_mechanism, unknown_name
 from dpselect.release import Charge, Csv, FreshKey, KeyFile, Layout, Limits, Payment
 from dpselect.tables.sorting import memory_bytes
 
-__all__ = [
-    "as_command",
-    "as_options",
-    "input_path",
-    "make_layout",
-    "make_limits",
-    "make_list",
-    "make_mechanism",
-    "named_options",
-    "open_payment",
-    "read_list",
-    "with_mechanism",
-]
-
 ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
 """How Arrow files and streams start."""
 

@@ -12,16 +12,6 @@ from pathlib import Path
 
 from dpselect.release import Receipt, Released
 
-__all__ = [
-    "mechanism_lines",
-    "output_path",
-    "receipt_facts",
-    "receipt_lines",
-    "released_facts",
-    "report",
-    "skipped_lines",
-]
-
 
 @contextmanager
 def output_path(options: argparse.Namespace) -> Iterator[Path]:

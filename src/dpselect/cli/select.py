@@ -25,8 +25,6 @@ from dpselect.errors import UsageError
 from dpselect.progress import Meter
 from dpselect.release import release
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> None:
     """Release and report."""

@@ -16,8 +16,6 @@ from dpselect.cli.reporting import receipt_facts, receipt_lines, report
 from dpselect.errors import UsageError
 from dpselect.release import Tuning, release_choice
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> None:
     """Choose, pay and report."""

@@ -1,4 +1,4 @@
-"""Picks and probabilities for a table in memory or in files, batch by batch."""
+"""Picks for a table in memory or in files, batch by batch."""
 
 import os
 from collections import Counter
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from dpselect.budget.fingerprints import combine_hashes, hash_files
 from dpselect.engines import Computed, Limits
-from dpselect.engines.arrow import PROBLEM, PickTransform, PmfTransform, UnitTransform
+from dpselect.engines.arrow import PROBLEM, PickTransform
 from dpselect.errors import BadUnitsError
 from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, Step, ignore
@@ -25,8 +25,6 @@ from dpselect.tables.layout import ONE, Layout
 from dpselect.tables.sorting import SortedUnits
 from dpselect.tables.stored import BATCH_CANDIDATES, AnyTable, Located, StoredTable, open_table
 from dpselect.tables.writing import output_format, write_batches
-
-__all__ = ["LocalTables", "open_tables", "read_ahead"]
 
 SECONDS_BETWEEN_LOOKS = 0.2
 
@@ -126,15 +124,8 @@ class LocalTables:
         self, mechanism: Mechanism, key: bytes, *, file: IO[bytes] | None = None, progress: Report = ignore
     ) -> Computed:
         """Return a pick or a list for each unit, drawn with a key, or write them to a file."""
-        return self._compute(PickTransform(mechanism, key, layout=self.layout), file, progress)
-
-    def weigh(self, mechanism: Mechanism, file: IO[bytes], *, progress: Report = ignore) -> Computed:
-        """Write the probabilities of all candidates of all units to a file. **Not private**: they reveal scores."""
-        return self._compute(PmfTransform(mechanism, layout=self.layout), file, progress)
-
-    def _compute(self, transform: UnitTransform, file: IO[bytes] | None, progress: Report) -> Computed:
-        """Transform all batches, and return or write the rows to publish."""
-        self.columns.check_mechanism(transform.mechanism, self.table.column_names, self.table.label)
+        transform = PickTransform(mechanism, key, layout=self.layout)
+        self.columns.check_mechanism(mechanism, self.table.column_names, self.table.label)
         units, problems = 0, Counter[str]()
         schema = transform.rows_schema(self.source.schema)
         added = {PROBLEM: self.columns.on_bad_unit == "skip", ONE: self.columns.unit is None}
@@ -163,7 +154,7 @@ class LocalTables:
         os.fsync(file.fileno())  # a full disk must show before anything is paid
         return Computed(None, units, dict(problems))
 
-    def _results(self, transform: UnitTransform, progress: Report) -> Iterator[pa.RecordBatch]:
+    def _results(self, transform: PickTransform, progress: Report) -> Iterator[pa.RecordBatch]:
         """Yield what a transform makes of all batches, and say how far it is and where a bad unit is."""
         unit, score = self.columns.unit_name, self.columns.score
         long, done = self.source is not self.table, 0

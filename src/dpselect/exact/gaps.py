@@ -6,8 +6,6 @@ from typing import TypeAlias
 
 from dpselect.kernels.arrays import FloatArray
 
-__all__ = ["Gaps", "global_gaps", "pairwise_gap", "pairwise_gaps", "upper_hull"]
-
 Gaps: TypeAlias = list[Fraction | None]
 
 

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from dpselect.exact.partial_uniform import FIRST_DIGITS, PartialUniform, log_bounds
 
-__all__ = ["NoisyScore", "largest"]
-
 
 class NoisyScore(NamedTuple):
     """A noisy score: location + sign · scale · (−log U)."""

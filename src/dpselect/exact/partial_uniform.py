@@ -4,16 +4,6 @@ from collections.abc import Iterator
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-__all__ = [
-    "FIRST_DIGITS",
-    "PartialUniform",
-    "bernoulli_exp",
-    "exp_bounds",
-    "log_bounds",
-    "passes",
-    "wide_context",
-]
-
 FIRST_DIGITS = 40
 
 

@@ -9,8 +9,6 @@ from dpselect import kernels
 from dpselect.exact.partial_uniform import PartialUniform
 from dpselect.kernels.arrays import Units
 
-__all__ = ["ExactStream"]
-
 
 class ExactStream:
     """The stream of one row: the same words in the same order, followed by as many bits as are needed.

@@ -22,8 +22,6 @@ from typing import Any
 from dpselect.errors import MalformedError
 from dpselect.explorer.views import MOST_CANDIDATES, mechanisms, read_setting, view
 
-__all__ = ["open_page", "serve"]
-
 LARGEST_REQUEST = 256 * 1024
 """In bytes: several times what the largest number of candidates needs."""
 

@@ -20,8 +20,6 @@ from dpselect.errors import MalformedError
 from dpselect.kernels.arrays import FloatArray
 from dpselect.registry import MECHANISMS, UNSAFE, Record
 
-__all__ = ["MOST_CANDIDATES", "RECORDS", "Setting", "mechanisms", "read_setting", "view"]
-
 RECORDS = {**MECHANISMS, **UNSAFE}
 """The page shows every mechanism, those without a guarantee last."""
 

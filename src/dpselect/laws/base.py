@@ -17,8 +17,6 @@ from dpselect.kernels.arrays import INVALID, FloatArray, IndexArray, Units
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
 
-__all__ = ["FILTER_ERROR", "Law", "RowLaw", "draw_rows"]
-
 FillPicks: TypeAlias = Callable[[Batch, int, int, Units, float, IndexArray], None]
 PickExactly: TypeAlias = Callable[[Batch, int, ExactStream], int]
 

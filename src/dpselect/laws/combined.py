@@ -16,8 +16,6 @@ from dpselect.laws.noisy_max import NoisyMaxLaw
 from dpselect.randomness import Randomness
 from dpselect.ranks import over_ranks, rank_covariances
 
-__all__ = ["CombinedLaw"]
-
 
 @dataclass(frozen=True, slots=True)
 class CombinedLaw(Law):

@@ -17,8 +17,6 @@ from dpselect.laws.noisy_max import BLOCK, VISITS, NoisyMaxLaw, blocks_of
 from dpselect.parallel import cut_rows
 from dpselect.randomness import Randomness
 
-__all__ = ["HeterogeneousLaw", "KeptLaw", "kept_candidates"]
-
 EQUAL, FEW, MANY = VISITS["global"], (72, 128), (140, 128)
 """How many candidates are visited in random order before the whole row is scanned: base + size // divisor.
 

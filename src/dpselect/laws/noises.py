@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 from dpselect import kernels
 from dpselect.parameters import Noise
 
-__all__ = ["SAMPLERS", "Sampler", "code_of", "sampler_of"]
-
 SAMPLERS = MappingProxyType(
     {
         "exponential": "permute_and_flip",

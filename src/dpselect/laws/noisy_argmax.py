@@ -11,8 +11,6 @@ from dpselect.laws.base import RowLaw
 from dpselect.laws.noises import code_of
 from dpselect.parameters import Noise
 
-__all__ = ["NoisyArgmaxLaw"]
-
 
 @dataclass(frozen=True, slots=True)
 class NoisyArgmaxLaw(RowLaw):

@@ -26,8 +26,6 @@ from dpselect.laws.noises import Sampler, sampler_of
 from dpselect.parallel import cut_rows
 from dpselect.parameters import Noise
 
-__all__ = ["NoisyMaxLaw", "blocks_of", "tilts"]
-
 Kind: TypeAlias = Literal["global", "pairwise"]
 
 VISITS = {"global": (32, 128), "pairwise": (48, 64)}

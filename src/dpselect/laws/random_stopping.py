@@ -13,8 +13,6 @@ from dpselect.laws.base import RowLaw
 from dpselect.laws.noises import code_of
 from dpselect.parameters import Noise
 
-__all__ = ["RandomStoppingLaw"]
-
 TOO_MANY = "gamma is too small: a pick would draw more than 2^33 candidates; choose a larger gamma"
 
 

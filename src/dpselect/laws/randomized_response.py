@@ -11,8 +11,6 @@ from dpselect.exact.samplers import randomized_response
 from dpselect.kernels.arrays import FloatArray, IndexArray, Units
 from dpselect.laws.base import RowLaw
 
-__all__ = ["RandomizedResponseLaw", "UniformLaw"]
-
 
 @dataclass(frozen=True, slots=True)
 class RandomizedResponseLaw(RowLaw):

@@ -10,8 +10,6 @@ from dpselect.exact.samplers import top_share
 from dpselect.kernels.arrays import FloatArray, IndexArray, Share, Units
 from dpselect.laws.base import RowLaw
 
-__all__ = ["TopShareLaw", "share_by_rule"]
-
 
 def share_by_rule(epsilon: float) -> float:
     """Return 1/(1 + e^(ε/2)): the chance of missing the best share is then the share itself."""

@@ -9,8 +9,6 @@ from dpselect.candidates import Batch, Numbers, map_columns
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray
 from dpselect.lists.top_k import TopK
 
-__all__ = ["inclusion", "rank_probabilities"]
-
 MOST_NUMBERS = 1 << 22
 """The largest number of probabilities that the exact law of lists may need: some seconds of work."""
 

@@ -12,8 +12,6 @@ from dpselect.laws import Law
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
 
-__all__ = ["ListLaw", "Remaining"]
-
 PADDING = -1
 """Stands for a pick where a row has no candidates left."""
 

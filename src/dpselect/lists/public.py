@@ -12,8 +12,6 @@ from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.mechanisms import Mechanism
 from dpselect.randomness import Randomness
 
-__all__ = ["public_lists", "score_lists", "select_list"]
-
 BLOCK = 1 << 22
 """Scores of lists that are computed at once: 32 MB."""
 

@@ -16,8 +16,6 @@ from dpselect.lists.peeling import ListLaw
 from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism
 from dpselect.parameters import store
 
-__all__ = ["TopK"]
-
 MOST_PICKS = 2**32
 """The largest number of picks of one call, 32 GB."""
 

@@ -19,8 +19,6 @@ from dpselect.mechanisms import Mechanism, TopShare
 from dpselect.parameters import store
 from dpselect.randomness import Randomness
 
-__all__ = ["TopSet"]
-
 
 @final
 @dataclass(frozen=True)

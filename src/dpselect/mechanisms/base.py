@@ -11,8 +11,6 @@ from dpselect.kernels.arrays import IndexArray
 from dpselect.laws import Law
 from dpselect.randomness import Randomness
 
-__all__ = ["Mechanism", "tilt_label"]
-
 
 class Mechanism(ABC):
     """An immutable value made of public numbers. Private data and randomness are arguments of its methods.

@@ -11,8 +11,6 @@ from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.gem import gem_law
 from dpselect.parameters import store
 
-__all__ = ["CombinedGEM"]
-
 
 @final
 @dataclass(frozen=True)

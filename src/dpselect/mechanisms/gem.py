@@ -14,8 +14,6 @@ from dpselect.mechanisms.base import Mechanism, tilt_label
 from dpselect.parallel import over_rows
 from dpselect.parameters import NOISES, Noise, store
 
-__all__ = ["GEM", "ModifiedGEM", "gem_law", "gem_scores"]
-
 
 @final
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ from dpselect.laws.noisy_max import tilts
 from dpselect.mechanisms.base import Mechanism, tilt_label
 from dpselect.parameters import store
 
-__all__ = ["HeterogeneousNoisyMax"]
-
 
 @final
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ from dpselect.laws.noisy_max import NoisyMaxLaw, tilts
 from dpselect.mechanisms.base import Mechanism, tilt_label
 from dpselect.parameters import NOISES, Noise, store
 
-__all__ = ["NoisyMax"]
-
 
 @final
 @dataclass(frozen=True)

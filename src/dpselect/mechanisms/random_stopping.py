@@ -11,8 +11,6 @@ from dpselect.laws.random_stopping import RandomStoppingLaw
 from dpselect.mechanisms.base import Mechanism
 from dpselect.parameters import store
 
-__all__ = ["RandomStopping"]
-
 StoppingNoise: TypeAlias = Literal["laplace", "exponential"]
 THEOREMS: dict[StoppingNoise, str] = {
     "laplace": "the best of a truncated negative binomial number of ε/(2+η)-DP draws is ε-DP",

@@ -10,8 +10,6 @@ from dpselect.laws.randomized_response import RandomizedResponseLaw
 from dpselect.mechanisms.base import Mechanism
 from dpselect.parameters import store
 
-__all__ = ["RandomizedResponse"]
-
 
 @final
 @dataclass(frozen=True)

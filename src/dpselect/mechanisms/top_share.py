@@ -10,8 +10,6 @@ from dpselect.laws.top_share import TopShareLaw
 from dpselect.mechanisms.base import Mechanism
 from dpselect.parameters import store
 
-__all__ = ["TopShare"]
-
 
 @final
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ from dpselect.kernels.arrays import IndexArray
 from dpselect.laws.randomized_response import UniformLaw
 from dpselect.mechanisms.base import Mechanism
 
-__all__ = ["Uniform"]
-
 
 @final
 @dataclass(frozen=True, kw_only=True)

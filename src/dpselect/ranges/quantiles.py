@@ -17,8 +17,6 @@ from dpselect.mechanisms import NoisyMax
 from dpselect.randomness import Randomness
 from dpselect.ranges.values import LEVELS, Ranges, labels_of, read_public
 
-__all__ = ["from_private_scores"]
-
 UNIT = 2**20
 """Levels are whole multiples of 1/UNIT, so that ranks and their sensitivity, UNIT, are exact whole numbers."""
 

@@ -13,8 +13,6 @@ from dpselect.kernels.arrays import LARGEST, FloatArray
 from dpselect.mechanisms import Mechanism
 from dpselect.parameters import store
 
-__all__ = ["LEVELS", "Clipped", "Ranges", "from_bounds", "from_public_sample", "labels_of", "read_public"]
-
 LEVELS = (0.05, 0.95)
 
 PUBLIC = Guarantee(

@@ -25,7 +25,7 @@ from dpselect.engines import Limits
 from dpselect.errors import KeyReuseError, OutputExistsError
 from dpselect.release.choice import ReleasedChoice, Tuning, release_choice
 from dpselect.release.payment import Charge, FreshKey, KeyFile, Payment, Receipt
-from dpselect.release.releases import Released, release, write_pmf
+from dpselect.release.releases import Released, release
 from dpselect.tables.csv_files import Csv
 from dpselect.tables.layout import Layout
 
@@ -45,5 +45,4 @@ __all__ = [
     "Tuning",
     "release",
     "release_choice",
-    "write_pmf",
 ]

@@ -18,8 +18,6 @@ from dpselect.tables.stored import AnyTable
 from dpselect.tables.units import find_problems, read_units
 from dpselect.tuning import Tuned, choice_guarantee, tune
 
-__all__ = ["ReleasedChoice", "Tuning", "release_choice"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:

@@ -9,8 +9,6 @@ from dpselect.errors import KeyReuseError
 from dpselect.files import create_once
 from dpselect.randomness import STREAM_FORMAT
 
-__all__ = ["BoundKey"]
-
 KEY_BYTES = 32
 
 

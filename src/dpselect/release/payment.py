@@ -17,8 +17,6 @@ from dpselect.errors import OutputExistsError
 from dpselect.guarantees import Guarantee
 from dpselect.release.key_files import BoundKey
 
-__all__ = ["Charge", "FreshKey", "KeyFile", "Payment", "Priced", "Receipt", "Terms"]
-
 Result = TypeVar("Result")
 
 

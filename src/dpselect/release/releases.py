@@ -1,4 +1,4 @@
-"""Picks or lists for the units of a table, paid for and published; and exact probabilities, not private."""
+"""Picks or lists for the units of a table, paid for and published."""
 
 import time
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dpselect import parameters as check
-from dpselect.engines import Computed, Limits, choose_mechanism, local, open_tables
+from dpselect.engines import Limits, choose_mechanism, open_tables
 from dpselect.files import write_atomically
 from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, ignore
@@ -14,8 +14,6 @@ from dpselect.release.payment import FreshKey, Payment, Receipt, Terms
 from dpselect.tables.layout import Layout
 from dpselect.tables.stored import AnyTable
 from dpselect.tables.writing import check_output
-
-__all__ = ["Released", "release", "write_pmf"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +107,9 @@ def release(
     started = time.monotonic()
     paying = payment or FreshKey()
     check.require_attributes("payment", paying, "pay_for")
-    path = _checked(output)
+    path = None if output is None else Path(output)
+    if path is not None:
+        check_output(path)
     tables = open_tables(table, layout, limits=limits, output=path)
     used, reason = choose_mechanism(mechanism, tables)
     terms = Terms("select", used, tables, path)
@@ -118,53 +118,10 @@ def release(
     else:
         with write_atomically(path) as file:
             done, receipt = paying.pay_for(terms, lambda key: tables.pick(used, key, file=file, progress=progress))
-    return _released(done, path, used, reason, receipt, started)
-
-
-def write_pmf(
-    table: AnyTable,
-    mechanism: Mechanism | float,
-    output: str | Path,
-    *,
-    layout: Layout | None = None,
-    limits: Limits | None = None,
-    progress: Report = ignore,
-) -> Released:
-    """Write the exact probability of every candidate of every unit. **Not private**: probabilities reveal scores.
-
-    Args:
-        table: The table of scores, as for :func:`release`.
-        mechanism: Any mechanism, or an ε, as for :func:`release`.
-        output: The file to write.
-        layout: Where the columns are, and how files are read.
-        limits: How much is held in memory.
-        progress: Called with a :class:`~dpselect.progress.Step` now and then.
-    """
-    started = time.monotonic()
-    path = Path(output)
-    check_output(path)
-    tables = local.open_tables(table, layout, limits=limits or Limits(), output=path)
-    used, reason = choose_mechanism(mechanism, tables)
-    with write_atomically(path) as file:
-        done = tables.weigh(used, file, progress=progress)
-        tables.check_unchanged()
-    return _released(done, path, used, reason, None, started)
-
-
-def _checked(output: str | Path | None) -> Path | None:
-    if output is None:
-        return None
-    check_output(Path(output))
-    return Path(output)
-
-
-def _released(
-    done: Computed, output: Path | None, mechanism: Mechanism, reason: str, receipt: Receipt | None, started: float
-) -> Released:
     return Released(
         picks=done.picks,
-        output=output,
-        mechanism=mechanism,
+        output=path,
+        mechanism=used,
         reason=reason,
         receipt=receipt,
         units=done.units,

@@ -11,21 +11,6 @@ from numpy.typing import NDArray
 from dpselect import rules
 from dpselect.kernels.arrays import FloatArray, IndexArray
 
-__all__ = [
-    "as_floats",
-    "decoded",
-    "from_numpy",
-    "is_identifier",
-    "is_list",
-    "is_number",
-    "parse_numbers",
-    "read_numbers",
-    "rows_with_duplicates",
-    "split_lists",
-    "split_names",
-    "to_numpy",
-]
-
 NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 MOST_EXACT = 2**53
 """The largest integer up to which float64 holds all."""

@@ -5,8 +5,6 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["as_arrow", "column_names", "convert_like"]
-
 
 def as_arrow(frame: Any, columns: Collection[str] | None = None) -> pa.Table:  # noqa: ANN401 - any library's
     """Return a frame as an Arrow table, at least with the columns asked for.

@@ -13,8 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-__all__ = ["SAMPLE_BYTES", "Csv", "not_utf8"]
-
 DELIMITERS = (",", ";", "\t", "|")
 
 SAMPLE_BYTES = 1 << 16

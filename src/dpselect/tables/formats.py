@@ -15,8 +15,6 @@ import pyarrow.parquet as pq
 from dpselect.tables.arrays import is_list
 from dpselect.tables.csv_files import SAMPLE_BYTES, Csv, not_utf8
 
-__all__ = ["COMPRESSED", "FORMATS", "Format", "Placed", "Reader", "cut_batches", "plain_errors"]
-
 Format: TypeAlias = Literal["csv", "parquet", "arrow"]
 
 COMPRESSED = {".gz", ".zst", ".bz2", ".lz4"}

@@ -19,7 +19,9 @@ from dpselect.errors import LayoutError, TwoColumnsError, UnknownColumnError
 from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms.base import Mechanism
 from dpselect.tables.arrays import as_floats, is_identifier, is_list, is_number, parse_numbers, to_numpy
-from dpselect.tables.stored import Csv, Format, StoredTable, open_table
+from dpselect.tables.csv_files import Csv
+from dpselect.tables.formats import Format
+from dpselect.tables.stored import StoredTable, open_table
 
 __all__ = ["ONE", "Layout"]
 

@@ -25,8 +25,6 @@ from dpselect.tables.arrays import decoded, from_numpy, read_numbers, to_numpy
 from dpselect.tables.layout import ONE, Layout
 from dpselect.tables.stored import BATCH_CANDIDATES, Located, StoredTable
 
-__all__ = ["SortedUnits", "memory_bytes"]
-
 MEMORY = "1GB"
 
 ROWS_AT_ONCE = 1 << 18

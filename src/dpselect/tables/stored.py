@@ -18,8 +18,6 @@ from dpselect.tables.conversion import as_arrow, column_names
 from dpselect.tables.csv_files import Csv
 from dpselect.tables.formats import COMPRESSED, FORMATS, Format, Reader, cut_batches, plain_errors
 
-__all__ = ["AnyTable", "Csv", "Format", "Located", "StoredTable", "content_of", "open_table"]
-
 AnyTable: TypeAlias = str | os.PathLike[str] | pa.Table | Any
 """A path, an Arrow table, or a data frame: pandas, polars, DuckDB, anything with the Arrow C stream interface."""
 

@@ -24,8 +24,6 @@ from dpselect.tables.arrays import (
 )
 from dpselect.tables.layout import Layout
 
-__all__ = ["UnitBatch", "find_problems", "read_units"]
-
 
 class UnitBatch(NamedTuple):
     """The units of a batch, ready for a mechanism."""

@@ -12,8 +12,6 @@ import pyarrow.parquet as pq
 
 from dpselect.errors import OutputError
 
-__all__ = ["OUTPUT_FORMATS", "check_output", "output_format", "write_batches"]
-
 OUTPUT_FORMATS = {
     ".parquet": "parquet",
     ".csv": "csv",

@@ -18,8 +18,6 @@ from dpselect.progress import tracked
 from dpselect.randomness import Randomness
 from dpselect.tuning.fleets import cut_fleet, read_fleet
 
-__all__ = ["UNIT", "Tuned", "choice_guarantee", "choice_pmf", "tune"]
-
 UNIT = 2**24
 """Errors are whole numbers in units of cap/UNIT, so their sums and the sensitivity of the sums are exact."""
 

@@ -12,8 +12,6 @@ from dpselect.mechanisms import Mechanism
 from dpselect.parallel import cut_rows
 from dpselect.pools import read_members
 
-__all__ = ["MOST_USERS", "cut_fleet", "fleet_errors", "read_fleet"]
-
 MOST_USERS = 2**28
 """The sum of this number of errors stays below 2⁵³, so float64 holds it exactly."""
 

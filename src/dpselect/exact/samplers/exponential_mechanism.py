@@ -4,8 +4,6 @@ from dpselect.exact.gaps import Gaps
 from dpselect.exact.partial_uniform import passes
 from dpselect.exact.streams import ExactStream
 
-__all__ = ["pick"]
-
 
 def pick(gaps: Gaps, _visits: int, stream: ExactStream) -> int:
     """Propose candidates uniformly and accept with probability exp(−gap)."""

@@ -6,8 +6,6 @@ from dpselect.exact.noisy_scores import NoisyScore, largest
 from dpselect.exact.partial_uniform import bernoulli_exp
 from dpselect.exact.streams import ExactStream
 
-__all__ = ["pick"]
-
 
 def pick(heights: list[Fraction], shares: list[Fraction], few: int, many: int, stream: ExactStream) -> int:
     """Pick the largest share · E among the candidates that pass."""

@@ -6,8 +6,6 @@ from dpselect.exact.gaps import Gaps
 from dpselect.exact.noisy_scores import NoisyScore, largest
 from dpselect.exact.streams import ExactStream
 
-__all__ = ["pick"]
-
 
 def pick(gaps: Gaps, _visits: int, stream: ExactStream) -> int:
     """Pick the largest of (Laplace noise − gap)."""

@@ -4,8 +4,6 @@ from dpselect.exact.gaps import Gaps
 from dpselect.exact.partial_uniform import passes
 from dpselect.exact.streams import ExactStream
 
-__all__ = ["pick"]
-
 
 def pick(gaps: Gaps, visits: int, stream: ExactStream) -> int:
     """Visit candidates in random order. After ``visits`` of them, test all others and pick uniformly."""

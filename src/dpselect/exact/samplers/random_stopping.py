@@ -10,8 +10,6 @@ from dpselect.exact.partial_uniform import FIRST_DIGITS, PartialUniform, wide_co
 from dpselect.exact.streams import ExactStream
 from dpselect.kernels.arrays import FloatArray
 
-__all__ = ["pick"]
-
 
 def pick(
     one_sided: bool,  # noqa: FBT001 - as in the kernel

@@ -6,8 +6,6 @@ from dpselect.exact.partial_uniform import bernoulli_exp
 from dpselect.exact.streams import ExactStream
 from dpselect.kernels.arrays import FloatArray
 
-__all__ = ["pick", "report_bit"]
-
 
 def pick(scores: FloatArray, epsilon: float, stream: ExactStream) -> int:
     """Report the best candidate by randomised response."""

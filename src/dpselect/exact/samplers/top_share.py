@@ -8,8 +8,6 @@ from dpselect.exact.partial_uniform import FIRST_DIGITS, PartialUniform, exp_bou
 from dpselect.exact.streams import ExactStream
 from dpselect.kernels.arrays import FloatArray
 
-__all__ = ["PublicTable", "below", "coin", "pick"]
-
 
 class PublicTable(NamedTuple):
     """The integer weights of a row, columns (owner, cut, other owner) to draw from them, and their height."""

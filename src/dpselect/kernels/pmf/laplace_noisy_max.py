@@ -4,7 +4,8 @@ import numpy as np
 
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.compilation import compiled
-from dpselect.kernels.pmf.noisy_argmax import LAPLACE, ONCE, fill_largest_noisy_pmf
+from dpselect.kernels.pmf.integrands import LAPLACE
+from dpselect.kernels.pmf.noisy_argmax import ONCE, fill_largest_noisy_pmf
 
 
 @compiled

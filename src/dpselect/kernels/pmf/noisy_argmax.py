@@ -41,7 +41,6 @@ from dpselect.kernels.compilation import compiled, compiled_without_refcounts, i
 from dpselect.kernels.pmf.integrands import (
     EXPONENTIAL,
     LAPLACE,
-    NO_ETA,
     NoiseLaw,
     Row,
     atom_mass,
@@ -51,17 +50,6 @@ from dpselect.kernels.pmf.integrands import (
 )
 from dpselect.kernels.pmf.random_stopping import fill_stopping_pmf
 from dpselect.kernels.pmf.stopping_panels import ONE_SIDED, TWO_SIDED
-
-__all__ = [
-    "EXPONENTIAL",
-    "LAPLACE",
-    "NO_ETA",
-    "ONCE",
-    "STOPPING",
-    "fill_by_cells",
-    "fill_largest_noisy_pmf",
-    "fill_rows",
-]
 
 ONCE, STOPPING = np.array([False, True])  # not literals, or kernels are compiled for each
 """Whether every candidate is drawn once, or a random number of random candidates is drawn."""

@@ -12,7 +12,7 @@ from dpselect.kernels.blocks import row_extent, row_of
 from dpselect.kernels.chacha import StreamState, new_stream, next_word, seek
 from dpselect.kernels.coins import draw_exponential, keep_larger
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
-from dpselect.kernels.pmf.noisy_argmax import EXPONENTIAL
+from dpselect.kernels.pmf.integrands import EXPONENTIAL
 
 
 @compiled_without_refcounts

@@ -41,7 +41,7 @@ from dpselect.kernels.coins import (
 )
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts, inlined
 from dpselect.kernels.instructions import ones_of
-from dpselect.kernels.pmf.noisy_argmax import NO_ETA
+from dpselect.kernels.pmf.integrands import NO_ETA
 
 COARSE, FINE = False, True
 LOG_2 = math.log(2.0)
