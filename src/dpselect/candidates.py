@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpselect import kernels, rules
+from dpselect.arrays import host_blocks, is_elsewhere, is_foreign, like, to_host
 from dpselect.kernels.arrays import LARGEST, Column, FloatArray, IndexArray, Rows
 from dpselect.labels import Labels, is_labelled, split_labels
 
 Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
 """The accepted forms of scores and of public numbers:
 
-- an array whose last axis is candidates and whose leading axes are a batch;
+- an array whose last axis is candidates and whose leading axes are a batch: NumPy's, or one of torch, CuPy, JAX or
+  another library with DLPack, and then picks are arrays of that library on the same device;
 - a tuple ``(values, offsets)`` for rows of different length: row i is ``values[offsets[i]:offsets[i + 1]]``;
 - an Arrow list array (``ListArray``, ``LargeListArray``, ``FixedSizeListArray``, chunked or not) or a polars list
   column, with one list for each row;
@@ -53,6 +55,8 @@ class Batch:
     """The number of candidates in each row of a dense batch."""
     labels: Labels | None = None
     """The labels of the candidates, if the scores have any."""
+    given: Any = field(default=None, repr=False)
+    """The scores, if they are an array of another library than NumPy."""
 
     @property
     def rows(self) -> int:
@@ -97,7 +101,9 @@ class Batch:
             return Column(column.values[low:high], starts - low)
 
         shape = None if self.shape is None else (last - first,)
-        return replace(self, table=map_columns(self.table, block, bounds - bounds[0]), shape=shape, labels=None)
+        return replace(
+            self, table=map_columns(self.table, block, bounds - bounds[0]), shape=shape, labels=None, given=None
+        )
 
     def spread(self, column: Column) -> FloatArray:
         """Return a column of the table as a flat array: one number for each candidate, repeated where shared."""
@@ -124,24 +130,25 @@ class Batch:
 
             return pa.LargeListArray.from_arrays(self.table.bounds, flat)
         if self.shape is None:
-            return flat
+            return self._like_given(flat)
         shaped = flat.reshape(*self.shape, self.row_size)
-        return shaped if self.labels is None else self.labels.name_candidates(shaped)
+        return self._like_given(shaped) if self.labels is None else self.labels.name_candidates(shaped)
 
     def restore_picks(self, flat: IndexArray) -> Any:
         """Return a pick or a list for each row, with leading axes: positions, or labels if the scores have them."""
         if self.shape is None:
-            return flat
+            return self._like_given(flat)
         picks = flat.reshape((*self.shape, *flat.shape[1:]))
         if self.labels is not None:
             return self.labels.name_picks(picks, lists=flat.ndim > 1)
-        return picks if picks.ndim else int(picks)
+        return self._like_given(picks) if picks.ndim else int(picks)
 
     def restore_rows(self, flat: NDArray[Any]) -> Any:
         """Return one number for each row, or a scalar for a single row without leading axes."""
-        if self.shape is None:
-            return flat
-        return flat.reshape(self.shape)[()]
+        return flat if self.shape is None else flat.reshape(self.shape)[()]
+
+    def _like_given(self, numbers: NDArray[Any]) -> Any:
+        return numbers if self.given is None else like(numbers, self.given)
 
 
 def read_batch(
@@ -171,6 +178,8 @@ def read_batch(
     batch = read(scores, sensitivities, name, public)
     if labels is not None:
         batch = replace(batch, labels=labels)
+    if is_foreign(array := scores[0] if isinstance(scores, tuple) else scores):
+        batch = replace(batch, given=array)
     if weights is not None:
         batch.check_weights()
     if finite:
@@ -227,12 +236,18 @@ def _is_polars_list(numbers: Numbers) -> bool:
 # --- Numbers ------------------------------------------------------------------------------------------
 
 
-def read_numbers(name: str, numbers: Numbers) -> FloatArray:
+def read_numbers(name: str, numbers: Any) -> FloatArray:
     """Return numbers as contiguous float64; raise if float64 cannot represent them exactly."""
     if isinstance(numbers, np.ma.MaskedArray) or (
         isinstance(numbers, list) and any(isinstance(entry, np.ma.MaskedArray) for entry in numbers)
     ):
         raise ValueError(f"{name} must not be a masked array: fill or drop the masked entries first")
+    if not isinstance(numbers, np.ndarray | float) and is_elsewhere(numbers) and numbers.ndim:
+        host = np.empty(numbers.shape)
+        for block, part in host_blocks(numbers, name):
+            host[block] = read_numbers(name, part)
+        return host
+    numbers = to_host(numbers, name)
     try:
         array = np.asarray(numbers)
     except ValueError:
@@ -420,6 +435,7 @@ def _split(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:
         return _split_arrow(name, numbers if _is_arrow(numbers) else numbers.to_arrow())
     if len(numbers) != 2:
         raise ValueError(f"{name}: a tuple means ragged rows (values, offsets); pass an array as a list")
+    numbers = to_host(numbers, name)
     values = read_numbers(name, numbers[0])
     bounds = np.asarray(numbers[1])
     alike = all(isinstance(part, list | tuple) for part in numbers) or np.asarray(numbers[0]).dtype.kind in "iu"

@@ -7,6 +7,7 @@ import numpy as np
 
 from dpselect import kernels
 from dpselect import parameters as check
+from dpselect.arrays import to_host
 from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.kernels.arrays import FloatArray
 from dpselect.labels import split_labels
@@ -155,7 +156,7 @@ class _ErrorLaw:
     ) -> "_ErrorLaw":
         """Return the law of the error of the pick. It is as private as the scores."""
         check.require_attributes("mechanism", mechanism, "pmf")
-        scores, others, _ = split_labels(scores, sensitivities=sensitivities, **public)
+        scores, others, _ = split_labels(to_host(scores), sensitivities=sensitivities, **public)
         sensitivities, public = others.pop("sensitivities"), others
         weights = mechanism.pmf(scores, sensitivities, **public)
         batch = read_batch(scores, 0.0 if sensitivities is None else sensitivities, **public)

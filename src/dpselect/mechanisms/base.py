@@ -72,8 +72,9 @@ class Mechanism(ABC):
         data, for audits, and for readers who may see the scores.
 
         Args:
-            scores: An array whose last axis holds the candidates and whose leading axes are a batch, ragged rows
-                ``(values, offsets)``, an Arrow list array, or a mapping or pandas Series with labels.
+            scores: An array whose last axis holds the candidates and whose leading axes are a batch (of NumPy,
+                torch, CuPy, JAX or any library with DLPack), ragged rows ``(values, offsets)``, an Arrow list
+                array, or a mapping or pandas Series with labels.
             sensitivities: How far one person can move each score. They broadcast against the scores. Mechanisms
                 for rows about one person, such as :class:`~dpselect.TopShare`, need none.
             offsets: Public numbers that are added to the scores, for mechanisms that take them.
@@ -95,8 +96,9 @@ class Mechanism(ABC):
     ) -> Any:
         """Return the index of one candidate for each row, drawn privately; or ``count`` of them, in order.
 
-        One row without leading axes gives a plain ``int``. If the scores have labels (a mapping, a pandas Series),
-        the pick is a label. Lists have a last axis of picks, and a row of labels is a list of labels.
+        One row without leading axes gives a plain ``int``. Many rows give an array of the library of the scores, on
+        their device. If the scores have labels (a mapping, a pandas Series), the pick is a label. Lists have a last
+        axis of picks, and a row of labels is a list of labels.
 
         Args:
             scores: The private scores, in any form that ``pmf`` accepts.

@@ -1,0 +1,107 @@
+"""Arrays of other libraries (torch, CuPy, JAX, any with DLPack): to the host, and picks back to where they were.
+
+``select`` reads what is on the processor without a copy. What is on another device is copied to the host in blocks
+of rows. Code that picks on the device itself asks :func:`is_elsewhere` before anything is copied.
+"""
+
+import logging
+import sys
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["host_blocks", "is_elsewhere", "is_foreign", "like", "to_host"]
+
+HOST = {1, 3, 11, 13}
+"""DLPack's numbers of devices whose memory the processor reads: its own, pinned by CUDA or ROCm, and managed."""
+
+AT_ONCE = 1 << 23
+"""Numbers that are copied at once: 64 MiB of float64."""
+
+TABULAR = {"pandas", "polars", "pyarrow"}
+"""Libraries whose columns are read by other means, though they may have DLPack, too."""
+
+
+def is_foreign(numbers: Any) -> bool:
+    """Tell whether numbers are an array of another library than NumPy."""
+    if isinstance(numbers, np.ndarray | list | float):  # what most calls pass
+        return False
+    return hasattr(numbers, "__dlpack__") and type(numbers).__module__.partition(".")[0] not in TABULAR
+
+
+def is_elsewhere(numbers: Any) -> bool:
+    """Tell whether numbers are a foreign array in memory that the processor cannot read, such as a GPU's."""
+    if not is_foreign(numbers):
+        return False
+    try:
+        return int(numbers.__dlpack_device__()[0]) not in HOST
+    except (AttributeError, BufferError, RuntimeError, ValueError):  # a device without DLPack, or several
+        return True
+
+
+def to_host(numbers: Any, name: str = "scores") -> Any:
+    """Return a foreign array as NumPy's: the same memory on the processor, or a copy from another device.
+
+    Anything else is returned as it is; a list or a tuple, with its entries so read.
+
+    Raises:
+        ValueError: If it cannot be read: sparse, without data, or traced by a compiler. The message shows no value.
+    """
+    if isinstance(numbers, list | tuple) and any(map(is_foreign, numbers[:2])):
+        return type(numbers)(to_host(entry, name) for entry in numbers)
+    if not is_foreign(numbers):
+        return numbers
+    try:
+        plain = numbers.detach() if hasattr(numbers, "detach") else numbers  # torch: picks have no gradient
+        if "bfloat16" in str(plain.dtype):  # which NumPy has not
+            plain = plain.float() if hasattr(plain, "float") else plain.astype("float32")
+        if not is_elsewhere(plain):
+            return np.from_dlpack(plain)
+        _say_copied(str(numbers.device))
+        for method in ("cpu", "get"):  # torch, CuPy
+            if hasattr(plain, method):
+                return np.asarray(getattr(plain, method)())
+        return np.asarray(plain)
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be a dense array whose numbers can be read, not sparse and not inside jax.jit; or pass a "
+            "NumPy array"
+        ) from None
+
+
+def host_blocks(numbers: Any, name: str = "scores") -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Yield slices of the first axis, each with a copy of it on the host."""
+    size = int(np.prod(numbers.shape[1:]))
+    rows = max(1, AT_ONCE // max(1, size))
+    for first in range(0, numbers.shape[0], rows):
+        block = slice(first, first + rows)
+        yield block, to_host(numbers[block, ...], name)
+
+
+def like(numbers: NDArray[Any], given: Any) -> Any:
+    """Return NumPy's numbers as the kind of array that another one is, on its device.
+
+    They stay NumPy's if its library is unknown, or cannot be asked for an array.
+    """
+    library = type(given).__module__.partition(".")[0]
+    standard = hasattr(given, "__array_namespace__")
+    namespace: Any = given.__array_namespace__() if standard else sys.modules.get(library)
+    if not hasattr(namespace, "asarray"):
+        return numbers
+    if library == "cupy":
+        with given.device:
+            return namespace.asarray(numbers)
+    shared = hasattr(
+        given.device, "device_set"
+    )  # JAX: rows lie on several devices, and picks go to the default one
+    return namespace.asarray(numbers, device=None if shared else given.device)
+
+
+@cache
+def _say_copied(device: str) -> None:
+    logging.getLogger("dpselect").info(
+        "scores on %s are copied to the host, picked from there, and the picks copied back", device
+    )
