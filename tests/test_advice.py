@@ -164,7 +164,7 @@ MONOTONE = dps.NoisyMax(epsilon=1.0, monotone=True)
         ({"epsilon": 0.0}, "^epsilon must be positive"),
         ({"power": -1.0}, "^power must be positive"),
         ({"pool": []}, "^pool must hold at least one"),
-        ({"pool": ["gem"]}, "^pool must hold mechanisms, got str"),
+        ({"pool": ["gem"]}, "^each member of pool must be a Mechanism such as .*, got str"),
         ({"pool": [dps.NoisyMax(epsilon=50.0)]}, "^pool must hold mechanisms that are ε-DP at epsilon = 1"),
         (
             {"pool": [dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=1.0)]},

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 import dpselect as dps
+from dpselect.engines.arrow import Layout, PickTransform
+from dpselect.release import release
 from dpselect.unsafe import NaiveHeterogeneousNoisyMax
 
 SECRET = 73.21943
@@ -404,13 +406,20 @@ OF_A_MECHANISM = {
     "error_quantile": lambda what: dps.error_quantile(what, [SECRET, 1.0], 1.0, 0.5),
     "privacy_loss": lambda what: dps.auditing.privacy_loss(what, *PAIR),
     "audit": lambda what: dps.auditing.audit(what, [1.0, 1.0]),
+    "select_table": lambda what: dps.select_table("no table", what),
+    "release": lambda what: release("no table", what),
+    "TopK": dps.TopK,
+    "select_list": lambda what: dps.select_list([SECRET, 1.0], [[0, 1]], what),
+    "PickTransform": lambda what: PickTransform(what, bytes(32), layout=Layout()),
+    "tune": lambda what: dps.tuning.tune([[SECRET, 1.0]], 1.0, 1.0, 1.0, cap=1.0, pool=[what]),
+    "advise": lambda what: dps.advice.advise([1.0, 2.0], 1.0, pool=[what]),
 }
 
 
 @pytest.mark.parametrize("call", OF_A_MECHANISM.values(), ids=OF_A_MECHANISM)
 @pytest.mark.parametrize("what", [[SECRET, 1.0], np.array([SECRET]), None, "gem", dps.GEM], ids=repr)
 def test_an_object_that_is_not_a_mechanism_is_refused_by_name(call, what):
-    assert_refused(call, what, names="mechanism must")
+    assert_refused(call, what, names="must be a Mechanism such as dps.GEM(1.0), got ")
 
 
 def test_an_object_that_is_not_a_sampler_is_refused_by_name():

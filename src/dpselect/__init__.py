@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         TopShare,
         Uniform,
     )
+    from dpselect.mechanisms import from_pmf as from_pmf
     from dpselect.mechanisms import gem_scores as gem_scores
     from dpselect.precompilation import compile as compile  # noqa: A004 - its name at the command line, too
     from dpselect.randomness import Randomness
@@ -81,6 +82,7 @@ _HOMES = {
     "Randomness": "randomness",
     "TopK": "lists.top_k",
     "compile": "precompilation",
+    "from_pmf": "mechanisms",
     "gem_scores": "mechanisms",
     "select_list": "lists",
     "select_table": "table_selection",

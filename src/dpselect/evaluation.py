@@ -11,7 +11,7 @@ from dpselect.arrays import to_host
 from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.kernels.arrays import FloatArray
 from dpselect.labels import split_labels
-from dpselect.mechanisms.base import Mechanism
+from dpselect.mechanisms.base import Mechanism, require_mechanism
 from dpselect.parallel import over_rows
 from dpselect.ranks import sorted_places
 
@@ -155,7 +155,7 @@ class _ErrorLaw:
         cls, mechanism: Mechanism, scores: Numbers, sensitivities: Numbers | None, public: dict[str, Any]
     ) -> "_ErrorLaw":
         """Return the law of the error of the pick. It is as private as the scores."""
-        check.require_attributes("mechanism", mechanism, "pmf")
+        require_mechanism(mechanism)
         scores, others, _ = split_labels(to_host(scores), sensitivities=sensitivities, **public)
         sensitivities, public = others.pop("sensitivities"), others
         weights = mechanism.pmf(scores, sensitivities, **public)

@@ -125,23 +125,6 @@ def as_tuple(name: str, value: Any) -> tuple[Any, ...]:
         raise ValueError(f"{name} must be a list or another collection, got {type(value).__name__}") from None
 
 
-def require_attributes(name: str, value: object, *attributes: str) -> None:
-    """Refuse what lacks these attributes of a mechanism."""
-    if isinstance(value, type):
-        raise ValueError(f"{name} must be a mechanism, got a class: write {value.__name__}(epsilon=...)")
-    if not all(hasattr(value, attribute) for attribute in attributes):
-        raise ValueError(
-            f"{name} must have {' and '.join(attributes)}, as a mechanism has; got {type(value).__name__}"
-        )
-
-
-def single_pick(name: str, value: object, *attributes: str) -> None:
-    """Refuse what lacks these attributes of a mechanism, and lists of picks."""
-    require_attributes(name, value, *attributes)
-    if getattr(value, "count", None) is not None:
-        raise ValueError(f"{name} must make single picks, got a {type(value).__name__}: pass its mechanism instead")
-
-
 def store(instance: Any, **checked: object) -> None:
     """Set fields of a frozen dataclass under construction to their checked values."""
     for name, value in checked.items():

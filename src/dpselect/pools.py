@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dpselect import parameters as check
 from dpselect.guarantees import ANY_SCORES, WITHIN_SENSITIVITIES
 from dpselect.mechanisms import Mechanism
+from dpselect.mechanisms.base import require_mechanism
 from dpselect.registry import MECHANISMS, Grid
 
 __all__ = ["GAMMAS", "KEEPS", "SHARES", "TILTS", "default_pool", "read_pool"]
@@ -101,9 +102,5 @@ def read_members(pool: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
     if not members:
         raise ValueError("pool must hold at least one mechanism")
     for member in members:
-        if not isinstance(member, Mechanism):
-            raise ValueError(
-                f"pool must hold mechanisms, got {type(member).__name__}: write [dps.GEM(epsilon=...), ...]"
-            )
-        check.single_pick("pool", member)
+        require_mechanism(member, "each member of pool", single=True)
     return members

@@ -72,9 +72,10 @@ def select_table(
         >>> dps.select_table(table.drop_columns("sensitivity"), 20.0).to_pylist()  # by TopShare(20.0)
         [{'user': 'ann', 'candidate': 'tea'}, {'user': 'bob', 'candidate': 'rum'}]
     """
-    from dpselect.engines import choose_mechanism, open_tables  # noqa: PLC0415 - its engines load Arrow, an extra
+    from dpselect.engines import check_mechanism, choose_mechanism, open_tables  # noqa: PLC0415 - its engines load Arrow, an extra
     from dpselect.tables.layout import Layout  # noqa: PLC0415
 
+    check_mechanism(mechanism)
     key = Randomness.key_for_units(randomness)
     layout = Layout(
         unit=unit, candidate=candidate, score=score, sensitivity=sensitivity, weight=weight, candidates=candidates

@@ -93,8 +93,11 @@ def test_short_rows_are_refused_or_padded():
         ({"count": 2.0}, "count must be a whole number, got float"),
         ({"count": True}, "count must be a whole number, got bool"),
         ({"short_rows": "drop"}, "short_rows must be one of 'refuse', 'pad'"),
-        ({"mechanism": dps.GEM}, r"mechanism must be a mechanism, got a class: write GEM\(epsilon=...\)"),
-        ({"mechanism": 1.0}, "mechanism must have law and guarantee"),
+        (
+            {"mechanism": dps.GEM},
+            r"mechanism must be a Mechanism such as dps.GEM\(1.0\), got the class GEM: write GEM\(ep",
+        ),
+        ({"mechanism": 1.0}, "mechanism must be a Mechanism such as .*, got float"),
     ],
 )
 def test_bad_parameters_are_named(arguments, message):
@@ -188,7 +191,7 @@ def test_within_finds_the_largest_budget_that_fits(delta):
         ({"mechanism": lambda _: dps.GEM(1.0)}, "mechanism must make a mechanism that costs the ε it is given"),
         ({"mechanism": 3}, "mechanism must make a mechanism from ε, as the class GEM does; got int"),
         ({"mechanism": dps.Uniform}, "mechanism must make a mechanism from ε alone"),
-        ({"mechanism": lambda _: 3}, r"mechanism\(ε\) must have law and guarantee"),
+        ({"mechanism": lambda _: 3}, r"mechanism\(ε\) must be a Mechanism such as .*, got int"),
         ({"count": 0}, "count must be ≥ 1"),
         ({"total_epsilon": -1.0}, "total_epsilon must be positive"),
         ({"delta": 1.0}, "delta must be < 1"),

@@ -172,7 +172,10 @@ TWO = from_bounds([0.0, 0.0], [1.0, 2.0])
         (lambda: TWO.clip(([SECRET], [0, 1])), "scores must have the 2 candidates of the ranges, got 1"),
         (lambda: TWO.clip([SECRET, np.nan]), "scores must be finite"),
         (lambda: TWO.clip(SECRET), "scores must have a last axis of candidates"),
-        (lambda: TWO.guarantee_with(dps.GEM), "mechanism must be a mechanism, got a class"),
+        (
+            lambda: TWO.guarantee_with(dps.GEM),
+            "mechanism must be a Mechanism such as dps.GEM(1.0), got the class GEM",
+        ),
     ],
 )
 def test_bad_input_names_the_argument_and_the_rule_and_shows_no_score(call, message):

@@ -336,7 +336,7 @@ def test_progress_is_shown_on_request_and_shows_no_score(capsys):
         ({"cap": (0.0, 2.0)}, "^cap must be positive"),
         ({"power": 0.0}, "^power must be positive"),
         ({"pool": []}, "^pool must hold at least one mechanism"),
-        ({"pool": ["gem"]}, "^pool must hold mechanisms, got str"),
+        ({"pool": ["gem"]}, "^each member of pool must be a Mechanism such as .*, got str"),
         ({"pool": [dps.GEM(epsilon=1.5)]}, "^pool must hold mechanisms that are ε-DP at epsilon = 1: GEM is not"),
         (
             {"pool": [dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=0.1)]},

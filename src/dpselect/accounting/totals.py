@@ -11,6 +11,7 @@ from dpselect.accounting.distributions import check_pure, to_pld
 from dpselect.extras import from_extra
 from dpselect.guarantees import Guarantee, check_guarantees, compose_counted
 from dpselect.mechanisms import Mechanism
+from dpselect.mechanisms.base import require_mechanism
 
 SMALLEST_DELTA = 1e-11
 """Loss distributions are not used for a smaller δ, which is close to the rounding of their Fourier transforms."""
@@ -139,7 +140,7 @@ def _make(mechanism: Callable[[float], Mechanism], epsilon: float) -> Mechanism:
         made = mechanism(epsilon)
     except TypeError:
         raise ValueError("mechanism must make a mechanism from ε alone, as the class GEM does") from None
-    check.single_pick("mechanism(ε)", made, "law", "guarantee")
+    require_mechanism(made, "mechanism(ε)", single=True)
     return made
 
 

@@ -5,9 +5,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-import dpselect.parameters as check
 from dpselect.candidates import read_neighbours
-from dpselect.mechanisms.base import Mechanism
+from dpselect.mechanisms.base import Mechanism, require_mechanism
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -49,7 +48,7 @@ def privacy_loss(
     the other one is larger. A zero is read as impossible only if the loss exceeds the mechanism's ε even so.
 
     Args:
-        mechanism: Any object with a ``pmf``.
+        mechanism: Any mechanism of single picks.
         scores: Scores, last axis candidates, leading axes a batch of pairs.
         neighbour: Scores of the same shape, each within its sensitivity of ``scores``.
         sensitivities: The sensitivities; they broadcast against the scores.
@@ -71,7 +70,7 @@ def privacy_loss(
     References:
         C. Dwork, A. Roth, The Algorithmic Foundations of Differential Privacy, 2014, definition 2.4.
     """
-    check.require_attributes("mechanism", mechanism, "pmf")
+    require_mechanism(mechanism, single=True)
     here, there, bounds = read_neighbours(scores, neighbour, sensitivities)
     before, after = (mechanism.pmf(side, bounds, **public) for side in (here, there))
     forward, backward = certain_losses(before, after, 0.0, claimed_epsilon(mechanism) or 0.0)

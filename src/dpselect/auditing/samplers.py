@@ -95,7 +95,8 @@ def audit_sampler(
         C. J. Clopper, E. S. Pearson, The use of confidence or fiducial limits illustrated in the case of the
         binomial, 1934.
     """
-    check.require_attributes("sampler", sampler, "select")
+    if not hasattr(sampler, "select"):
+        raise ValueError(f"sampler must have a method select, got {type(sampler).__name__}")
     here, there, bounds = read_neighbours(scores, neighbour, sensitivities)
     if here.ndim != 1:
         raise ValueError("scores must be one set of candidates, not a batch: pass one row")

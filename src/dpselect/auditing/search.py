@@ -13,7 +13,7 @@ import dpselect.parameters as check
 from dpselect.auditing.losses import ACCURACY, FloatArray, certain_losses, claimed_epsilon
 from dpselect.candidates import read_sensitivities
 from dpselect.guarantees import SAME_DIRECTION
-from dpselect.mechanisms.base import Mechanism
+from dpselect.mechanisms.base import Mechanism, require_mechanism
 from dpselect.progress import tracked
 
 EXHAUSTIVE = 8
@@ -97,7 +97,7 @@ def audit(
     two score vectors (randomised response) are also searched within the sensitivities only.
 
     Args:
-        mechanism: Any object with a ``pmf`` and a ``guarantee``.
+        mechanism: Any mechanism of single picks.
         sensitivities: One for each candidate; the number of candidates is the length.
         restarts: The number of ascents, which run side by side.
         sweeps: The largest number of passes of each ascent over all candidates.
@@ -122,7 +122,7 @@ def audit(
     References:
         Z. Ding et al., Detecting violations of differential privacy, 2018 (by sampling; here exactly).
     """
-    check.require_attributes("mechanism", mechanism, "pmf", "guarantee")
+    require_mechanism(mechanism, single=True)
     widths = read_sensitivities(sensitivities)
     if widths.size < 2:
         raise ValueError("sensitivities must be one number for each of at least two candidates")

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from dpselect import parameters as check
 from dpselect.extras import from_extra
+from dpselect.mechanisms.base import Mechanism, require_mechanism
 from dpselect.progress import Report, ignore
 from dpselect.registry import default_mechanism
 
@@ -20,10 +20,9 @@ with from_extra("arrow"):
 if TYPE_CHECKING:
     from typing import IO
 
-    from dpselect.mechanisms.base import Mechanism
     from dpselect.tables.layout import Layout
 
-__all__ = ["Computed", "Limits", "Tables", "choose_mechanism", "open_tables"]
+__all__ = ["Computed", "Limits", "Tables", "check_mechanism", "choose_mechanism", "open_tables"]
 
 ENGINES = {"pyspark": "spark"}
 """Engines by the library that a table belongs to. All other tables are read here."""
@@ -88,10 +87,15 @@ def open_tables(
     return opened
 
 
+def check_mechanism(mechanism: object) -> None:
+    """Refuse what is neither a mechanism nor an ε, before a table is opened."""
+    if not isinstance(mechanism, int | float):
+        require_mechanism(mechanism)
+
+
 def choose_mechanism(mechanism: "Mechanism | float", tables: Tables) -> "tuple[Mechanism, str]":
     """Return a mechanism as it is; for an ε, the one that suits the tables by default, and why."""
     if isinstance(mechanism, int | float):
         chosen = default_mechanism(sensitivities=tables.has_sensitivities)
         return chosen(mechanism), chosen.reason
-    check.require_attributes("mechanism", mechanism, "select", "guarantee")
     return mechanism, ""

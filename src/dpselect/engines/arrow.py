@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from dpselect import rules
 from dpselect.errors import BadUnitsError, RepeatedUnitsError
 from dpselect.kernels.arrays import WordArray
-from dpselect.mechanisms.base import Mechanism
+from dpselect.mechanisms.base import Mechanism, require_mechanism
 from dpselect.randomness import Randomness, are_distinct
 from dpselect.tables.arrays import decoded, from_numpy, to_numpy
 from dpselect.tables.layout import Layout
@@ -71,6 +71,7 @@ class PickTransform:
     layout: Layout
 
     def __post_init__(self) -> None:
+        require_mechanism(self.mechanism)
         Randomness.keyed(self.key, [0])  # refuses a bad key before any work
         for name, added in ((RANK, self._makes_lists), (PROBLEM, self.layout.on_bad_unit == "skip")):
             if added and name in {self.layout.unit, self.layout.pick_name}:

@@ -10,6 +10,7 @@ from dpselect.candidates import Numbers, read_numbers
 from dpselect.guarantees import ANY_SCORES
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.mechanisms import Mechanism
+from dpselect.mechanisms.base import require_mechanism
 from dpselect.randomness import Randomness
 
 BLOCK = 1 << 22
@@ -72,7 +73,7 @@ def select_list(
         >>> dps.select_list([0.1, 0.0, 0.8, 0.9], lists, dps.TopShare(40.0))
         array([2, 3])
     """
-    check.single_pick("mechanism", mechanism, "select", "guarantee")
+    require_mechanism(mechanism, single=True)
     if mechanism.guarantee.neighbours != ANY_SCORES:
         raise ValueError("mechanism must be private for any change of the scores, as TopShare is")
     numbers, family = read_numbers("scores", scores), np.asarray(lists)

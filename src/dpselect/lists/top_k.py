@@ -14,6 +14,7 @@ from dpselect.guarantees import Guarantee, compose_counted
 from dpselect.kernels.arrays import IndexArray
 from dpselect.lists.peeling import ListLaw
 from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism
+from dpselect.mechanisms.base import require_mechanism
 from dpselect.parameters import store
 
 MOST_PICKS = 2**32
@@ -68,7 +69,7 @@ class TopK(Mechanism):
     short_rows: ShortRows = "refuse"
 
     def __post_init__(self) -> None:
-        check.single_pick("mechanism", self.mechanism, "law", "guarantee")
+        require_mechanism(self.mechanism, single=True)
         store(self, count=check.count("count", self.count))
         check.one_of("short_rows", self.short_rows, ("refuse", "pad"))
 

@@ -156,6 +156,15 @@ class Mechanism(ABC):
         return batch
 
 
+def require_mechanism(value: object, name: str = "mechanism", *, single: bool = False) -> None:
+    """Refuse what is not a mechanism and, if a single pick is needed, lists of picks."""
+    if not isinstance(value, Mechanism):
+        made = f"the class {value.__name__}: write {value.__name__}(epsilon=...)" if isinstance(value, type) else ""
+        raise ValueError(f"{name} must be a Mechanism such as dps.GEM(1.0), got {made or type(value).__name__}")
+    if single and value.count is not None:
+        raise ValueError(f"{name} must make single picks, got a {type(value).__name__}: pass its mechanism instead")
+
+
 def tilt_label(tilt: float) -> str:
     """Return the text for a tilt in a label, empty if the tilt is 0."""
     return f", tilt {tilt:g}".replace("-", "−") if tilt else ""

@@ -11,6 +11,7 @@ from dpselect.candidates import Numbers, read_batch, read_numbers
 from dpselect.guarantees import ANY_SCORES, WITHIN_SENSITIVITIES, Guarantee, check_guarantees, covers
 from dpselect.kernels.arrays import LARGEST, FloatArray
 from dpselect.mechanisms import Mechanism
+from dpselect.mechanisms.base import require_mechanism
 from dpselect.parameters import store
 
 LEVELS = (0.05, 0.95)
@@ -126,7 +127,7 @@ class Ranges:
             ValueError: If the mechanism is private only for scores that move in the same direction
                 (``monotone=True``): clipped scores may move in any direction.
         """
-        check.single_pick("mechanism", mechanism, "guarantee", "select")
+        require_mechanism(mechanism, single=True)
         pick = mechanism.guarantee
         if not covers(pick.neighbours, WITHIN_SENSITIVITIES):
             raise ValueError(

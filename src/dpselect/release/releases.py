@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpselect import parameters as check
-from dpselect.engines import Limits, choose_mechanism, open_tables
+from dpselect.engines import Limits, check_mechanism, choose_mechanism, open_tables
 from dpselect.files import write_atomically
 from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, ignore
@@ -105,8 +104,10 @@ def release(
         docs/decisions/0008-charge-before-release.md
     """
     started = time.monotonic()
+    check_mechanism(mechanism)
     paying = payment or FreshKey()
-    check.require_attributes("payment", paying, "pay_for")
+    if not hasattr(paying, "pay_for"):
+        raise ValueError(f"payment must be a Charge, a KeyFile or a FreshKey, got {type(paying).__name__}")
     path = None if output is None else Path(output)
     if path is not None:
         check_output(path)
