@@ -49,7 +49,7 @@ def main() -> None:
     for title, weights in {"by the workload": workload, "the same for every cell": 10 / cells}.items():
         print(f"exact expected difference from the best score, weights {title}:")
         for label, rival in rivals.items():
-            print(f"  {label}: {dps.expected_regret(rival, weights * errors, weights):.1f}")
+            print(f"  {label}: {dps.expected_error(rival, weights * errors, weights, power=1):.1f}")
 
 
 def _measured(column: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:

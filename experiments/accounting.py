@@ -71,7 +71,7 @@ def compare_noises(total: float, picks: int) -> dict[str, tuple[float, float]]:
     for noise in NOISES:
         epsilon = accounting.epsilon_per_pick(partial(dps.NoisyMax, noise=noise), total, delta=DELTA, picks=picks)
         mechanism = dps.NoisyMax(epsilon=epsilon, noise=noise)
-        found[noise] = epsilon, float(dps.expected_regret(mechanism, np.linspace(0, 1, 101), 0.001))
+        found[noise] = epsilon, float(dps.expected_error(mechanism, np.linspace(0, 1, 101), 0.001, power=1))
     return found
 
 

@@ -82,11 +82,10 @@ def test_narrow_scores_have_the_errors_of_wide_ones():
     assert (dps.expected_error(dps.GEM(epsilon=1.0), narrow, WIDTHS) == wide).all()
 
 
-# --- Regret, the best, quantiles --------------------------------------------------------------------------
+# --- The best, quantiles --------------------------------------------------------------------------
 
 FUNCTIONS = {
     "expected_error": dps.expected_error,
-    "expected_regret": dps.expected_regret,
     "probability_of_best": dps.probability_of_best,
     "error_quantile": lambda *arguments, **public: dps.error_quantile(*arguments, 0.9, **public),
 }
@@ -139,11 +138,9 @@ def test_levels_next_to_one_see_errors_of_tiny_probability():
 
 
 @given(row=rows)
-def test_regret_is_the_error_of_power_one_and_the_best_candidates_have_the_best_score(row):
+def test_the_best_candidates_have_the_best_score(row):
     scores, sensitivities = (np.array(column, dtype=float) for column in zip(*row, strict=True))
     mechanism = dps.GEM(epsilon=2.0)
-    regret = dps.expected_regret(mechanism, scores, sensitivities)
-    assert regret == dps.expected_error(mechanism, scores, sensitivities, power=1)
     best = dps.probability_of_best(mechanism, scores, sensitivities)
     chances = mechanism.pmf(scores, sensitivities)
     assert best == pytest.approx(chances[scores == scores.max()].sum(), rel=1e-14)

@@ -20,7 +20,7 @@ PUBLIC = {
         "CombinedGEM",
     ),
     *("RandomizedResponse", "Uniform", "unsafe", "MECHANISMS", "Mechanism", "Guarantee", "Randomness"),
-    *("expected_error", "expected_regret", "error_quantile", "probability_of_best"),
+    *("expected_error", "error_quantile", "probability_of_best"),
     *("TopShare", "lists", "select_list"),
     *("TopK", "accounting", "auditing", "correlation", "__version__"),
     *("advice", "pools", "ranges", "select_table", "tuning"),

@@ -101,7 +101,7 @@ class HeldOut:
         """The input of the private protocol."""
         people, shared = self.private_people, self.shared
         worth = people.worth[:, shared].astype(np.float64)
-        clipped = dps.ranges.from_bounds(self.ranges.lower[shared], self.ranges.upper[shared]).clip(worth).scores
+        clipped = dps.ranges.Ranges(self.ranges.lower[shared], self.ranges.upper[shared]).clip(worth)
         sensitivities = np.broadcast_to(self.ranges.sensitivities[shared], clipped.shape)
         users = Lists(scores=clipped, sensitivities=sensitivities)
         return Side(users=users, worth=worth, seen=people.seen[:, shared])

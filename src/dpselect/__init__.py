@@ -19,7 +19,7 @@ from dpselect._version import __version__
 
 if TYPE_CHECKING:
     from dpselect import accounting, advice, auditing, correlation, lists, pools, ranges, tuning, unsafe
-    from dpselect.evaluation import error_quantile, expected_error, expected_regret, probability_of_best
+    from dpselect.evaluation import error_quantile, expected_error, probability_of_best
     from dpselect.guarantees import Guarantee
     from dpselect.lists.public import select_list
     from dpselect.lists.top_k import TopK
@@ -64,7 +64,6 @@ __all__ = [
     "correlation",
     "error_quantile",
     "expected_error",
-    "expected_regret",
     "lists",
     "pools",
     "probability_of_best",
@@ -86,7 +85,7 @@ _HOMES = {
     "gem_scores": "mechanisms",
     "select_list": "lists",
     "select_table": "table_selection",
-    **dict.fromkeys(("error_quantile", "expected_error", "expected_regret", "probability_of_best"), "evaluation"),
+    **dict.fromkeys(("error_quantile", "expected_error", "probability_of_best"), "evaluation"),
 }
 """The modules of names that are not a mechanism's."""
 

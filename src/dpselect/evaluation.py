@@ -47,27 +47,6 @@ def expected_error(
         return law.mean(law.errors**exponent)
 
 
-def expected_regret(
-    mechanism: Mechanism, scores: Numbers, sensitivities: Numbers | None = None, **public: Numbers
-) -> Any:
-    """Return the exact mean of best score − picked score, one for each row.
-
-    :func:`expected_error` of power 1. **Not private**: it reads the scores and reveals them.
-
-    Args:
-        mechanism: Any mechanism.
-        scores: The scores, in any form that ``mechanism.pmf`` accepts.
-        sensitivities: The sensitivities, for mechanisms that need them.
-        **public: ``offsets=`` or ``weights=`` for mechanisms that take them.
-
-    Example:
-        >>> import dpselect as dps
-        >>> float(dps.expected_regret(dps.Uniform(), [0.0, 2.0], 1.0))
-        1.0
-    """
-    return expected_error(mechanism, scores, sensitivities, power=1, **public)
-
-
 def probability_of_best(
     mechanism: Mechanism, scores: Numbers, sensitivities: Numbers | None = None, **public: Numbers
 ) -> Any:

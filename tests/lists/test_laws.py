@@ -8,7 +8,6 @@ import pytest
 from variants import candidates, every_private_mechanism
 
 import dpselect as dps
-from dpselect.lists import inclusion, rank_probabilities
 
 
 def all_lists(size, count):
@@ -40,20 +39,10 @@ def test_the_probability_of_a_list_is_the_product_of_its_rounds(mechanism):
 @every_private_mechanism
 def test_a_list_of_one_has_the_law_of_a_pick(mechanism):
     scores, sensitivities, public = candidates(mechanism, (3, 5), seed=7)
-    found = inclusion(dps.TopK(mechanism, count=1), scores, sensitivities, **public)
-    assert found == pytest.approx(mechanism.pmf(scores, sensitivities, **public), abs=1e-15)
-
-
-@every_private_mechanism
-def test_rank_probabilities_add_up_the_lists(mechanism):
-    scores, sensitivities, public = candidates(mechanism, 5, seed=6)
-    top = dps.TopK(mechanism, count=3)
-    lists = all_lists(5, 3)
-    ranks = rank_probabilities(top, scores, sensitivities, **public)
-    whole = [by_hand(mechanism, order, scores, sensitivities, public) for order in lists]
-    for rank, candidate in itertools.product(range(3), range(5)):
-        expected = sum(p for p, order in zip(whole, lists, strict=True) if order[rank] == candidate)
-        assert ranks[rank, candidate] == pytest.approx(expected, abs=1e-12)
+    pmf = mechanism.pmf(scores, sensitivities, **public)
+    for pick in range(5):
+        found = dps.TopK(mechanism, count=1).probability([[pick]] * 3, scores, sensitivities, **public)
+        assert found == pytest.approx(pmf[:, pick], abs=1e-15)
 
 
 def test_gumbel_noise_with_equal_sensitivities_gives_the_law_of_noise_added_once():
@@ -90,24 +79,6 @@ def test_lists_are_drawn_as_often_as_their_probabilities_say(mechanism):
     assert statistic < 60  # chi-squared with 11 degrees of freedom: above 60 with probability 1e-8
 
 
-def test_inclusion_adds_up_to_the_length_and_is_the_share_of_drawn_lists():
-    scores, sensitivities = np.array([[0.0, 1.0, 2.0, 3.0], [1.0, 1.0, 0.0, 0.0]]), np.array([1.0, 2.0, 0.5, 0.25])
-    top, draws = dps.TopK(dps.GEM(1.0), count=2), 4000
-    exact = inclusion(top, scores, sensitivities)
-    assert exact.sum(axis=-1) == pytest.approx([2.0, 2.0])
-    many = np.repeat(scores[:, None], draws, axis=1)
-    lists = top.select(many, sensitivities, randomness=dps.Randomness.seeded(3))
-    shares = (lists[..., None] == np.arange(4)).any(axis=2).mean(axis=1)
-    assert np.abs(shares - exact).max() < 6 / np.sqrt(4 * draws)  # false alarm: 1e-8
-
-
-def test_padded_lists_include_everybody():
-    top = dps.TopK(dps.GEM(1.0), count=5, short_rows="pad")
-    assert inclusion(top, [0.0, 1.0, 2.0], 1.0) == pytest.approx([1.0] * 3)
-    ranks = rank_probabilities(top, [0.0, 1.0, 2.0], 1.0)
-    assert ranks.sum(axis=1) == pytest.approx([1.0, 1.0, 1.0, 0.0, 0.0])
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -115,11 +86,9 @@ def test_padded_lists_include_everybody():
         (lambda top: top.probability([0], [0.0, 1.0, 2.0], 1.0), r"lists must be whole numbers of shape \(2,\)"),
         (lambda top: top.probability([0.0, 1.0], [0.0, 1.0, 2.0], 1.0), "lists must be whole numbers"),
         (
-            lambda _: rank_probabilities(dps.TopK(dps.GEM(1.0)), np.zeros(100), 1.0),
-            "count is too large: the exact law of 1 lists of 10 out of 100",
+            lambda top: top.probability([[0, 1]] * 2, (np.zeros(4), np.array([0, 2, 4])), 1.0),
+            "scores must be an array",
         ),
-        (lambda _: rank_probabilities(dps.GEM(1.0), [0.0, 1.0], 1.0), "top must be a TopK, got GEM"),
-        (lambda top: inclusion(top, (np.zeros(4), np.array([0, 2, 4])), 1.0), "scores must be an array"),
     ],
 )
 def test_bad_arguments_are_named(call, message):

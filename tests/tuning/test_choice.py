@@ -42,7 +42,7 @@ def test_errors_are_those_of_each_mechanism_on_each_row():
         direct = [dps.expected_error(mechanism, row, WIDTHS) for row in SCORES]
         assert found[place] == pytest.approx(direct, rel=1e-12)
     regrets = fleet_errors(POOL[:1], SCORES, WIDTHS, power=1)[0]
-    assert regrets == pytest.approx(dps.expected_regret(POOL[0], SCORES, WIDTHS), rel=1e-12)
+    assert regrets == pytest.approx(dps.expected_error(POOL[0], SCORES, WIDTHS, power=1), rel=1e-12)
 
 
 @pytest.mark.parametrize("mechanism", POOL, ids=repr)

@@ -85,8 +85,7 @@ class ListLaw(Law):
     def pmf(self, batch: Batch) -> FloatArray:  # noqa: ARG002 - for the laws that have one
         """Refuse: a list is not one candidate."""
         raise ValueError(
-            "a list has no probability for each candidate: use TopK.probability for that of a given list, and "
-            "dpselect.lists.inclusion for that of being in the list"
+            "a list has no probability for each candidate: use TopK.probability for that of a given list"
         )
 
     def select(self, batch: Batch, randomness: Randomness) -> IndexArray:

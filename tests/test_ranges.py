@@ -1,36 +1,170 @@
-"""Ranges from private scores: their exact law, their privacy together with picks, and their account."""
+"""Ranges: clipping makes their widths true sensitivities, and private ones have the stated law and account."""
 
+import dataclasses
 import itertools
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dpselect as dps
 from dpselect.guarantees import ONE_USER_CHANGED
-from dpselect.ranges import Ranges, from_private_scores
-from dpselect.ranges.quantiles import UNIT, _read
-from dpselect.ranges.values import LEVELS
+from dpselect.ranges import LEVELS, UNIT, Ranges, _read, from_private_scores
+
+SECRET = 73.21943
+numbers = st.floats(-(2.0**299), 2.0**299)
+pairs = st.tuples(numbers, numbers).map(sorted)
+
+
+@given(st.lists(pairs, min_size=1, max_size=6))
+def test_a_sensitivity_is_the_smallest_accepted_float_that_is_no_less_than_the_width(ends):
+    lows, highs = map(list, zip(*ends, strict=True))
+    for low, high, width in zip(lows, highs, Ranges(lows, highs).sensitivities, strict=True):
+        exact = Fraction(high) - Fraction(low)
+        assert Fraction(width) >= exact
+        if exact >= Fraction(2) ** -300:
+            assert Fraction(np.nextafter(width, 0.0)) < exact
+        else:
+            assert width == (2.0**-300 if exact else 0.0)
+
+
+@given(st.lists(st.tuples(pairs, numbers, numbers), min_size=1, max_size=6))
+def test_any_two_clipped_scores_are_within_the_sensitivity_of_each_other(rows):
+    ends, one, other = zip(*rows, strict=True)
+    ranges = Ranges(*map(list, zip(*ends, strict=True)))
+    for here, there, width in zip(
+        ranges.clip(list(one)), ranges.clip(list(other)), ranges.sensitivities, strict=True
+    ):
+        assert abs(Fraction(here) - Fraction(there)) <= Fraction(width)
+
+
+def test_a_width_that_floats_would_round_down_is_rounded_up():
+    low, high = -(2.0**-60), 1.0
+    assert high - low == 1.0
+    assert Ranges(low, high).sensitivities == np.nextafter(1.0, 2.0)
+
+
+def test_clipping_keeps_what_is_inside():
+    ranges = Ranges([0.0, -1.0], [1.0, 2.0])
+    clipped = ranges.clip([[0.5, 5.0], [-3.0, 2.5], [9.0, -1.0]])
+    np.testing.assert_array_equal(clipped, [[0.5, 2.0], [0.0, 2.0], [1.0, -1.0]])
+    np.testing.assert_array_equal(ranges.sensitivities, [1.0, 3.0])
+
+
+def test_every_form_of_scores_keeps_its_form():
+    for_all, ragged = Ranges(0.0, 1.0), (np.array([0.5, 2.0, -1.0]), [0, 1, 3])
+    values, offsets = for_all.clip(ragged)
+    assert (values.tolist(), offsets.tolist()) == ([0.5, 1.0, 0.0], [0, 1, 3])
+    lists = for_all.clip(pa.array([[0.5], [2.0, -1.0]]))
+    assert lists.to_pylist() == [[0.5], [1.0, 0.0]]
+    assert for_all.clip(np.full((2, 3, 4), 7.0)).tolist() == np.ones((2, 3, 4)).tolist()
+    assert for_all.clip((np.empty(0), [0]))[0].size == 0
+
+
+def test_ragged_rows_have_a_range_for_each_flat_score():
+    highs = np.array([1.0, 2.0, 3.0])[[2, 0, 2]]
+    ranges = Ranges(np.zeros(3), highs)
+    values, offsets = ranges.clip((np.array([9.0, 9.0, 1.5]), [0, 2, 3]))
+    assert values.tolist() == [3.0, 1.0, 1.5]
+    assert dps.GEM(epsilon=1.0).select((values, offsets), ranges.sensitivities).shape == (2,)
+
+
+def test_public_ranges_cost_nothing_and_the_pick_holds_for_any_two_score_vectors():
+    ranges, mechanism = Ranges([0.0, 0.0], [1.0, 3.0]), dps.GEM(epsilon=1.5)
+    whole = ranges.guarantee_with(mechanism)
+    assert (whole.epsilon, whole.rho) == (1.5, mechanism.guarantee.rho)
+    far = [ranges.clip(scores) for scores in ([-1e9, 1e9], [1e9, -1e9])]
+    loss = dps.auditing.privacy_loss(mechanism, far[0], far[1], ranges.sensitivities)
+    assert 0.7 < loss.epsilon <= 1.5 + 1e-9
+
+
+def test_a_monotone_mechanism_is_refused_because_clipped_scores_move_both_ways():
+    with pytest.raises(ValueError, match=r"^mechanism must be private for all"):
+        Ranges(0.0, 1.0).guarantee_with(dps.NoisyMax(epsilon=1.0, monotone=True))
+
+
+def test_no_guarantee_stays_none():
+    naive = dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=1.0)
+    assert not Ranges(0.0, 1.0).guarantee_with(naive).is_private
+
+
+def test_ranges_are_values():
+    one = Ranges([0.0, 1.0], [1.0, 2.0])
+    assert repr(pickle.loads(pickle.dumps(one))) == repr(one)  # noqa: S301 - our own bytes
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        one.lows = np.zeros(2)
+    with pytest.raises(ValueError, match="read-only"):
+        one.lows[0] = 5.0
+    assert repr(one) == "Ranges(2 candidates, ε = 0)"
+
+
+def test_changing_an_argument_later_changes_no_range():
+    lows = np.zeros(2)
+    ranges = Ranges(lows, 1.0)
+    lows[:] = -5.0
+    assert ranges.lows.tolist() == [0.0, 0.0]
+
+
+TWO = Ranges([0.0, 0.0], [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Ranges([0.0, 2.0], 1.0), "lows must be ≤ highs"),
+        (lambda: Ranges([0.0, 0.0], [1.0, 1.0, 1.0]), "lows and highs must have one number for the same"),
+        (lambda: Ranges([[0.0]], 1.0), "lows and highs must be one number for each candidate"),
+        (lambda: Ranges([], []), "lows and highs must be one number for each candidate"),
+        (lambda: Ranges(np.nan, 1.0), "lows must be finite"),
+        (lambda: Ranges(0.0, np.inf), "highs must be finite"),
+        (lambda: Ranges(-(2.0**300), 2.0**300), "highs − lows must be at most 2\\^300"),
+        (lambda: Ranges("a", 1.0), "lows must hold numbers"),
+        (lambda: Ranges(0.0, 1.0, 1.0), "guarantees must be Guarantee objects"),
+        (lambda: TWO.clip([SECRET]), "scores must have the 2 candidates of the ranges, got 1"),
+        (lambda: TWO.clip(([SECRET], [0, 1])), "scores must have the 2 candidates of the ranges, got 1"),
+        (lambda: TWO.clip([SECRET, np.nan]), "scores must be finite"),
+        (
+            lambda: TWO.clip(pd.Series([SECRET, 1.0])),
+            r"scores must be an array without labels: pass scores.to_numpy\(\)",
+        ),
+        (lambda: Ranges(pd.Series([0.0, 1.0]), 2.0), "lows must be an array without labels"),
+        (lambda: TWO.clip(SECRET), "scores must have a last axis of candidates"),
+        (
+            lambda: TWO.guarantee_with(dps.GEM),
+            r"mechanism must be a Mechanism such as dps.GEM\(1.0\), got the class GEM",
+        ),
+    ],
+)
+def test_bad_ranges_name_the_argument_and_the_rule_and_show_no_score(call, message):
+    with pytest.raises(ValueError, match=f"^{message}") as caught:
+        call()
+    assert "73.2" not in str(caught.value)
+
+
+# --- From private scores ---------------------------------------------------------------------------------
 
 NONE = math.nan
 CUTS = [0.0, 0.5, 1.0]
 
 
-def cut_pmf(scores, cuts, *, epsilon, levels=LEVELS, contributions=None):
+def cut_pmf(scores, cuts, *, epsilon, levels=LEVELS):
     """Return the exact probability of each cut, for each candidate and level, from the laws of the picks."""
-    task = _read(scores, cuts, epsilon, levels, contributions)
+    task = _read(scores, cuts, epsilon, levels)
     return np.array([task.mechanism.pmf(ranks, UNIT) for ranks in task.qualities()])
 
 
 def expected_chances(column, cuts, level, epsilon):
     """Return the exponential mechanism's probabilities, by the definition of rank."""
-    held = [score for score in column if not math.isnan(score)]
-    wanted = level * len(held)
+    wanted = level * len(column)
     weights = []
     for cut in cuts:
-        ranks = sum(score < cut for score in held), sum(score <= cut for score in held)
+        ranks = sum(score < cut for score in column), sum(score <= cut for score in column)
         away = 0 if ranks[0] <= wanted <= ranks[1] else min(abs(rank - wanted) for rank in ranks)
         weights.append(math.exp(-epsilon * away / 2))
     return np.array(weights) / sum(weights)
@@ -72,20 +206,16 @@ def test_draws_follow_the_law():
 
 
 def log_joint_law(scores, mechanism, **choice):
-    """Return the logarithm of the probability of each outcome: the cuts of all ranges, then all users' picks.
-
-    A user's missing scores count as the lower end of the range.
-    """
+    """Return the logarithm of the probability of each outcome: the cuts of all ranges, then all users' picks."""
     scores = np.array(scores)
     users, size = scores.shape
     logs = np.log(cut_pmf(scores, CUTS, **choice).reshape(2 * size, len(CUTS)))
     outcomes = []
     for cuts in itertools.product(range(len(CUTS)), repeat=2 * size):
         ends = np.sort(np.array(CUTS)[list(cuts)].reshape(size, 2), axis=1)
-        ranges = Ranges(lows=ends[:, 0], highs=ends[:, 1])
-        clipped = ranges.clip(np.where(np.isnan(scores), ranges.lows, scores))
+        ranges = Ranges(ends[:, 0], ends[:, 1])
         with np.errstate(divide="ignore"):  # picks among constant scores are certain
-            chances = np.log(mechanism.pmf(clipped.scores, clipped.sensitivities))
+            chances = np.log(mechanism.pmf(ranges.clip(scores), ranges.sensitivities))
         log_cuts = sum(logs[place, cut] for place, cut in enumerate(cuts))
         outcomes += [
             log_cuts + sum(chances[user, pick] for user, pick in enumerate(picks))
@@ -132,63 +262,28 @@ def test_the_bound_is_nearly_reached():
     assert 0.99 * epsilon < np.abs(below - above).max(axis=-1).sum() <= epsilon * (1 + 1e-9)
 
 
-def test_a_user_with_bounded_contributions_may_move_twice_that_many_columns():
-    """m = 1: the old row scores one candidate and the new row another.
-
-    More than half of ε is lost. If ε were divided by m columns in place of 2m, the loss would exceed it.
-    """
-    others = [
-        [score if place == column else NONE for place in range(3)]
-        for column in range(2)
-        for score in [0.25] * 4 + [0.75] * 4 + [2.0] * 31
-    ]
-    epsilon, choice = 400.0, {"epsilon": 400.0, "contributions": 1, "levels": (0.1, 0.2)}
-    rows = [[-1.0, NONE, NONE], [NONE, -1.0, NONE], [2.0, NONE, NONE], [NONE, NONE, 0.5], [NONE] * 3]
-    laws = [np.log(cut_pmf([row, *others], CUTS, **choice)) for row in rows]
-    losses = [np.abs(one - other).max(axis=-1).sum() for one, other in itertools.combinations(laws, 2)]
-    assert 0.75 * epsilon < max(losses) <= epsilon * (1 + 1e-9)
-
-
 @pytest.mark.parametrize("seed", range(20))
-def test_no_row_replaced_costs_more_than_the_budget_at_any_bound_on_contributions(seed):
+def test_no_row_replaced_costs_more_than_the_budget(seed):
     rng = np.random.default_rng(seed)
     size, epsilon = int(rng.integers(1, 5)), float(rng.choice([0.5, 4.0, 50.0]))
     levels = tuple(np.sort(rng.uniform(size=2)))
-    scores = rng.choice([-1.0, 0.0, 0.25, 0.5, 1.0, 2.0, NONE], size=(6, size))
-    choice = {"epsilon": epsilon, "contributions": int(rng.integers(1, size + 1)), "levels": levels}
+    scores = rng.choice([-1.0, 0.0, 0.25, 0.5, 1.0, 2.0], size=(6, size))
+    choice = {"epsilon": epsilon, "levels": levels}
     before = np.log(cut_pmf(scores, CUTS, **choice))
     for _ in range(20):
         changed = scores.copy()
-        changed[2] = rng.choice([-1.0, 0.0, 0.25, 0.5, 1.0, 2.0, NONE], size=size)
+        changed[2] = rng.choice([-1.0, 0.0, 0.25, 0.5, 1.0, 2.0], size=size)
         after = np.log(cut_pmf(changed, CUTS, **choice))
         assert np.abs(before - after).max(axis=-1).sum() <= epsilon * (1 + 1e-9)
-
-
-def test_scores_beyond_the_contributions_do_not_count():
-    rng = np.random.default_rng(8)
-    scores = rng.uniform(size=(40, 6))
-    kept = dps.ranges.quantiles._bounded(scores, np.isnan(scores), 2)
-    assert ((~np.isnan(kept)).sum(axis=1) == 2).all()
-    assert ((~np.isnan(kept)).sum(axis=0) > 3).all()  # no candidate is starved
-    changed = scores.copy()
-    changed[7] = NONE
-    other = dps.ranges.quantiles._bounded(changed, np.isnan(changed), 2)
-    np.testing.assert_array_equal(np.delete(kept, 7, axis=0), np.delete(other, 7, axis=0))
-
-
-def test_a_user_with_fewer_scores_than_the_contributions_keeps_all():
-    scores = np.array([[NONE, 0.5, NONE, 0.25], [NONE] * 4])
-    np.testing.assert_array_equal(dps.ranges.quantiles._bounded(scores, np.isnan(scores), 2), scores)
 
 
 # --- The account ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("size", "contributions", "picks"), [(5, None, 10), (5, 1, 4), (5, 2, 8), (5, 3, 10), (1, 1, 2)]
-)
-def test_the_account_counts_two_picks_for_each_column_that_a_user_can_move(size, contributions, picks):
-    promise = from_private_scores(np.zeros((3, size)), CUTS, epsilon=1.0, contributions=contributions).guarantee
+@pytest.mark.parametrize("size", [1, 5])
+def test_the_account_counts_two_picks_for_each_column(size):
+    promise = from_private_scores(np.zeros((3, size)), CUTS, epsilon=1.0).guarantee
+    picks = 2 * size
     assert (promise.epsilon, promise.delta, promise.neighbours) == (1.0, 0.0, ONE_USER_CHANGED)
     assert promise.rho == pytest.approx(picks * (1 / picks) ** 2 / 8)
 
@@ -196,7 +291,7 @@ def test_the_account_counts_two_picks_for_each_column_that_a_user_can_move(size,
 @pytest.mark.parametrize("epsilon", [0.1, 0.7, 1.0, 3.3])
 @pytest.mark.parametrize("size", [3, 7, 11])
 def test_the_exact_sum_of_all_picks_never_exceeds_the_budget(epsilon, size):
-    share = dps.ranges.quantiles._share(epsilon, 2 * size)
+    share = dps.ranges._share(epsilon, 2 * size)
     assert Fraction(share) * 2 * size <= Fraction(epsilon)
     assert share == pytest.approx(epsilon / (2 * size))
 
@@ -205,7 +300,7 @@ def test_the_same_key_gives_the_same_ranges_and_another_key_others():
     scores, cuts = np.random.default_rng(2).uniform(size=(20, 4)), np.linspace(0, 1, 101)
     keys = [dps.Randomness.keyed(bytes([number]) * 32, "ranges") for number in (1, 1, 2)]
     one, again, other = (from_private_scores(scores, cuts, epsilon=1.0, randomness=key) for key in keys)
-    assert one == again != other
+    assert one.lows.tolist() == again.lows.tolist() != other.lows.tolist()
 
 
 def test_candidates_with_the_same_scores_have_independent_noise():
@@ -223,13 +318,6 @@ def test_many_users_give_ranges_close_to_the_true_quantiles():
     np.testing.assert_allclose(found.highs, [0.95, 7.6], atol=0.05)
 
 
-def test_a_frame_names_the_candidates():
-    frame = pd.DataFrame({"tea": [0.1, 0.2], "rum": [0.3, 0.4]})
-    found = from_private_scores(frame, CUTS, epsilon=1.0)
-    with pytest.raises(ValueError, match="in the same order"):
-        found.clip(frame[["rum", "tea"]])
-
-
 SCORES = [[73.21943, 0.5], [0.25, 0.75]]
 
 
@@ -238,9 +326,9 @@ SCORES = [[73.21943, 0.5], [0.25, 0.75]]
     [
         ({"scores": [0.5]}, "scores must have two axes"),
         ({"scores": np.empty((0, 2))}, "scores must have two axes"),
-        ({"scores": [[73.21943, NONE]]}, "scores must not have NaN; .* pass contributions="),
+        ({"scores": [[73.21943, NONE]]}, "scores must be finite"),
+        ({"scores": pd.DataFrame({"tea": [73.21943]})}, "scores must be an array without labels"),
         ({"scores": [[73.21943, math.inf]]}, "scores must be finite"),
-        ({"scores": [[73.21943, math.inf]], "contributions": 1}, "scores must be finite"),
         ({"cuts": [0.5]}, "cuts must be a list of at least two numbers"),
         ({"cuts": np.zeros((3, 4))}, "cuts must be a list of at least two numbers, or such a row for each of 2"),
         ({"cuts": [0.0, 0.0, 1.0]}, "cuts must increase strictly"),
@@ -249,8 +337,6 @@ SCORES = [[73.21943, 0.5], [0.25, 0.75]]
         ({"epsilon": 0.0}, "epsilon must be positive"),
         ({"levels": (0.5, 0.5)}, "levels must have low < high"),
         ({"levels": 0.5}, "levels must be a list"),
-        ({"contributions": 0}, "contributions must be ≥ 1"),
-        ({"contributions": 3}, "contributions must be ≤ 2"),
         ({"randomness": 5}, "randomness must be a Randomness"),
         ({"randomness": dps.Randomness.keyed(bytes(32), [1, 2])}, "units must have one identifier"),
     ],
