@@ -511,10 +511,6 @@ def test_a_mechanism_accepts_ragged_and_arrow_batches_without_rows(mechanism):
     assert mechanism.pmf(column, 1.0).to_pylist() == []
 
 
-def test_gem_scores_accepts_an_empty_batch():
-    assert dps.gem_scores(np.zeros((0, 5)), 1.0, 0.0).shape == (0, 5)
-
-
 @every_mechanism
 def test_a_mechanism_accepts_scores_without_keeping_them(mechanism):
     mechanism.pmf([SECRET, 1.0], 1.0)

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         Uniform,
     )
     from dpselect.mechanisms import from_pmf as from_pmf
-    from dpselect.mechanisms import gem_scores as gem_scores
     from dpselect.precompilation import compile as compile  # noqa: A004 - its name at the command line, too
     from dpselect.randomness import Randomness
     from dpselect.registry import MECHANISMS
@@ -82,7 +81,6 @@ _HOMES = {
     "TopK": "lists.top_k",
     "compile": "precompilation",
     "from_pmf": "mechanisms",
-    "gem_scores": "mechanisms",
     "select_list": "lists",
     "select_table": "table_selection",
     **dict.fromkeys(("error_quantile", "expected_error", "probability_of_best"), "evaluation"),

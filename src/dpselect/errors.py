@@ -28,25 +28,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "BadUnitsError",
-    "BudgetError",
-    "BudgetExhaustedError",
-    "DatabaseError",
-    "KeyReuseError",
-    "LayoutError",
-    "LedgerError",
-    "MalformedError",
-    "MissingFileError",
-    "OutputError",
-    "OutputExistsError",
-    "ReleaseConflictError",
-    "RepeatedUnitsError",
-    "TwoColumnsError",
-    "UnknownColumnError",
-    "UsageError",
-]
-
 
 class RepeatedUnitsError(ValueError):
     """Two rows have the same identifier and would share their noise."""

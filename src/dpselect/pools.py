@@ -4,9 +4,17 @@ from collections.abc import Sequence
 
 from dpselect import parameters as check
 from dpselect.guarantees import ANY_SCORES, WITHIN_SENSITIVITIES
-from dpselect.mechanisms import Mechanism
+from dpselect.mechanisms import (
+    GEM,
+    CombinedGEM,
+    HeterogeneousNoisyMax,
+    Mechanism,
+    NoisyMax,
+    RandomizedResponse,
+    RandomStopping,
+    Uniform,
+)
 from dpselect.mechanisms.base import require_mechanism
-from dpselect.registry import MECHANISMS, Grid
 
 __all__ = ["GAMMAS", "KEEPS", "SHARES", "TILTS", "default_pool", "read_pool"]
 
@@ -26,8 +34,8 @@ GAMMAS = (0.05, 0.008, 0.001)
 def default_pool(epsilon: float, *, gammas: Sequence[float] = GAMMAS, beta: float = 0.05) -> tuple[Mechanism, ...]:
     """Return mechanisms of one privacy budget that together suit every situation we know.
 
-    Each record in :mod:`dpselect.registry` says what it contributes, at the tilts, quantiles and shares of this
-    module. A random pick is one of them: it is best if the budget is too small for all others.
+    A random pick is one of them: it is best if the budget is too small for all others. Random stopping with
+    exponential noise has η = 1 only: where it is best, so is that.
 
     Args:
         epsilon: The privacy budget of one pick, the same for all members.
@@ -50,15 +58,19 @@ def default_pool(epsilon: float, *, gammas: Sequence[float] = GAMMAS, beta: floa
     References:
         docs/theory/tuning.md.
     """
-    grid = Grid(
-        epsilon=epsilon,
-        beta=beta,
-        tilts=TILTS,
-        gammas=check.as_tuple("gammas", gammas),
-        shares=SHARES,
-        keeps=KEEPS,
+    stops = check.as_tuple("gammas", gammas)
+    return (
+        *(HeterogeneousNoisyMax(epsilon=epsilon, tilt=tilt, beta=beta) for tilt in TILTS),
+        *(HeterogeneousNoisyMax(epsilon=epsilon, keep=keep) for keep in KEEPS),
+        *(NoisyMax(epsilon=epsilon, tilt=tilt, beta=beta) for tilt in TILTS),
+        *(GEM(epsilon=epsilon, tilt=tilt, beta=beta) for tilt in TILTS),
+        *(RandomStopping(epsilon=epsilon, gamma=gamma) for gamma in stops),
+        *(RandomStopping(epsilon=epsilon, gamma=gamma, eta=0.0) for gamma in stops),
+        *(RandomStopping(epsilon=epsilon, gamma=gamma, noise="exponential") for gamma in stops),
+        *(CombinedGEM(epsilon=epsilon, correlation_share=share, beta=beta) for share in SHARES),
+        RandomizedResponse(epsilon=epsilon),
+        Uniform(),
     )
-    return tuple(member for record in MECHANISMS.values() for member in record.members(grid))
 
 
 def read_pool(pool: Sequence[Mechanism] | None, epsilon: float) -> tuple[Mechanism, ...]:

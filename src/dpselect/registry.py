@@ -1,6 +1,6 @@
 """One record for each mechanism. The command line, the explorer, pools, figures and documents read it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -20,18 +20,6 @@ from dpselect.mechanisms import (
     Uniform,
 )
 from dpselect.unsafe import NaiveHeterogeneousNoisyMax
-
-
-@dataclass(frozen=True, kw_only=True)
-class Grid:
-    """The parameters of the members of a pool, at one privacy budget."""
-
-    epsilon: float
-    beta: float
-    tilts: tuple[float, ...]
-    gammas: tuple[float, ...]
-    shares: tuple[float, ...]
-    keeps: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +51,6 @@ class Record:
     has_slow_pmf: bool = False
     """Whether ``pmf`` is a quadrature that takes milliseconds."""
     color: str
-    members: Callable[[Grid], Iterable[Mechanism]] = lambda _: ()
-    """What it contributes to pools."""
 
     def __call__(self, *epsilon: float, **parameters: Any) -> Mechanism:
         """Return the mechanism with these parameters."""
@@ -111,10 +97,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         constructor=HeterogeneousNoisyMax,
         family="heterogeneous noisy max",
         color="#d6007f",
-        members=lambda grid: [
-            *(HeterogeneousNoisyMax(epsilon=grid.epsilon, tilt=t, beta=grid.beta) for t in grid.tilts),
-            *(HeterogeneousNoisyMax(epsilon=grid.epsilon, keep=keep) for keep in grid.keeps),
-        ],
     ),
     Record(
         name="kept-rnm",
@@ -135,7 +117,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         family="noisy max",
         in_paper=True,
         color="#000000",
-        members=lambda grid: (NoisyMax(epsilon=grid.epsilon, tilt=t, beta=grid.beta) for t in grid.tilts),
     ),
     Record(
         name="em",
@@ -166,7 +147,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         parameters=("beta",),
         in_paper=True,
         color="#0072b2",
-        members=lambda grid: (GEM(epsilon=grid.epsilon, tilt=t, beta=grid.beta) for t in grid.tilts),
     ),
     Record(
         name="mgem",
@@ -200,7 +180,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         in_paper=True,
         has_slow_pmf=True,
         color="#cc79a7",
-        members=lambda grid: (RandomStopping(epsilon=grid.epsilon, gamma=gamma) for gamma in grid.gammas),
     ),
     Record(
         name="rs-improved",
@@ -213,7 +192,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         in_paper=True,
         has_slow_pmf=True,
         color="#56b4e9",
-        members=lambda grid: (RandomStopping(epsilon=grid.epsilon, gamma=gamma, eta=0.0) for gamma in grid.gammas),
     ),
     Record(
         name="rs-exponential",
@@ -225,9 +203,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         parameters=("gamma",),
         has_slow_pmf=True,
         color="#882255",
-        members=lambda grid: (
-            RandomStopping(epsilon=grid.epsilon, gamma=gamma, noise="exponential") for gamma in grid.gammas
-        ),
     ),
     Record(
         name="rs-improved-exponential",
@@ -238,7 +213,7 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         family="random stopping",
         parameters=("gamma",),
         has_slow_pmf=True,
-        color="#117a8b",  # no members: where random stopping is best, so is η = 1
+        color="#117a8b",
     ),
     Record(
         name="combined-gem",
@@ -250,9 +225,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         parameters=("beta",),
         in_paper=True,
         color="#009e73",
-        members=lambda grid: (
-            CombinedGEM(epsilon=grid.epsilon, correlation_share=share, beta=grid.beta) for share in grid.shares
-        ),
     ),
     Record(
         name="top-share",
@@ -272,7 +244,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         family="randomised response",
         in_paper=True,
         color="#e69f00",
-        members=lambda grid: [RandomizedResponse(epsilon=grid.epsilon)],
     ),
     Record(
         name="uniform",
@@ -283,7 +254,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         family="random",
         in_paper=True,
         color="#555555",
-        members=lambda _: [Uniform()],
     ),
 )
 """The private mechanisms by short name, without those of :mod:`dpselect.unsafe`."""

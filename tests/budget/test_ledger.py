@@ -153,10 +153,10 @@ def test_releases_of_older_versions_are_read_and_keep_the_rho_they_were_charged_
         values[place] = json.dumps(fields | {"rho": 0.5 * math.tanh(0.25)}, sort_keys=True, ensure_ascii=False)
         return values
 
-    values_now = module._values
+    values_now = module.values_of
     ledger.add_population("writers", epsilon=3.0, delta=1e-6)
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_values", old)
+        patch.setattr(module, "values_of", old)
         ledger.charge("writers", "before", GEM, fingerprint="inputs")
     ledger.charge("writers", "after", GEM, fingerprint="inputs")
     before, after = (release.guarantee for release in ledger.statement("writers").releases)
@@ -365,7 +365,7 @@ def test_a_new_field_does_not_make_a_paid_release_another_one(ledger):
 
 def test_a_release_that_was_recorded_with_all_fields_is_recognised(ledger, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("dpselect.budget.ledger.described", repr)  # what earlier versions recorded
+        patch.setattr("dpselect.budget.records.described", repr)  # what earlier versions recorded
         assert charge(ledger, "spring").charged
     assert ledger.statement("readers").releases[0].mechanism == repr(GEM) != "GEM(epsilon=0.5)"
     assert not charge(ledger, "spring").charged
@@ -376,8 +376,8 @@ def test_a_release_that_was_recorded_with_all_fields_is_recognised(ledger, monke
 def test_a_known_statement_is_not_checked_again_unless_something_was_charged_since(ledger, monkeypatch):
     charge(ledger, "spring", dps.GEM(epsilon=0.25))
     known, verified = ledger.statement("readers"), []
-    genuine = module._head
-    monkeypatch.setattr(module, "_head", lambda *values: verified.append(values) or genuine(*values))
+    genuine = module.checksum
+    monkeypatch.setattr(module, "checksum", lambda *values: verified.append(values) or genuine(*values))
     paid = charge(ledger, "summer", dps.GEM(epsilon=0.25), known=known)
     assert len(verified) == 1  # the new record's own
     assert paid.statement == ledger.statement("readers")

@@ -1,16 +1,15 @@
 """A person behind several units: picks add up, and one result for all units is at a distance."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from compositions import DELTA, repeated_bit, smallest_epsilon
 
 import dpselect as dps
-from dpselect.budget import BudgetExhaustedError, Ledger
-from dpselect.budget import ledger as module
-from dpselect.guarantees import ONE_USER_CHANGED
-from dpselect.release import Tuning
+from dpselect.budget import BudgetExhaustedError, Ledger, records
+from dpselect.guarantees import ANY_SCORES, ONE_USER_CHANGED
 from dpselect.tuning import choice_guarantee, choice_pmf
 
 UNITS = 10
@@ -24,8 +23,15 @@ def ledger(tmp_path):
         yield ledger
 
 
-def tuning(epsilon):
-    return Tuning(epsilon=1.0, tuning_epsilon=epsilon, cap=1.0)
+@dataclass(frozen=True)
+class Tuning:
+    """A choice of one mechanism for all units, as `dpselect.tuning.tune` makes it."""
+
+    epsilon: float
+
+    @property
+    def guarantee(self):
+        return choice_guarantee(self.epsilon).with_neighbours(ANY_SCORES)
 
 
 def chances(epsilon):
@@ -44,7 +50,7 @@ def charge_choices(ledger, population, epsilon, times):
     for number in range(times):
         try:
             ledger.charge(
-                population, f"choice {number}", tuning(epsilon), fingerprint="inputs", units_per_person=UNITS
+                population, f"choice {number}", Tuning(epsilon), fingerprint="inputs", units_per_person=UNITS
             )
         except BudgetExhaustedError:
             return accepted
@@ -61,8 +67,8 @@ def test_no_more_choices_are_accepted_than_exact_binomial_sums_allow(ledger):
 
 @pytest.mark.parametrize(("epsilon", "times"), [(0.1, 26), (0.02, 120), (0.02, 300), (0.005, 250)])
 def test_the_cost_of_choices_is_at_least_that_of_exact_binomial_sums(ledger, epsilon, times):
-    paid = ledger.charge("writers", "choice", tuning(epsilon), fingerprint="inputs", units_per_person=UNITS)
-    spent = module._total([paid] * times, DELTA)
+    paid = ledger.charge("writers", "choice", Tuning(epsilon), fingerprint="inputs", units_per_person=UNITS)
+    spent = records.total_of([paid] * times, DELTA)
     assert exact_epsilon(epsilon, times) <= spent.epsilon <= UNITS * epsilon * times * (1 + 1e-12)
     assert (spent.delta == DELTA) == (epsilon < 0.1)  # where there are many, a δ saves something
     distance = UNITS * epsilon
@@ -109,7 +115,7 @@ def test_one_result_for_all_units_is_at_a_distance_whatever_it_is(ledger):
 
 
 def test_one_unit_costs_what_it_cost(ledger):
-    for number, charged in enumerate((tuning(0.1), Count())):
+    for number, charged in enumerate((Tuning(0.1), Count())):
         ledger.charge("writers", f"{number}", charged, fingerprint="inputs")
     records = ledger.statement("writers").releases
     assert records[1].mechanism == "Count()"
@@ -119,12 +125,12 @@ def test_one_unit_costs_what_it_cost(ledger):
 def test_choices_that_earlier_versions_were_paid_for_count_in_full_from_now_on(ledger, monkeypatch):
     """Their records are those of today, down to the checksum; what they cost was computed from too little ρ."""
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_parts", lambda release: (release.guarantee, release.units_per_person))  # as it was
+        patch.setattr(records, "_parts", lambda release: (release.guarantee, release.units_per_person))  # as it was
         assert charge_choices(ledger, "readers", 0.1, 26) == 26
         assert ledger.statement("readers").epsilon_spent < 9
     statement = ledger.statement("readers")
     assert statement.epsilon_spent == 26.0
-    again = ledger.charge("readers", "choice 3", tuning(0.1), fingerprint="inputs", units_per_person=UNITS)
+    again = ledger.charge("readers", "choice 3", Tuning(0.1), fingerprint="inputs", units_per_person=UNITS)
     assert not again.charged  # what is paid for stays paid for
     with pytest.raises(BudgetExhaustedError):
         ledger.charge("readers", "more", dps.GEM(epsilon=1e-9), fingerprint="inputs")

@@ -17,7 +17,6 @@ from score_tables import FORMS, KEY, LISTS, LONG, SETTINGS, expected, read, writ
 import dpselect as dps
 from dpselect.cli import main
 from dpselect.engines.arrow import PickTransform
-from dpselect.pools import default_pool
 from dpselect.tables.layout import Layout
 from dpselect.tables.sorting import SortedUnits
 from dpselect.tables.stored import open_table
@@ -164,9 +163,7 @@ def test_a_long_table_larger_than_the_memory_for_sorting_works(tmp_path, key_fil
     assert read(output) == dict(enumerate(picks.tolist()))
 
 
-@pytest.mark.parametrize(
-    "command", [[], ["select"], ["budget"], ["budget", "create"], ["audit"], ["advise"], ["tune"]]
-)
+@pytest.mark.parametrize("command", [[], ["select"], ["budget"], ["budget", "create"], ["audit"], ["advise"]])
 def test_help_is_shown_without_loading_array_libraries(command, capsys):
     script = (
         "import sys; from dpselect.cli import main\n"
@@ -239,34 +236,3 @@ def test_advice_ranks_mechanisms_from_what_is_public(tmp_path, capsys):
     assert main(["advise", "--epsilon", "1"]) == 0
     assert "--mechanism top-share" in capsys.readouterr().out
     assert main(["advise", "--epsilon", "1", "--candidates", str(tmp_path / "items.csv")]) == 2
-
-
-@pytest.mark.parametrize("form", ["csv", "lists parquet"])
-def test_tuning_chooses_what_suits_the_users(form, tmp_path, capsys):
-    rng = np.random.default_rng(6)
-    users, width = 300, 12
-    widths = np.linspace(0.1, 1.0, width)
-    scores = np.clip(widths + 0.1 * rng.normal(size=(users, width)), 0, 1)  # the best ones are sensitive
-    path = tmp_path / ("t.csv" if form == "csv" else "t.parquet")
-    if form == "csv":
-        long = {
-            "user": np.repeat(np.arange(users), width),
-            "candidate": np.tile(np.arange(width), users),
-            "score": scores.reshape(-1),
-            "sensitivity": np.tile(widths, users),
-        }
-        pa.csv.write_csv(pa.table(long), path)
-    else:
-        lists = {"candidate": [list(range(width))] * users, "score": scores.tolist()}
-        table = {"user": list(range(users)), **lists, "sensitivity": [widths.tolist()] * users}
-        pq.write_table(pa.table(table), path)
-    command = ["tune", str(path), "--epsilon", "1", "--tuning-epsilon", "8", "--json"]
-    assert main([*command, "--cap", "1"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert (facts["users"], facts["cap"], facts["epsilon_with_picks"]) == (users, 1.0, 9.0)
-    chosen = facts["options"].split()
-    mechanism = next(member for member in default_pool(1.0) if repr(member) == facts["mechanism"])
-    # GEM errs by 0.67 here. By the law of the choice, an error above 0.05 has a probability below 1e-20.
-    assert dps.expected_error(mechanism, scores, widths).mean() < 0.05
-    assert main(["select", str(path), "--epsilon", "1", *chosen, "-o", str(tmp_path / "p.csv"), "-q"]) == 0
-    assert main([*command, "--cap", "1,2,3"]) == 2

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import reference
+from gem import gem_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranges import TILTS, offset_rows
@@ -59,7 +60,7 @@ def test_an_undecided_comparison_does_not_spoil_probabilities():
 
 
 def test_an_undecided_comparison_does_not_spoil_gem_scores():
-    found = dps.gem_scores(MINUTE, DECADES, -7.0)
+    found = gem_scores(MINUTE, DECADES, -7.0)
     assert found == pytest.approx([float(s) for s in reference.gem_scores(MINUTE, DECADES, -7.0)], rel=1e-14)
 
 
@@ -102,7 +103,7 @@ def assert_twin(exactly, mechanism, scores, sensitivities, **public):
 @given(offset_rows(), TILTS)
 def test_gem_scores_are_those_of_fractions(row, t):
     scores, _, sensitivities = row
-    found = dps.gem_scores(scores, sensitivities, t)
+    found = gem_scores(scores, sensitivities, t)
     for score, truth in zip(found.tolist(), reference.gem_scores(scores, sensitivities, t), strict=True):
         if truth is None:
             assert score == -math.inf
@@ -162,4 +163,4 @@ def test_ordinary_rows_and_ties_are_weighed_by_floats(monkeypatch):
                 dps.GEM(epsilon=1.0, tilt=tilt).pmf(scores, sensitivities)
                 dps.GEM(epsilon=1.0, tilt=tilt).pmf(scores, sensitivities, offsets=offsets)
                 dps.NoisyMax(epsilon=1.0, tilt=tilt).pmf(scores, sensitivities, offsets=offsets)
-                dps.gem_scores(scores, sensitivities, tilt)
+                gem_scores(scores, sensitivities, tilt)

@@ -1,13 +1,9 @@
-"""Keys and charges of releases: a key file is for one release, and a tuned choice is charged like picks."""
+"""Keys and charges of releases: a key file is for one release, and a column has one role."""
 
-import json
 import stat
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -15,10 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpselect as dps
-from dpselect.budget import Ledger
 from dpselect.cli import main
 from dpselect.engines.arrow import Layout, PickTransform
-from dpselect.guarantees import SAME_DIRECTION
 from dpselect.release import KeyFile, KeyReuseError, release
 from dpselect.release.key_files import BoundKey
 
@@ -180,158 +174,6 @@ def test_many_concurrent_processes_make_one_key(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(map(str, range(20)))
 
 
-# --- Tuning is charged -----------------------------------------------------------------------------------
-
-
-def fleet(path, users=20, seed=1):
-    rng = np.random.default_rng(seed)
-    widths = np.linspace(0.1, 1.0, 6)
-    scores = np.clip(widths + 0.1 * rng.normal(size=(users, 6)), 0, 1)
-    rows = {"user": range(users), "candidate": [list(range(6))] * users, "score": scores.tolist()}
-    pq.write_table(pa.table(rows | {"sensitivity": [widths.tolist()] * users}), path, row_group_size=8)
-
-
-@pytest.fixture
-def budget(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    fleet("t.parquet")
-    assert main(["budget", "create", "b.db", "--population", "readers", "--epsilon", "1"]) == 0
-    capsys.readouterr()
-
-
-TUNE = ["tune", "t.parquet", "--epsilon", "1", "--cap", "1", "--json"]
-RELEASE = ["--budget", "b.db", "--population", "readers", "--release"]
-
-
-def facts_of(capsys, *command):
-    assert main([*command]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-@pytest.mark.usefixtures("budget")
-def test_tuning_is_charged_once_and_makes_the_same_choice_again(capsys):
-    # At a tiny ε the choice is almost uniform over some forty mechanisms, so five runs agree with probability
-    # below 1e-6.
-    command = [*TUNE, "--tuning-epsilon", "0.001", *RELEASE, "choice"]
-    runs = [facts_of(capsys, *command) for _ in range(5)]
-    assert [run["charged"] for run in runs] == [True] + [False] * 4
-    assert len({run["mechanism"] for run in runs}) == 1
-    assert {run["epsilon_spent"] for run in runs} == {0.001}
-    assert len(list(Path("b.db.keys").iterdir())) == 2  # the key of the release, and the secret for fingerprints
-
-
-@pytest.mark.usefixtures("budget")
-def test_tuning_and_the_picks_made_with_it_add_up(capsys):
-    tuned = facts_of(capsys, *TUNE, "--tuning-epsilon", "0.25", *RELEASE, "choice")
-    assert (tuned["epsilon_spent"], tuned["epsilon_cap"]) == (0.25, 1.0)
-    command = ["select", "t.parquet", *tuned["options"].split(), "-o", "p.csv", "--json"]
-    picked = facts_of(capsys, *command, "--epsilon", "0.5", *RELEASE, "picks")
-    assert picked["epsilon_spent"] == 0.75
-    assert main([*TUNE, "--tuning-epsilon", "0.5", *RELEASE, "another choice"]) == 4
-    assert "would have spent ε = 1.25" in capsys.readouterr().err
-    assert len(list(Path("b.db.keys").iterdir())) == 3
-    several = [*TUNE, "--tuning-epsilon", "0.125", "--units-per-person", "2", *RELEASE, "households"]
-    assert facts_of(capsys, *several)["epsilon_spent"] == 1.0
-
-
-@pytest.mark.usefixtures("budget")
-@pytest.mark.parametrize(
-    "change",
-    [["--tuning-epsilon", "0.2"], ["--epsilon", "0.5"], ["--cap", "0.5,1"], ["--power", "1"]],
-    ids=["tuning epsilon", "epsilon", "cap", "power"],
-)
-def test_a_choice_under_the_same_name_must_be_the_same_choice(change, capsys):
-    command = [*TUNE, "--tuning-epsilon", "0.1", *RELEASE, "choice"]
-    facts_of(capsys, *command)
-    assert main([*command, *change]) == 4
-    assert "with another mechanism" in capsys.readouterr().err
-    fleet("t.parquet", seed=2)
-    assert main(command) == 4
-    assert "with another fingerprint" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("budget")
-def test_a_choice_that_could_not_be_reported_is_reported_by_the_next_run_without_another_charge(capsys):
-    command = [*TUNE, "--tuning-epsilon", "0.001", *RELEASE, "choice"]
-    with Path("/dev/full").open("w") as full:
-        failed = subprocess.run(  # noqa: S603
-            [sys.executable, "-m", "dpselect.cli", *command], stdout=full, stderr=subprocess.PIPE, check=False
-        )
-    assert failed.returncode == 5, failed.stderr
-    with Ledger.open("b.db") as ledger:
-        [release] = ledger.statement("readers").releases
-        key = ledger.keys.get(release.key_id)
-    again = facts_of(capsys, *command)
-    assert not again["charged"]
-    table = pq.read_table("t.parquet")
-    scores, widths = np.array(table["score"].to_pylist()), np.array(table["sensitivity"].to_pylist())
-    randomness = dps.Randomness.keyed(key, "tuning")
-    chosen = dps.tuning.tune(scores, widths, 1.0, 0.001, cap=1.0, randomness=randomness, progress=False)
-    assert again["mechanism"] == repr(chosen.mechanism)
-
-
-@pytest.mark.usefixtures("budget")
-def test_tuning_with_bad_input_costs_nothing_and_leaves_no_key(capsys):
-    table = pq.read_table("t.parquet")
-    scores = table["score"].to_pylist()
-    scores[15][2] = float("nan")
-    pq.write_table(table.set_column(2, "score", pa.array(scores)), "t.parquet")
-    before = sorted(Path("b.db.keys").iterdir())
-    assert main([*TUNE, "--tuning-epsilon", "0.1", *RELEASE, "choice"]) == 3
-    assert main(["budget", "show", "b.db", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["populations"][0]["releases"] == []
-    assert sorted(Path("b.db.keys").iterdir()) == before
-
-
-@pytest.mark.usefixtures("budget")
-def test_a_choice_is_worth_its_price_for_every_population(capsys):
-    """It protects a user's scores against any change, so it suits caps for fewer neighbours too."""
-    with Ledger.open("b.db") as ledger:
-        ledger.add_population("counts", epsilon=1.0, neighbours=SAME_DIRECTION)
-    release = ["--budget", "b.db", "--population", "counts", "--release", "choice"]
-    assert facts_of(capsys, *TUNE, "--tuning-epsilon", "0.5", *release)["epsilon_spent"] == 0.5
-
-
-@pytest.mark.usefixtures("budget")
-def test_a_key_file_repeats_a_choice_and_is_refused_for_another(capsys):
-    command = [*TUNE, "--key-file", "key"]
-    runs = [facts_of(capsys, *command, "--tuning-epsilon", "0.001") for _ in range(5)]
-    assert len({run["mechanism"] for run in runs}) == 1
-    assert main([*command, "--tuning-epsilon", "0.002"]) == 4
-    assert main(["select", "t.parquet", "--epsilon", "1", "--key-file", "key", "-o", "p.csv"]) == 4
-    assert capsys.readouterr().err.count("used with other inputs or options") == 2
-
-
-@pytest.mark.parametrize("columns", ["shared", "own"])
-def test_tuning_by_position_reads_every_row_group(columns, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    fleet("t.parquet")
-    table = pq.read_table("t.parquet")
-    kept = ["user", "score"] if columns == "shared" else ["user", "score", "sensitivity"]
-    pq.write_table(table.select(kept), "t.parquet", row_group_size=8)
-    widths = table["sensitivity"][0].as_py()
-    items = {"candidate": range(6)} | ({"sensitivity": widths} if columns == "shared" else {})
-    pa.csv.write_csv(pa.table(items), "items.csv")
-    options = ["--by-position", "--candidates", "items.csv", "--tuning-epsilon", "100"]
-    assert facts_of(capsys, *TUNE, *options)["users"] == 20
-
-
-@pytest.mark.usefixtures("budget")
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--on-bad-unit", "skip"], "--on-bad-unit skip does not go with tune"),
-        (["--offset", "sensitivity"], "--offset does not go with tune"),
-        (["--tuning-epsilon", "0"], "--tuning-epsilon must be positive"),
-        (["--release", "x"], "need --budget"),
-        (["--key-file", "key", *RELEASE, "x"], "--key-file does not go with --budget"),
-    ],
-)
-def test_options_of_tuning_that_do_not_fit_are_refused(options, message, capsys):
-    assert main([*TUNE, "--tuning-epsilon", "1", *options]) == 2
-    assert message in capsys.readouterr().err
-
-
 # --- Columns with two roles ------------------------------------------------------------------------------
 
 
@@ -418,5 +260,5 @@ def test_a_bad_score_is_named_by_its_place(capsys):
         {"user": [1, 2, 3, 4], "candidate": [["a", "b"]] * 4, "score": scores, "sensitivity": [[1.0, 1]] * 4}
     )
     pq.write_table(table, "bad.parquet", row_group_size=3)
-    assert main(["tune", "bad.parquet", "--epsilon", "1", "--cap", "1", "--tuning-epsilon", "1"]) == 3
+    assert main(["select", "bad.parquet", "--epsilon", "1"]) == 3
     assert "bad.parquet, row group 1, row 0: column 'score' is missing or not a number" in capsys.readouterr().err

@@ -23,9 +23,7 @@ from dpselect.release import (
     KeyReuseError,
     Limits,
     OutputExistsError,
-    Tuning,
     release,
-    release_choice,
 )
 
 LONG_TABLE = pa.Table.from_pylist(LONG)
@@ -193,18 +191,6 @@ def test_one_pick_that_an_earlier_version_has_paid_for_is_not_computed_in_anothe
         release(WHOLE, MECHANISM, layout=Layout(unit=None), payment=charge)
     with pytest.raises(ReleaseConflictError, match="another fingerprint"):
         release(WHOLE, MECHANISM, layout=Layout(unit=None), payment=charge)
-
-
-def test_a_choice_is_paid_for_like_picks(ledger):
-    charge = Charge(ledger, "readers", "choice")
-    tuning = Tuning(epsilon=1.0, tuning_epsilon=0.001, cap=1.0)
-    runs = [release_choice(LONG_TABLE, tuning, payment=charge, progress=False) for _ in range(3)]
-    assert [run.receipt.charged for run in runs] == [True, False, False]
-    assert len({run.tuned.mechanism for run in runs}) == 1
-    with pytest.raises(LayoutError, match="must be 'raise' for tuning"):
-        release_choice(LISTS, tuning, layout=Layout(on_bad_unit="skip"))
-    with pytest.raises(LayoutError, match="unit must name a column for tuning"):
-        release_choice(WHOLE, tuning, layout=Layout(unit=None))
 
 
 def test_an_unfit_argument_is_named_with_the_argument_to_pass(tmp_path):

@@ -26,15 +26,14 @@ SECONDS = 900  # after which a mutant counts as noticed: it runs forever
 TESTS = {
     "budget/amounts.py": "budget/test_units.py budget/test_amounts.py",
     "budget/ledger.py": "budget/test_units.py budget/test_amounts.py test_stream_format.py budget/test_ledger.py",
+    "budget/records.py": "budget/test_units.py budget/test_amounts.py budget/test_ledger.py",
     "budget/fingerprints.py": "release/test_fingerprints.py budget/test_ledger.py",
     "budget/keys.py": "budget/test_ledger.py",
     "release/payment.py": "release/test_fingerprints.py release/test_releases.py release/test_payment.py",
     "release/key_files.py": "release/test_fingerprints.py test_stream_format.py release/test_payment.py",
     "release/releases.py": "release/test_releases.py",
-    "release/choice.py": "release/test_releases.py release/test_payment.py",
     "accounting/totals.py": "budget/test_amounts.py accounting/test_totals.py",
     "accounting/distributions.py": "accounting/test_distributions.py accounting/test_laplace_domination.py",
-    "accounting/measurements.py": "accounting/test_measurements.py",
 }
 """Modules, and the tests that must notice mistakes in them, the quickest first."""
 

@@ -163,9 +163,6 @@ def test_a_column_of_sensitivities_is_asked_for_by_name_where_it_is_needed(tmp_p
     said = capsys.readouterr().err
     assert "unknown column 'sensitivity': 't.parquet' has 'user'" in said
     assert "--mechanism top-share needs none" in said
-    tune = ["tune", str(tmp_path / "t.parquet"), "--epsilon", "1", "--tuning-epsilon", "1", "--cap", "1"]
-    assert main(tune) == 2
-    assert "unknown column 'sensitivity'" in capsys.readouterr().err
     assert main(["select", str(tmp_path / "t.parquet"), "--epsilon", "2", "--mechanism", "krr", "-q"]) == 0
 
 
@@ -223,6 +220,3 @@ def test_weights_and_shares_go_with_mechanisms_that_take_them(tmp_path, capsys):
     assert "--share goes with --mechanism top-share" in capsys.readouterr().err
     assert main([*command, "--mechanism", "top-share", "--share", "1.5"]) == 2
     assert "--share must be" in capsys.readouterr().err
-    tune = ["tune", str(tmp_path / "t.parquet"), "--epsilon", "1", "--tuning-epsilon", "1", "--cap", "1"]
-    assert main([*tune, "--weight", "weight"]) == 2
-    assert "--weight does not go with tune" in capsys.readouterr().err

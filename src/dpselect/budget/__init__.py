@@ -24,7 +24,8 @@ its cap is 1 (spent so far: 0.6)
 
 from dpselect.budget.fingerprints import fingerprint_files
 from dpselect.budget.keys import KeyStore
-from dpselect.budget.ledger import Ledger, Release, Statement
+from dpselect.budget.ledger import Ledger
+from dpselect.budget.records import Release, Statement
 from dpselect.errors import BudgetError, BudgetExhaustedError, LedgerError, ReleaseConflictError
 
 __all__ = [

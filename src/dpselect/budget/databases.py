@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from dpselect.errors import DatabaseError
 from dpselect.extras import install_command
@@ -21,26 +21,10 @@ PATIENCE = 60.0
 """The number of seconds a charge waits for others."""
 
 
-class Database(Protocol):
-    """A connection."""
-
-    lock_rows: str
-    """The suffix that makes a ``SELECT`` lock its rows, if ``transaction`` does not lock them."""
-
-    def execute(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
-        """Run a statement and return its rows."""
-
-    def transaction(self) -> Any:
-        """Run a block as one transaction: commit at its end, roll back if it raises."""
-
-    def close(self) -> None:
-        """Close the connection."""
-
-
 class SQLite:
     """A SQLite file. Transactions run one at a time: ``BEGIN IMMEDIATE`` waits until nobody else writes."""
 
-    lock_rows = ""
+    lock_rows = ""  # ``transaction`` locks them
 
     def __init__(self, path: Path) -> None:
         self._name = path.name
@@ -115,7 +99,7 @@ def _check_sqlite(database: SQLite, name: str, *, create: bool) -> None:
 class Postgres:
     """A PostgreSQL database. A charge locks the row of its population, and other charges wait for it."""
 
-    lock_rows = " FOR UPDATE"
+    lock_rows = " FOR UPDATE"  # what makes a ``SELECT`` lock its rows
 
     def __init__(self, url: str) -> None:
         try:
@@ -175,6 +159,4 @@ def _shown(url: str) -> str:
     return f"{host}/{database}"
 
 
-def open_postgres(url: str) -> Postgres:
-    """Connect to a PostgreSQL database."""
-    return Postgres(url)
+Database: TypeAlias = SQLite | Postgres

@@ -3,29 +3,30 @@
 import dataclasses
 import getpass
 import hashlib
-import json
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Self
 
 import dpselect.parameters as check
-from dpselect.budget.amounts import decimal_sum, float_from, price_of, read_decimal
-from dpselect.budget.databases import Database, open_postgres, open_sqlite
+from dpselect.budget.amounts import price_of
+from dpselect.budget.databases import Database, Postgres, open_sqlite
 from dpselect.budget.keys import KeyStore
-from dpselect.errors import BudgetError, BudgetExhaustedError, DatabaseError, LedgerError, ReleaseConflictError
-from dpselect.guarantees import (
-    ONE_USER_CHANGED,
-    SAME_USERS,
-    WITHIN_SENSITIVITIES,
-    Guarantee,
-    compose_counted,
-    covers,
+from dpselect.budget.records import (
+    COLUMNS,
+    Guaranteed,
+    Release,
+    Statement,
+    checksum,
+    find_paid,
+    recorded,
+    refuse_excess,
+    release_of,
+    total_of,
+    values_of,
 )
+from dpselect.errors import BudgetError, DatabaseError, LedgerError, ReleaseConflictError
+from dpselect.guarantees import WITHIN_SENSITIVITIES
 from dpselect.randomness import STREAM_FORMAT, Randomness
 
 FORMAT = "dpselect budget 1"
@@ -42,66 +43,6 @@ TABLES = (
         key_id TEXT NOT NULL, head TEXT NOT NULL,
         PRIMARY KEY (population, number), UNIQUE (population, name))""",
 )
-COLUMNS = "name, fingerprint, mechanism, guarantee, units_per_person, who, what, made, key_id"
-
-AT_ONCE = "all units at once: "
-"""The first words of a record of what does not pick for each unit, such as a count, if a person has several."""
-
-CHOICE = "Tuning("
-"""The first words of the record of a choice of one mechanism for all units."""
-
-
-class Guaranteed(Protocol):
-    """Anything with a guarantee, such as a mechanism."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The privacy guarantee."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Release:
-    """One release: what was released, from which inputs, at which price, by whom and when."""
-
-    name: str
-    fingerprint: str
-    mechanism: str
-    guarantee: Guarantee
-    units_per_person: int
-    who: str
-    what: str
-    made: str
-    key_id: str
-    key: bytes | None = field(default=None, repr=False)
-    """The key of its randomness. Only :meth:`Ledger.charge` sets it."""
-    charged: bool = False
-    """Whether this call has paid for it."""
-    statement: "Statement | None" = field(default=None, repr=False)
-    """The state of the budget with this release. Only :meth:`Ledger.charge` sets it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Statement:
-    """The state of a population's budget."""
-
-    population: str
-    epsilon_cap: float
-    delta_cap: float
-    neighbours: str
-    """The neighbour relation that the cap is for. Every release must guarantee at least that."""
-    spent: Guarantee | None
-    """The cost of all releases together, rounded up; ``None`` if there are none."""
-    releases: tuple[Release, ...]
-    head: str = field(repr=False)
-    """The checksum of the last record, which covers all records."""
-
-    @property
-    def epsilon_spent(self) -> float:
-        """The ε of all releases together, as the cap counts it: ten times 0.1 is 1."""
-        if self.spent is not None and self.spent.delta > 0:
-            return self.spent.epsilon
-        return float_from(_price(self.releases))
 
 
 class Ledger:
@@ -162,7 +103,7 @@ class Ledger:
         if str(location).startswith(("postgresql://", "postgres://")):
             if keys is None:
                 raise LedgerError("a budget in PostgreSQL needs a directory for its keys: pass keys= (or --keys)")
-            database: Database = open_postgres(str(location))
+            database: Database = Postgres(str(location))
         else:
             path = Path(location)
             keys = keys or path.with_name(path.name + ".keys")
@@ -229,7 +170,7 @@ class Ledger:
             raise ValueError("delta must be < 1: a δ of 1 guarantees nothing")
         if not isinstance(neighbours, str) or not neighbours:
             raise ValueError("neighbours must be a non-empty text that says which datasets are neighbours")
-        head = _head("", [name, cap, share, neighbours])
+        head = checksum("", [name, cap, share, neighbours])
         with self._database.transaction():
             self._database.execute(
                 "INSERT INTO populations (name, epsilon, delta, neighbours, made, releases, head) "
@@ -298,9 +239,9 @@ class Ledger:
         asked = self._ask(release, mechanism, fingerprint, units_per_person, who, what)
         with self._database.transaction():
             statement = self._read(population, self._database.lock_rows, known)
-            paid = _find(statement, asked, mechanism)
+            paid = find_paid(statement, asked, mechanism)
             if paid is None:
-                _refuse_excess(statement, asked)
+                refuse_excess(statement, asked)
                 self._refuse_used(key, asked)
                 paid, statement = self._pay(statement, asked, key)
         return dataclasses.replace(paid, key=self.keys.get(paid.key_id), statement=statement)
@@ -340,9 +281,9 @@ class Ledger:
         """Raise if a release would be refused now; return it if it is already paid for. Charges nothing."""
         asked = self._ask(release, mechanism, fingerprint, units_per_person, "", "")
         statement = known or self.statement(population)
-        paid = _find(statement, asked, mechanism)
+        paid = find_paid(statement, asked, mechanism)
         if paid is None:
-            _refuse_excess(statement, asked)
+            refuse_excess(statement, asked)
         return paid
 
     def _ask(
@@ -363,7 +304,7 @@ class Ledger:
         return Release(
             name=release,
             fingerprint=f"{_keyed(fingerprint, self.keys.secret())} {STREAM_FORMAT}",
-            mechanism=_recorded(mechanism, units),
+            mechanism=recorded(mechanism, units),
             guarantee=price_of(mechanism),
             units_per_person=units,
             who=getpass.getuser() if who is None else who,
@@ -384,13 +325,13 @@ class Ledger:
         if known is not None and (known.population, known.head) == (population, last):
             return known
         query = f"SELECT {COLUMNS}, head FROM releases WHERE population = ? ORDER BY number"  # noqa: S608 - a constant
-        head = _head("", [population, epsilon, delta, neighbours])
+        head = checksum("", [population, epsilon, delta, neighbours])
         releases = []
         for *values, stored in self._database.execute(query, population):
-            head = _head(head, values)
+            head = checksum(head, values)
             if head != stored:
                 break
-            releases.append(_release(values))
+            releases.append(release_of(values))
         if head != last or len(releases) != count:
             raise LedgerError(
                 f"the records of {population!r} are damaged: they do not match their checksums; "
@@ -401,16 +342,16 @@ class Ledger:
             epsilon_cap=epsilon,
             delta_cap=delta,
             neighbours=neighbours,
-            spent=_total(releases, delta),
+            spent=total_of(releases, delta),
             releases=tuple(releases),
             head=head,
         )
 
     def _write(self, statement: Statement, release: Release) -> Statement:
         """Record a release, and return the state of the population with it."""
-        values = _values(release)
+        values = values_of(release)
         number = len(statement.releases)
-        head = _head(statement.head, values)
+        head = checksum(statement.head, values)
         marks = ", ".join("?" * (len(values) + 3))
         self._database.execute(
             f"INSERT INTO releases (population, number, {COLUMNS}, head) VALUES ({marks})",  # noqa: S608 - constants
@@ -421,128 +362,14 @@ class Ledger:
         )
         releases = (*statement.releases, dataclasses.replace(release, charged=False))  # as they are read
         return dataclasses.replace(
-            statement, releases=releases, spent=_total(releases, statement.delta_cap), head=head
+            statement, releases=releases, spent=total_of(releases, statement.delta_cap), head=head
         )
-
-
-def described(mechanism: Guaranteed) -> str:
-    """Return the text that identifies a mechanism. A new field with a default does not change it."""
-    return str(getattr(mechanism, "law_name", None) or repr(mechanism))
-
-
-def _recorded(mechanism: Guaranteed, units: int) -> str:
-    """Return the text of a mechanism in a record, which also says whether it picks for each unit."""
-    text = described(mechanism)
-    picks = units == 1 or hasattr(mechanism, "select") or text.startswith(CHOICE)
-    return text if picks else AT_ONCE + text
-
-
-def _find(statement: Statement, asked: Release, mechanism: Guaranteed) -> Release | None:
-    for release in statement.releases:
-        if release.name != asked.name:
-            continue
-        _, _, stream_format = release.fingerprint.partition(" ")
-        if stream_format != str(STREAM_FORMAT):
-            raise ReleaseConflictError(
-                f"{asked.name!r} is refused: it was made on {release.made} in stream format {stream_format or 1}, "
-                f"and this dpselect computes in format {STREAM_FORMAT}, with different picks; recompute it with "
-                "the version of dpselect that made it, or pay for a new release under a new name"
-            )
-        if release.mechanism == repr(mechanism):  # the text of earlier versions
-            asked = dataclasses.replace(asked, mechanism=release.mechanism)
-        for name in ("fingerprint", "mechanism", "units_per_person"):
-            if getattr(release, name) != getattr(asked, name):
-                raise ReleaseConflictError(
-                    f"{asked.name!r} is refused: a release of that name about {statement.population!r} was made on "
-                    f"{release.made} with another {name.replace('_', ' ')}; use a new name for a new release"
-                )
-        return release
-    return None
-
-
-def _refuse_excess(statement: Statement, asked: Release) -> None:
-    if not covers(asked.guarantee.neighbours, statement.neighbours):
-        raise BudgetError(
-            f"{asked.name!r} is refused: the cap of {statement.population!r} is for {statement.neighbours}, but "
-            f"the guarantee of {asked.mechanism} is for {asked.guarantee.neighbours}"
-        )
-    if asked.guarantee.delta > 0:
-        raise BudgetError(
-            f"{asked.name!r} is refused: it has δ = {asked.guarantee.delta:.6g}, and only releases with δ = 0 can "
-            "be charged; the δ of a cap is for the total of many releases"
-        )
-    releases = (*statement.releases, asked)
-    cap = read_decimal(statement.epsilon_cap)
-    epsilon = _price(releases)
-    if epsilon > cap and statement.delta_cap > 0:
-        total = _total(releases, statement.delta_cap)
-        if total is not None and total.delta > 0:  # computed from the sum of ρ
-            epsilon = Fraction(total.epsilon)
-    if epsilon > cap:
-        shown = f"ε = {float(epsilon):.6g}"
-        if float(f"{float(epsilon):.6g}") <= statement.epsilon_cap:
-            shown = "a little more than its cap"
-        raise BudgetExhaustedError(
-            f"{asked.name!r} is refused: with it {statement.population!r} would have spent {shown}, and "
-            f"its cap is {statement.epsilon_cap:.6g} (spent so far: {statement.epsilon_spent:.6g})"
-        )
-
-
-def _price(releases: Iterable[Release]) -> Fraction:
-    """Return the exact sum of all ε, as decimals."""
-    return decimal_sum((release.guarantee.epsilon, release.units_per_person) for release in releases)
-
-
-def _total(releases: Iterable[Release], delta: float) -> Guarantee | None:
-    """Return the cost of releases together, rounded up: with a δ, the sum of their ρ where that is less."""
-    counts: Counter[Guarantee] = Counter()
-    for release in releases:
-        guarantee, parts = _parts(release)
-        counts[guarantee] += parts
-    if not counts:
-        return None
-    if delta == 0:
-        return compose_counted(counts)
-    from dpselect.accounting import total_guarantee  # noqa: PLC0415 - optional, and slow to import
-
-    return total_guarantee(counts.elements(), delta=delta, fixed_beforehand=False)
-
-
-def _parts(release: Release) -> tuple[Guarantee, int]:
-    """Return what a release costs one person: a guarantee, and how often.
-
-    A person who moves the scores of m units changes m picks, whose losses add up. One result for all units is a
-    single mechanism at distance m, whose ρ grows faster: group privacy (docs/theory/tuning.md).
-    """
-    guarantee, units = release.guarantee, release.units_per_person
-    whole = release.mechanism.startswith((AT_ONCE, CHOICE)) or guarantee.neighbours.startswith(SAME_USERS)
-    if units == 1 or not whole:
-        return guarantee, units
-    # One step is one unit, in any way. How losses grow within a unit says nothing about further units.
-    step = dataclasses.replace(guarantee, flat_epsilon=None, neighbours=ONE_USER_CHANGED)
-    return step.at_distance(units).with_neighbours(guarantee.neighbours), 1
-
-
-def _values(release: Release) -> list[Any]:
-    guarantee = json.dumps(dataclasses.asdict(release.guarantee), sort_keys=True, ensure_ascii=False)
-    return [guarantee if name == "guarantee" else getattr(release, name) for name in COLUMNS.split(", ")]
-
-
-def _release(values: list[Any]) -> Release:
-    fields = dict(zip(COLUMNS.split(", "), values, strict=True))
-    return Release(**fields | {"guarantee": Guarantee(**json.loads(fields["guarantee"]))})
 
 
 def _keyed(fingerprint: str, secret: bytes) -> str:
     """Return the keyed hash that the ledger stores. Without the secret, it cannot confirm guesses of the inputs."""
     hashed = hashlib.blake2b(fingerprint.encode(), key=secret, digest_size=16, person=b"dpselect inputs")
     return hashed.hexdigest()
-
-
-def _head(before: str, values: list[Any]) -> str:
-    """Return a checksum of a record and of all records before it."""
-    content = json.dumps([before, *values], ensure_ascii=False).encode()
-    return hashlib.blake2b(content, digest_size=16, person=b"dpselect ledger").hexdigest()
 
 
 def _now() -> str:

@@ -45,16 +45,6 @@ examples:
   dpselect advise --epsilon 0.5 --candidates items.csv --sensitivity width
 """
 
-TUNE_EXAMPLES = """\
-examples:
-  dpselect tune scores.parquet --epsilon 1 --tuning-epsilon 0.2 --cap 0.01,10
-  dpselect tune scores.parquet --epsilon 1 --tuning-epsilon 0.2 --cap 0.01,10 \\
-      --budget budget.db --population readers --release spring-tuning
-      charged to a budget once: run again, it makes the same choice and costs nothing
-
-All scores are read into memory. The choice costs the tuning ε. Picks made with it later cost their own ε.
-"""
-
 AUDIT_EXAMPLES = """\
 examples:
   dpselect audit --mechanism gem --epsilon 1 --sensitivities 1,0.5,0.1
@@ -85,7 +75,6 @@ def build_parser() -> argparse.ArgumentParser:
     _add_select(commands)
     _add_budget(commands)
     _add_advise(commands)
-    _add_tune(commands)
     _add_audit(commands)
     _add_explore(commands)
     _add_compile(commands)
@@ -123,21 +112,30 @@ def _add_select(commands: Commands) -> None:
         choices=["refuse", "pad"],
         help="with --count, what to do with users who have fewer candidates: refuse (default), or shorter lists",
     )
-    _add_output(parser, "picks").add_argument(
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--output",
+        "-o",
+        type=Path,
+        metavar="FILE",
+        help="where picks go: .parquet, .csv, .json, .jsonl or .arrow (default: CSV on the standard output)",
+    )
+    _add_reporting(output)
+    output.add_argument(
         "--overwrite",
         action="store_true",
         help="replace an output that exists; without --key-file or --budget that is a release that costs ε again",
     )
-    _add_payment(parser, "picks")
+    _add_payment(parser)
 
 
-def _add_payment(parser: argparse.ArgumentParser, what: str) -> None:
+def _add_payment(parser: argparse.ArgumentParser) -> None:
     keys = parser.add_argument_group("randomness (by default a fresh key that is forgotten)")
     keys.add_argument(
         "--key-file",
         type=Path,
         metavar="FILE",
-        help=f"a secret key for one release, made if there is none; the same inputs give the same {what} again, "
+        help="a secret key for one release, made if there is none; the same inputs give the same picks again, "
         "and other inputs are refused (FILE.used records what the key was used for)",
     )
     budget = parser.add_argument_group("budget (you pay for the release before it is written; see dpselect budget)")
@@ -208,31 +206,10 @@ def _add_advise(commands: Commands) -> None:
     parser.add_argument(
         "--spread", type=float, metavar="S", help="how far scores spread (default: mean sensitivity)"
     )
-    _add_power(parser)
-    _add_reporting(parser)
-
-
-def _add_tune(commands: Commands) -> None:
-    summary = "Choose the mechanism that suits all users best, privately. Costs each user the tuning ε, once."
-    parser = _command(commands, "tune", summary, epilog=TUNE_EXAMPLES)
-    _add_input(parser)
-    parser.add_argument("--epsilon", type=float, required=True, help="the privacy budget of one pick")
-    parser.add_argument("--tuning-epsilon", type=float, required=True, help="the privacy budget of the choice")
-    parser.add_argument(
-        "--cap",
-        required=True,
-        metavar="CAP|LOW,HIGH",
-        help="a public bound on a user's error, or the range in which to search for one",
-    )
-    _add_power(parser)
-    _add_payment(parser, "choice")
-    _add_reporting(parser)
-
-
-def _add_power(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--power", type=float, default=2.0, help="2 minimises the squared error, 1 the regret (default: 2)"
     )
+    _add_reporting(parser)
 
 
 def _add_audit(commands: Commands) -> None:
@@ -346,19 +323,6 @@ def _add_mechanism(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="another field of the mechanism, such as tilt=2 or keep=0,0.25; repeat it for several",
     )
-
-
-def _add_output(parser: argparse.ArgumentParser, what: str) -> argparse._ArgumentGroup:
-    group = parser.add_argument_group("output")
-    group.add_argument(
-        "--output",
-        "-o",
-        type=Path,
-        metavar="FILE",
-        help=f"where {what} go: .parquet, .csv, .json, .jsonl or .arrow (default: CSV on the standard output)",
-    )
-    _add_reporting(group)
-    return group
 
 
 def _add_reporting(parser: argparse._ActionsContainer) -> None:

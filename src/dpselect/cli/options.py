@@ -189,8 +189,7 @@ def open_payment(options: argparse.Namespace) -> Iterator[Payment]:
     if not options.budget and (options.population or options.release or options.keys):
         raise UsageError("--population, --release and --keys need --budget")
     if not options.budget:
-        overwrite = getattr(options, "overwrite", False)
-        yield FreshKey(overwrite=overwrite) if options.key_file is None else KeyFile(options.key_file)
+        yield KeyFile(options.key_file) if options.key_file else FreshKey(overwrite=options.overwrite)
         return
     with Ledger.open(options.budget, keys=options.keys) as ledger:
         yield Charge(ledger, options.population, options.release, options.units_per_person, options.what)

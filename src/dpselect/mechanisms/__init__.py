@@ -6,7 +6,7 @@ the law that noisy max and GEM share.
 
 from dpselect.mechanisms.base import Mechanism
 from dpselect.mechanisms.combined import CombinedGEM
-from dpselect.mechanisms.gem import GEM, ModifiedGEM, gem_scores
+from dpselect.mechanisms.gem import GEM, ModifiedGEM
 from dpselect.mechanisms.given import from_pmf
 from dpselect.mechanisms.heterogeneous import HeterogeneousNoisyMax
 from dpselect.mechanisms.noisy_max import NoisyMax
@@ -27,5 +27,4 @@ __all__ = [
     "TopShare",
     "Uniform",
     "from_pmf",
-    "gem_scores",
 ]

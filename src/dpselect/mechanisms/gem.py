@@ -1,17 +1,13 @@
 """The generalised exponential mechanism, its tilted family, and modified GEM."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, final
-
-import numpy as np
+from typing import final
 
 import dpselect.parameters as check
-from dpselect.candidates import Numbers, read_batch
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.laws.noisy_max import NoisyMaxLaw, tilts
 from dpselect.mechanisms.base import Mechanism, tilt_label
-from dpselect.parallel import over_rows
 from dpselect.parameters import NOISES, Noise, store
 
 
@@ -36,8 +32,8 @@ class GEM(Mechanism):
         $ε²/8$-zCDP. Candidates of sensitivity zero have public scores: among them only the best can be picked.
 
     Cost:
-        O(k log k): q' is a tangent to an upper convex hull (see :func:`gem_scores`). The pmf costs the same as
-        noisy max's.
+        O(k log k): the minimum over b is a steepest slope from an outside point to the points $(Δ_b, q_b)$, found
+        on their upper convex hull. The pmf costs the same as noisy max's.
 
     Args:
         epsilon: The privacy budget of one pick.
@@ -130,32 +126,3 @@ def gem_law(
 ) -> NoisyMaxLaw:
     """Return GEM's law; ``tilt`` may differ between rows."""
     return NoisyMaxLaw(kind="pairwise", noise=noise, rate=epsilon / 2, tilts=tilts(sizes, tilt * 2 / epsilon, beta))
-
-
-def gem_scores(scores: Numbers, sensitivities: Numbers, t: float) -> Any:
-    """Return the GEM score of every candidate, $min_b ((q_a − tΔ_a) − (q_b − tΔ_b)) / (Δ_a + Δ_b)$.
-
-    GEM scores have sensitivity at most 1 and are at most 0; the best is exactly 0. Scores of sensitivity zero are
-    public, so they are compared directly: the lower of two gets −∞. GEM scores are **not private**: they reveal
-    the scores.
-
-    The minimum over b is a steepest slope from an outside point to the points $(Δ_b, q_b)$. It is found on their
-    upper convex hull, in O(k log k) instead of O(k²).
-
-    Args:
-        scores: An array (last axis candidates), ragged rows ``(values, offsets)``, or an Arrow list array.
-        sensitivities: The sensitivities, which broadcast against scores.
-        t: The weight of the sensitivities: GEM's is ``tilt · 2 log(k/β)/ε``.
-
-    Example:
-        >>> import dpselect as dps
-        >>> dps.gem_scores([0.0, 1.0], [1.0, 3.0], t=0.0)
-        array([-0.25,  0.  ])
-    """
-    batch = read_batch(scores, sensitivities)
-    tilts = np.full(batch.rows, check.real("t", t))
-    law = NoisyMaxLaw(kind="pairwise", noise="exponential", rate=1.0, tilts=tilts)
-    gaps = np.empty(int(batch.table.bounds[-1]))
-    if batch.rows:
-        over_rows(batch.table.bounds, lambda first, last: law.fill_gaps(batch, first, last, gaps), seconds=1e-7)
-    return batch.restore_candidates(0.0 - gaps)

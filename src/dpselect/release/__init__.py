@@ -23,7 +23,6 @@ crash leaves nothing unpaid, and the same call made again costs nothing and give
 
 from dpselect.engines import Limits
 from dpselect.errors import KeyReuseError, OutputExistsError
-from dpselect.release.choice import ReleasedChoice, Tuning, release_choice
 from dpselect.release.payment import Charge, FreshKey, KeyFile, Payment, Receipt
 from dpselect.release.releases import Released, release
 from dpselect.tables.csv_files import Csv
@@ -41,8 +40,5 @@ __all__ = [
     "Payment",
     "Receipt",
     "Released",
-    "ReleasedChoice",
-    "Tuning",
     "release",
-    "release_choice",
 ]

@@ -11,22 +11,12 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from dpselect.budget import Ledger, Statement
-from dpselect.budget.ledger import described
+from dpselect.budget.records import Guaranteed, described
 from dpselect.engines import Tables
 from dpselect.errors import OutputExistsError
-from dpselect.guarantees import Guarantee
 from dpselect.release.key_files import BoundKey
 
 Result = TypeVar("Result")
-
-
-class Priced(Protocol):
-    """What is released: a mechanism, or a choice of one. Its fields are everything that decides the result."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The guarantee, and so the price."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -34,7 +24,8 @@ class Terms:
     """What a payment is for. Fingerprints are computed once, and only if a payment needs them."""
 
     command: str
-    released: Priced
+    released: Guaranteed
+    """What is released, such as a mechanism. Its fields are everything that decides the result."""
     tables: Tables
     output: Path | None = None
 
