@@ -3,6 +3,7 @@
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.csv
@@ -13,7 +14,7 @@ import pytest
 import dpselect as dps
 from dpselect.cli import main
 from dpselect.engines.arrow import Layout, PickTransform
-from dpselect.release import KeyFile, KeyReuseError, release
+from dpselect.release import FreshKey, KeyFile, KeyReuseError, OutputExistsError, release
 from dpselect.release.key_files import BoundKey
 
 ROWS = "user,candidate,score,sensitivity\nann,a,0.75,1\nann,b,0.5,1\nbob,a,0.25,1\nbob,c,0.125,1\n"
@@ -262,3 +263,22 @@ def test_a_bad_score_is_named_by_its_place(capsys):
     pq.write_table(table, "bad.parquet", row_group_size=3)
     assert main(["select", "bad.parquet", "--epsilon", "1"]) == 3
     assert "bad.parquet, row group 1, row 0: column 'score' is missing or not a number" in capsys.readouterr().err
+
+
+# --- A fresh key -----------------------------------------------------------------------------------------
+
+
+def test_an_output_is_refused_before_any_work_and_when_another_process_was_faster(tmp_path):
+    output, computed = tmp_path / "picks.csv", []
+    terms = SimpleNamespace(
+        output=output, released=dps.NoisyMax(1.0), tables=SimpleNamespace(check_unchanged=lambda: None)
+    )
+
+    def compute(key):
+        computed.append(key)
+        output.touch()
+
+    for calls in (1, 1):  # first the file appears while picks are computed; then it is there
+        with pytest.raises(OutputExistsError):
+            FreshKey().pay_for(terms, compute)
+        assert len(computed) == calls
