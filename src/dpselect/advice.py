@@ -33,10 +33,6 @@ GUESSES = (-0.8, 0.0, 0.8)
 ALIKE = 0.01
 """A relative difference between errors that does not justify a less simple mechanism."""
 
-NEGLIGIBLE = 1e-3
-"""A mechanism may exceed the error of a random pick by this share of it without a note."""
-
-
 MANY_PEOPLE = "a row holds many people's data, each of whom moves a score by at most its sensitivity"
 ONE_PERSON = "a row holds one person's data, all of which may change"
 ONE_PERSON_NOTES = (
@@ -72,7 +68,7 @@ class Advice:
         ranking: The mechanisms, best first; empty for one person's rows.
         best: The mechanism to use: the simplest within 1 % of the smallest error.
         assumption: What the numbers assume.
-        notes: Why this mechanism, and what can go wrong: a sentence each.
+        notes: Why this mechanism.
     """
 
     ranking: tuple[Ranked, ...]
@@ -177,8 +173,8 @@ def advise(
     knows_nothing = public_scores is None and correlation is None
     ranking = _rank(members, widths, cases, exponent, counted=len(cases) if knows_nothing else 1)
     best = _advised(ranking, knows_nothing=knows_nothing)
-    notes = _notes(ranking, best, budget, stated=correlation is not None)
-    return Advice(ranking=ranking, best=best.mechanism, assumption=assumption, notes=notes)
+    reason = _reason(ranking, best, budget)
+    return Advice(ranking=ranking, best=best.mechanism, assumption=assumption, notes=(reason,))
 
 
 def draw_scores(widths: FloatArray, correlation: float, deviation: float, draws: int = DRAWS) -> FloatArray:
@@ -232,25 +228,6 @@ def _advised(ranking: Sequence[Ranked], *, knows_nothing: bool) -> Ranked:
         ahead = [r for r in ranking if r.error < default.error and (r.worst or 0.0) < (default.worst or 0.0)]
         return ahead[0] if ahead else default
     return min(near, key=lambda ranked: _complexity(ranked.mechanism))
-
-
-def _notes(ranking: Sequence[Ranked], best: Ranked, epsilon: float, *, stated: bool) -> tuple[str, ...]:
-    """Return why the mechanism is advised, and which risks there are."""
-    notes = [_reason(ranking, best, epsilon)]
-    losers = [
-        f"{ranked.mechanism.label} ({_times(ranked.of_random)})"
-        for ranked in ranking
-        if _is_published(ranked.mechanism) and ranked.of_random > 1 + NEGLIGIBLE
-    ]
-    if losers:
-        notes.append(f"Worse than a random pick: {', '.join(losers)} its error.")
-    if stated and (best.worst or 0.0) > 1 + NEGLIGIBLE:
-        safe = min(ranking, key=lambda ranked: ranked.worst or 0.0)
-        notes.append(
-            f"If the correlation has the opposite sign, its error is {_times(best.worst or 0.0)} that of a random "
-            f"pick. Safest for both signs: {safe.mechanism.label}."
-        )
-    return tuple(notes)
 
 
 def _reason(ranking: Sequence[Ranked], best: Ranked, epsilon: float) -> str:

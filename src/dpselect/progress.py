@@ -10,9 +10,6 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 SECONDS_BETWEEN_LINES = 5.0
 
-SECONDS_BEFORE_AN_ESTIMATE = 2.0
-"""A rate measured over less time says little about how long the rest will take."""
-
 Item = TypeVar("Item")
 
 
@@ -73,9 +70,8 @@ class Meter:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
-        self._start = self._last = time.monotonic()
+        self._last = time.monotonic()
         self._phase: str | None = None
-        self._first = 0
 
     def __enter__(self) -> Self:
         return self
@@ -88,35 +84,21 @@ class Meter:
         """Show a step."""
         if self._quiet:
             return
-        now = time.monotonic()
         if step.phase != self._phase:
-            self._begin(step, now)
+            self._begin(step)
         if self._bar is not None:
             self._bar.total = step.total
             self._bar.update(step.done - self._bar.n)
-        elif now - self._last >= SECONDS_BETWEEN_LINES:
-            self._last = now
-            print(self._line(step, now), file=sys.stderr, flush=True)
+        elif time.monotonic() - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = time.monotonic()
+            phase = f"{step.phase}: " if step.phase else ""
+            share = f", {step.done / step.total:.0%}" if step.total else ""
+            print(f"{phase}{step.done:,} {step.unit}{share}", file=sys.stderr, flush=True)
 
-    def _begin(self, step: Step, now: float) -> None:
+    def _begin(self, step: Step) -> None:
         """Begin a phase, whose rate does not depend on those before it."""
         if self._bar is not None:
             self._bar.close()
-        self._phase, self._start, self._first = step.phase, now, step.done
+        self._phase = step.phase
         settings: dict[str, Any] = {"desc": step.phase} if step.phase else {}
-        unit = f" {step.unit}"
-        self._bar = _bar(unit=unit, unit_scale=True, leave=False, initial=step.done, **settings)
-
-    def _line(self, step: Step, now: float) -> str:
-        seconds = now - self._start
-        line = f"{step.phase}: {step.done:,} {step.unit}" if step.phase else f"{step.done:,} {step.unit}"
-        if step.total:
-            line += f", {step.done / step.total:.0%}"
-        elif step.done == self._first:
-            line += f", for {seconds:.0f} seconds so far"
-        done = step.done - self._first
-        if done and seconds >= SECONDS_BEFORE_AN_ESTIMATE:
-            line += f", {done / seconds:,.0f} a second"
-            if step.total:
-                line += f", about {(step.total - step.done) * seconds / done:.0f} seconds left"
-        return line
+        self._bar = _bar(unit=f" {step.unit}", unit_scale=True, leave=False, initial=step.done, **settings)

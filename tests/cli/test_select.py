@@ -186,7 +186,7 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path, monkeypat
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (24, 100))
     at_once = {**os.environ, "TQDM_MININTERVAL": "0"}  # the job takes a tenth of a second
-    process = subprocess.Popen([sys.executable, "-m", "dpselect.cli", *command], stderr=slave, env=at_once)  # noqa: S603
+    process = subprocess.Popen([sys.executable, "-m", "dpselect", *command], stderr=slave, env=at_once)  # noqa: S603
     os.close(slave)
     shown = b""
     while True:
@@ -199,11 +199,10 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(tmp_path, monkeypat
     assert b"users/s" in shown
     assert b"%|" in shown
     monkeypatch.setattr("dpselect.progress.SECONDS_BETWEEN_LINES", 0.0)
-    monkeypatch.setattr("dpselect.progress.SECONDS_BEFORE_AN_ESTIMATE", 0.0)
     assert main([*command, "--overwrite"]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "0 users, 0%"
-    assert any("40 users, 100%, " in line and " a second, about 0 seconds left" in line for line in lines)
+    assert "40 users, 100%" in lines
 
 
 def test_audits_tell_private_mechanisms_from_others(capsys):

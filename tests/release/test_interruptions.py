@@ -24,7 +24,7 @@ PATIENCE = 600
 """The time in seconds within which a busy machine must start a job, and end it."""
 
 
-def start(*arguments, script="-m dpselect.cli", **settings):
+def start(*arguments, script="-m dpselect", **settings):
     program = script.split() if script.startswith("-m") else ["-c", script]
     command = [sys.executable, "-W", "error", *program, *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **settings)  # noqa: S603
