@@ -1,5 +1,6 @@
 """Keys and charges of releases: a key file is for one release, and a column has one role."""
 
+import hashlib
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -263,6 +264,30 @@ def test_a_bad_score_is_named_by_its_place(capsys):
     pq.write_table(table, "bad.parquet", row_group_size=3)
     assert main(["select", "bad.parquet", "--epsilon", "1"]) == 3
     assert "bad.parquet, row group 1, row 0: column 'score' is missing or not a number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o601, 0o620])
+def test_a_key_file_is_for_its_owner_alone(key_file, mode):
+    path = Path(key_file)
+    path.chmod(mode)
+    with pytest.raises(ValueError, match="'key' must be readable by its owner only: chmod 600"):
+        BoundKey(path, "inputs")
+    path.chmod(0o700)
+    assert BoundKey(path, "inputs").key == bytes.fromhex(path.read_text())
+
+
+@pytest.mark.parametrize("text", ["", "ab" * 31, "ab" * 33, "xy" * 32])
+def test_a_key_file_holds_a_key(key_file, text):
+    Path(key_file).write_text(text)
+    with pytest.raises(ValueError, match="'key' must hold 64 hexadecimal digits"):
+        BoundKey(Path(key_file), "inputs")
+
+
+def test_the_record_of_a_key_is_a_keyed_hash_as_it_always_was(key_file):
+    bound = BoundKey(Path(key_file), "inputs")
+    bound.bind()
+    expected = hashlib.blake2b(b"inputs", key=bound.key, digest_size=16, person=b"dpselect use").hexdigest()
+    assert Path(f"{key_file}.used").read_text().split()[0] == expected
 
 
 # --- A fresh key -----------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Releases from Python are paid for and published in the same way as on the command line."""
 
 import json
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -224,6 +225,24 @@ def test_a_fresh_key_is_taken_for_every_call(tmp_path, key_file):
     for name, payment in ways.items():
         release(LISTS, dps.Uniform(), tmp_path / name, payment=payment)
     assert len({(tmp_path / name).read_bytes() for name in ways}) == 3  # fails with probability 6e-25
+
+
+def test_arguments_are_checked_before_the_table_is_opened(tmp_path):
+    missing = tmp_path / "no such table.csv"
+    with pytest.raises(ValueError, match="payment must be a Charge, a KeyFile or a FreshKey, got str"):
+        release(missing, MECHANISM, payment="card")
+    with pytest.raises(ValueError, match=r"must end in|folder"):
+        release(missing, MECHANISM, tmp_path / "no such folder" / "p.csv")
+
+
+def test_a_release_says_how_many_got_a_pick_and_how_long_it_took():
+    scores = LISTS["score"].to_pylist()
+    scores[3][0] = None
+    bad, started = LISTS.set_column(2, "score", pa.array(scores)), time.monotonic()
+    released = release(bad, MECHANISM, layout=Layout(on_bad_unit="skip"))
+    assert 0 < released.seconds <= time.monotonic() - started
+    assert (released.units, released.skipped, released.picked) == (40, 1, 39)
+    assert len(released.picks) == 39
 
 
 def test_a_fresh_key_replaces_an_output_only_if_you_say_so(tmp_path):
