@@ -34,7 +34,7 @@ RIVALS = (1, 2, 4, 8, 16, 32, 64, 128)
 VARIANTS: Mapping[str, Mapping[str, Mapping[str, float | str]]] = {
     "gem": {"GEM, tilt 0": {"tilt": 0.0}, "GEM, tilt −8": {"tilt": -8.0}},
     "rs": {"RSᵧ, γ = 0.5": {"gamma": 0.5}},
-    "rnmh": {"RNMH, Laplace": {"noise": "laplace"}},
+    "rnmh": {"naive noisy max, Laplace": {"noise": "laplace"}},
 }
 """Further settings of some mechanisms, by the name of the record."""
 
@@ -124,7 +124,7 @@ def _rivals() -> pa.Table:
     rows = [
         (
             rivals,
-            _rival_loss(AUDITED["RNMH, Laplace"].mechanism, rivals, 1.0),
+            _rival_loss(AUDITED["naive noisy max, Laplace"].mechanism, rivals, 1.0),
             _rival_loss(PUBLISHED_STOPPING, rivals, -1.0),
         )
         for rivals in RIVALS
@@ -213,7 +213,7 @@ def _draw_tightness(panel: Axes, table: pa.Table) -> None:
 def _draw_rivals(panel: Axes, table: pa.Table) -> None:
     rivals = table["rivals"].to_numpy()
     for name, label, record, marker in (
-        ("heterogeneous", "RNMH, Laplace noise", UNSAFE["rnmh"], "X"),
+        ("heterogeneous", "naive noisy max, Laplace noise", UNSAFE["rnmh"], "X"),
         ("stopping", "RSᵧ, exponential noise", dps.MECHANISMS["rs-exponential"], "s"),
     ):
         panel.plot(rivals, table[name].to_numpy(), color=record.color, marker=marker, label=label)
@@ -290,17 +290,17 @@ AUDITS = Experiment(
     title="Privacy audit: the largest losses found",
     caption=(
         "The dashed lines are ε. Left: the largest exact privacy loss that a search over neighbouring scores "
-        "finds. Only RNMH, which claims nothing, loses more than ε. Middle: with unequal sensitivities GEM’s "
-        "largest loss grows from 0.5 with two candidates to {gem} with sixteen. Right: of the two published "
-        "counterexamples one holds: RNMH’s loss grows with the number of rivals, that of RSᵧ with exponential "
-        "noise is at most {stopping}."
+        "finds. Only naive noisy max, which claims nothing, loses more than ε. Middle: with unequal "
+        "sensitivities GEM’s largest loss grows from 0.5 with two candidates to {gem} with sixteen. Right: of "
+        "the two published counterexamples one holds: naive noisy max’s loss grows with the number of rivals, "
+        "that of RSᵧ with exponential noise is at most {stopping}."
     ),
     description=(
-        "Left: a bar for each mechanism shows its largest loss. All private mechanisms end at or before the dashed "
-        "line; RNMH goes beyond it. Middle: GEM’s largest loss against the number of candidates: one half with "
-        "equal sensitivities, rising towards one with unequal ones. Right: loss of the candidate that does not "
-        "change, against the number of those that do: a straight rise for RNMH with Laplace noise, a level line "
-        "well below ε for random stopping with exponential noise."
+        "Left: a bar for each mechanism shows its largest loss. All private mechanisms end at or before the "
+        "dashed line; naive noisy max goes beyond it. Middle: GEM’s largest loss against the number of "
+        "candidates: one half with equal sensitivities, rising towards one with unequal ones. Right: loss of the "
+        "candidate that does not change, against the number of those that do: a straight rise for naive noisy "
+        "max with Laplace noise, a level line well below ε for random stopping with exponential noise."
     ),
     notes={
         "search": "corners of the box |q_a − q'_a| ≤ Δ_a, then coordinate ascent over scores and neighbours",
@@ -334,14 +334,14 @@ AUDITS = Experiment(
             check=_within("RNM", reaches=0.99 * EPSILON),
         ),
         Claim(
-            id="P4", text="RSᵧ (Laplace, scale 3Δ_a/ε) is ε-DP for every γ.", check=_within("RSᵧ", "RSᵧ, γ = 0.5")
+            id="P4", text="RSᵧ (Laplace, scale $3Δ_a/ε$) is ε-DP for every γ.", check=_within("RSᵧ", "RSᵧ, γ = 0.5")
         ),
         Claim(
             id="P7",
             text="The GEM score has sensitivity at most 1 for every t, so GEM and mGEM are ε-DP.",
             check=_within("GEM", "mGEM", "GEM, tilt 0", "GEM, tilt −8"),
         ),
-        Claim(id="P8", text="Combined GEM is (ε_c + ε_g)-DP.", check=_within("combined GEM")),
+        Claim(id="P8", text="Combined GEM is $(ε_c + ε_g)$-DP.", check=_within("combined GEM")),
         Claim(id="P9", text="kRR is ε-DP.", check=_within("kRR", reaches=0.99 * EPSILON)),
     ),
 )

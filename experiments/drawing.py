@@ -1,6 +1,6 @@
 """The look of all figures, and the panels that figures share. Draws from tables and computes nothing."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -34,6 +34,7 @@ __all__ = [
     "look",
     "plain_numbers",
     "ratio_map",
+    "ratios",
     "scatter",
     "scenario_columns",
 ]
@@ -136,12 +137,22 @@ def errors(
         plain_numbers(panel.xaxis)
 
 
+def ratios(panel: Axes, epsilons: FloatArray, curves: Mapping[str, FloatArray]) -> None:
+    """Draw each mechanism's error, divided by another's, against ε."""
+    for position, (name, values) in enumerate(curves.items()):
+        every = max(1, len(values) // 4)
+        panel.plot(epsilons, values, markevery=(position % every, every), **line(STYLES[name]))
+    panel.set(xscale="log", xlabel="privacy budget ε")
+    plain_numbers(panel.xaxis)
+
+
 def scenario_columns(
     data: Tables,
     *,
     score: str,
     limits: tuple[float, float] | None = None,
     below: Callable[[Axes, str], None] | None = None,
+    limits_below: tuple[float, float] | None = None,
 ) -> Figure:
     """Draw a column for each scenario: its candidates above, the errors of the mechanisms below.
 
@@ -149,7 +160,8 @@ def scenario_columns(
         data: With tables ``candidates`` and ``errors``.
         score: What the candidates' scores are.
         limits: The ends of all error axes; by default, each scenario has its own.
-        below: Draws a third panel of a scenario, on the axes of the second.
+        below: Draws a third panel of a scenario.
+        limits_below: The ends of its vertical axis; by default, those of the second panel.
     """
     titles = unique(data["errors"], "scenario")
     heights = (2, 3) if below is None else (2, 3, 3)
@@ -160,7 +172,7 @@ def scenario_columns(
         errors(middle, where(data["errors"], scenario=title), limits=limits)
         if below is not None:
             below(bottom[0], title)
-            bottom[0].set(xlim=middle.get_xlim(), ylim=middle.get_ylim())
+            bottom[0].set(xlim=middle.get_xlim(), ylim=limits_below or middle.get_ylim())
     panels[0, 0].set_ylabel(f"{score} ± Δ/2")
     panels[1, 0].set_ylabel("mean squared error")
     legend(figure, unique(data["errors"], "mechanism"))

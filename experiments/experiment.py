@@ -27,7 +27,7 @@ class Effort:
     trials: int
     """The number of score sets to average over, where scores vary between trials."""
     slow_trials: int
-    """The same for random stopping and RNMH, whose exact pmf is a quadrature (about a millisecond a row)."""
+    """The same for random stopping and naive noisy max, whose exact pmf takes about a millisecond a row."""
     resolution: int
     """The number of cells along a side of a heat map, and of points on a curve over a parameter."""
     audit_restarts: int
@@ -35,7 +35,8 @@ class Effort:
 
 
 FULL = Effort(
-    description="full: 25 values of ε, 5000 trials (200 for random stopping and RNMH), 50,000 bandit steps",
+    description="full: 25 values of ε, 5000 trials (200 for random stopping and naive noisy max), 50,000 bandit "
+    "steps",
     full=True,
     formats=("svg", "png", "pdf"),
     epsilon_points=25,
@@ -45,7 +46,8 @@ FULL = Effort(
     audit_restarts=16,
 )
 FAST = Effort(
-    description="fast: 9 values of ε, 60 trials (4 for random stopping and RNMH), a kept bandit run, SVG only",
+    description="fast: 9 values of ε, 60 trials (4 for random stopping and naive noisy max), SVG only; the "
+    "bandits’ numbers are those of an earlier full run",
     full=False,
     formats=("svg",),
     epsilon_points=9,

@@ -35,18 +35,18 @@ utility bounds; and what is new here."""
 
 
 class Verdict(StrEnum):
-    """The outcome of a check."""
+    """The outcome of a check. The words follow "this claim"."""
 
     HOLDS = "holds"
     IN_PART = "holds in part"
     FAILS = "does not hold"
-    SHOWN = "shown"
-    """A description, such as a figure's caption: nothing to judge."""
-    ILLUSTRATED = "illustrated"
-    """It holds on an example of our own making, which proves little."""
-    NEW = "new"
-    """Not a claim of the paper: a finding of this project beside its claims."""
+    SHOWN = "is not judged"
+    """It only describes a figure, or rests on substitutes for the data alone."""
+    ILLUSTRATED = "holds on our own example"
+    """We made the example, so this proves little."""
     OPEN = "needs the full run"
+    NEW = "is a new finding"
+    """Not a claim of the paper: a finding of this project beside its claims."""
 
 
 WORDS = MappingProxyType(
@@ -54,10 +54,10 @@ WORDS = MappingProxyType(
         Verdict.HOLDS: "hold",
         Verdict.IN_PART: "hold in part",
         Verdict.FAILS: "do not hold",
-        Verdict.SHOWN: "are shown",
-        Verdict.ILLUSTRATED: "are illustrated",
-        Verdict.NEW: "are new findings",
+        Verdict.SHOWN: "are not judged",
+        Verdict.ILLUSTRATED: "hold on our own examples",
         Verdict.OPEN: "need the full run",
+        Verdict.NEW: "are new findings",
     }
 )
 """The verdicts in the plural."""
@@ -69,6 +69,7 @@ READING = (
         "Real data are judged on clipped scores and on the paper’s datasets, or on the part of them that was "
         "available; a substitute turns no verdict."
     ),
+    "The paper’s RNMH is called naive noisy max here. It is not private.",
     (
         "HG(M, M′), the gain from heterogeneity, is the probability that M picks the worse of two candidates, "
         "minus the same for M′: it is positive where M′ is better."
@@ -119,6 +120,7 @@ class Claim:
 
     id: str
     text: str
+    """Formulas are LaTeX between dollar signs; so they are in findings."""
     check: Callable[[Tables], Finding]
     """Given the experiment's tables by name."""
     needs_full_run: bool = False
@@ -247,8 +249,12 @@ def _qualified(finding: Finding) -> tuple[str, str]:
 
 
 def _escaped(text: str) -> str:
-    """Escape what has a meaning in Markdown: a bar would end the cell, an underscore start emphasis."""
-    return re.sub(r"([\\|*_<\[`])", r"\\\1", text)
+    """Escape what has a meaning in Markdown: a bar would end the cell, an underscore start emphasis.
+
+    What is between dollar signs is a formula, and stays.
+    """
+    parts = re.split(r"(\$[^$]+\$)", text)
+    return "".join(part if part.startswith("$") else re.sub(r"([\\|*_<\[`])", r"\\\1", part) for part in parts)
 
 
 def _place(id_: str) -> tuple[int, int]:

@@ -53,7 +53,7 @@ def matched_gamma(gamma: float) -> float:
 
 
 def _compared() -> dict[str, Record]:
-    """Return the paper's mechanisms and heterogeneous noisy max, improved RS_γ with matched draws, and RNMH."""
+    """Return the paper's mechanisms and heterogeneous noisy max, improved RS_γ with equal draws, RNMH."""
     improved = dps.MECHANISMS["rs-improved"]
     matched = replace(
         improved,
@@ -113,6 +113,12 @@ class Style:
     private: bool = True
 
 
+def _described(record: Record) -> str:
+    """Return what a mechanism is, after its name in words if the figures abbreviate it."""
+    abbreviated = record.label.partition(" (")[0] not in record.symbol
+    return f"{record.label}: {record.description}" if abbreviated else record.description
+
+
 def _style(name: str, position: int) -> Style:
     """Return a mechanism's style: the marker by its position, the dashes by its position within its family."""
     record = COMPARED[name]
@@ -121,7 +127,7 @@ def _style(name: str, position: int) -> Style:
     spends_nothing = build(name, 1.0).guarantee.epsilon == 0
     return Style(
         label=record.symbol,
-        description=record.description,
+        description=_described(record),
         color=record.color,
         marker="" if spends_nothing else MARKERS[position % len(MARKERS)],
         dashes=DOTTED if spends_nothing else dashes,

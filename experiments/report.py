@@ -18,6 +18,7 @@ from experiments.experiment import Effort, Experiment, Listing, Numbers
 from experiments.files import replacing
 from experiments.ledger import KEPT, READING, WORDS, Entry, totals
 from experiments.mechanisms import STYLES
+from experiments.recommender.overview import NAME as OVERVIEW
 from experiments.scenarios import SEED
 from experiments.summary import COUNTERPARTS, PAPER_FIGURES, summarise
 from experiments.tables import Tables
@@ -65,10 +66,13 @@ class Section:
 
 
 def chapters(sections: Sequence[Section]) -> dict[str, list[Section]]:
-    """Return the sections by chapter: the paper's figures in its order, what decides its other claims, the rest."""
+    """Return the sections by chapter: the paper's figures in its order, what decides its other claims, the rest.
+
+    The overview is in no chapter: it comes before them.
+    """
     order = list(PAPER_FIGURES)
     drawn = [section for section in sections if section.in_paper]
-    others = [section for section in sections if not section.in_paper]
+    others = [section for section in sections if not section.in_paper and section.experiment.name != OVERVIEW]
     found = {
         "The paper’s figures": sorted(drawn, key=lambda section: order.index(section.experiment.name)),
         "The paper’s other claims": [section for section in others if section.entries],
@@ -88,10 +92,13 @@ def write(path: Path, sections: Sequence[Section], entries: Sequence[Entry], ori
     )
     environment.filters["number"] = _number
     environment.filters["code"] = _code
+    environment.filters["formulas"] = _formulas
     parts = chapters(sections)
-    in_order = [section for part in parts.values() for section in part]
+    overview = [section for section in sections if section.experiment.name == OVERVIEW]
+    in_order = [*overview, *(section for part in parts.values() for section in part)]
     page = environment.get_template("report.html.jinja").render(
         chapters=parts,
+        overview=overview,
         summary=summarise({section.experiment.name: section.tables for section in sections}, entries),
         counterparts=COUNTERPARTS,
         entries=entries,
@@ -129,6 +136,25 @@ def _number(value: float) -> str:
 def _code(text: str) -> Markup:
     """Write what is between backticks as code."""
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
+
+
+def _formulas(text: str) -> Markup:
+    r"""Write what is between dollar signs with indices and exponents, and without LaTeX's backslashes.
+
+    Example:
+        >>> _formulas(r"at most $\max_j e^{−ε/4}$ <")
+        Markup('at most max<sub>j</sub> e<sup>−ε/4</sup> &lt;')
+    """
+
+    def written(found: re.Match[str]) -> str:
+        formula = re.sub(
+            r"\\([a-z]+ ?|[{}])", lambda command: {"{": "❴", "}": "❵"}.get(command[1], command[1]), found[1]
+        )
+        for mark, tag in (("_", "sub"), ("^", "sup")):
+            formula = re.sub(rf"\{mark}(?:{{([^}}]*)}}|(.))", rf"<{tag}>\1\2</{tag}>", formula)
+        return formula.replace("❴", "{").replace("❵", "}")
+
+    return Markup(re.sub(r"\$([^$]+)\$", written, str(escape(text))))  # noqa: S704 - escaped
 
 
 def commit() -> str:

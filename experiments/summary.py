@@ -55,11 +55,11 @@ COUNTERPARTS: Mapping[int, Counterpart] = MappingProxyType(
     {
         1: Counterpart(
             shows="scenarios 1 to 3",
-            differs="errors are exact; combined GEM, improved RSᵧ with as many draws, and heterogeneous RNM are "
-            "added",
+            differs="errors are exact; combined GEM, improved RSᵧ with as many draws, and heterogeneous noisy "
+            "max are added",
         ),
         2: Counterpart(
-            shows="two candidates, RNMH and RSᵧ against RNM", differs=f"{_EXACT}; GEM and mGEM are added"
+            shows="two candidates, naive noisy max and RSᵧ against RNM", differs=f"{_EXACT}; GEM and mGEM are added"
         ),
         3: Counterpart(
             shows="how GEM and mGEM reorder candidates", differs="computed, where the paper has a sketch"
@@ -91,12 +91,12 @@ COUNTERPARTS: Mapping[int, Counterpart] = MappingProxyType(
             "shift is at 30,000 as in the caption",
         ),
         10: Counterpart(shows="two candidates, RSᵧ for various γ", differs=f"{_EXACT}, and so are the values of γ"),
-        11: Counterpart(shows="two candidates, RNMH over ε and gap", differs=_EXACT),
+        11: Counterpart(shows="two candidates, naive noisy max over ε and gap", differs=_EXACT),
         12: Counterpart(shows="two candidates, RSᵧ over ε and gap", differs=_EXACT),
         13: Counterpart(
             shows="other shares of high scores",
-            differs="errors are exact; combined GEM, improved RSᵧ with as many draws, and heterogeneous RNM are "
-            "added",
+            differs="errors are exact; combined GEM, improved RSᵧ with as many draws, and heterogeneous noisy "
+            "max are added",
         ),
         14: Counterpart(shows="scores in scenario 7", differs="every fourth candidate; errors are added"),
         15: Counterpart(shows="scores in scenario 8", differs="every fourth candidate; errors are added"),
@@ -134,10 +134,13 @@ class Sentence:
 class Advice:
     """One line of the recommendation."""
 
+    whose: str
     when: str
     use: str
     """The mechanism's name."""
     number: str
+    data: str
+    """Where the number comes from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +173,10 @@ def summarise(tables: Mapping[str, Tables], entries: Sequence[Entry]) -> Summary
         ),
         findings=said(FINDINGS),
         corrections=said(CORRECTIONS),
-        recommendation=_recommend(tables["all-scenarios"]) if "all-scenarios" in tables else (),
+        recommendation=[
+            *(_recommend_one(tables["recommender-private"]) if "recommender-private" in tables else ()),
+            *(_recommend_many(tables["all-scenarios"]) if "all-scenarios" in tables else ()),
+        ],
     )
 
 
@@ -230,8 +236,8 @@ def _real_data(data: Tables, ledger: Mapping[str, Entry]) -> str:
     if not ratios:
         return ""
     return (
-        f"At ε = {SMALL_EPSILON:g}, mGEM’s error on clipped scores is {min(ratios):.2f} to {max(ratios):.2f} times "
-        f"RNM’s in {len(ratios)} runs on public data sets."
+        f"At ε = {SMALL_EPSILON:g}, mGEM’s error on clipped scores is {min(ratios):.2f} to {max(ratios):.2f} "
+        f"times RNM’s in {len(ratios)} runs on public data sets."
         + (f" The claim holds {scope}." if (scope := ledger["R3"].finding.scope) else "")
     )
 
@@ -354,18 +360,38 @@ CORRECTIONS = (
 )
 
 
-def _recommend(data: Tables) -> list[Advice]:
+def _recommend_one(data: Tables) -> list[Advice]:
+    ratios = []
+    for run in unique(data["private"], "run"):
+        table = where(data["private"], run=run, protocol="private", epsilon=EPSILON)
+        errors = dict(zip(table["mechanism"].to_pylist(), table["mean_squared_error"].to_pylist(), strict=True))
+        ratios.append(errors["top-share"] / errors["rnm"])
+    told = f"{len(ratios)} runs on real data"
+    return [Advice(whose="one person’s", when="", use="top-share", number=_mean(ratios), data=told)]
+
+
+def _recommend_many(data: Tables) -> list[Advice]:
     curves = Curves(data["errors"])
 
     def ratio(name: str, scenarios: Sequence[str]) -> str:
-        logs = [np.log(curves.at(s, name, EPSILON) / curves.at(s, "rnm", EPSILON)) for s in scenarios]
-        return f"{np.exp(np.mean(logs)):.2f}"
+        return _mean([curves.at(s, name, EPSILON) / curves.at(s, "rnm", EPSILON) for s in scenarios])
 
     return [
-        Advice(when=when, use=use, number=ratio(use, scenarios))
-        for when, use, scenarios in (
-            ("you know nothing about the correlation", "heterogeneous-rnm", curves.scenarios),
-            ("good candidates are the more sensitive ones", "mgem", POSITIVE),
-            ("good candidates are the less sensitive ones", "gem", NEGATIVE),
+        Advice(
+            whose="many people’s",
+            when=when,
+            use=use,
+            number=ratio(use, some),
+            data=f"{len(some)} made-up scenarios",
+        )
+        for when, use, some in (
+            ("", "heterogeneous-rnm", curves.scenarios),
+            ("good candidates are known to be the more sensitive ones", "mgem", POSITIVE),
+            ("good candidates are known to be the less sensitive ones", "gem", NEGATIVE),
         )
     ]
+
+
+def _mean(ratios: Sequence[float]) -> str:
+    """Write a geometric mean."""
+    return f"{np.exp(np.mean(np.log(ratios))):.2f}"

@@ -12,7 +12,7 @@ from pyarrow import csv
 
 from experiments.files import replacing
 
-__all__ = ["Tables", "from_rows", "read", "unique", "where", "write"]
+__all__ = ["Tables", "among", "from_rows", "read", "unique", "where", "write"]
 
 Tables: TypeAlias = Mapping[str, pa.Table]
 """An experiment's tables, by name."""
@@ -42,6 +42,11 @@ def read(path: Path) -> pa.Table:
 def unique(table: pa.Table, column: str) -> list[Any]:
     """Return the different values of a column, in the order of the table."""
     return list(table[column].unique().to_pylist())
+
+
+def among(table: pa.Table, **values: Iterable[str]) -> pa.Table:
+    """Return the rows whose columns have one of the given values."""
+    return table.filter(reduce(and_, (pc.field(name).isin(list(some)) for name, some in values.items())))
 
 
 def where(table: pa.Table, **values: str | float) -> pa.Table:

@@ -26,11 +26,12 @@ def _stated(data: Tables) -> float:
 
 
 def _multiples(data: Tables, mechanism: str, variant: str = "clipped") -> dict[str, float]:
-    """Return a mechanism's error over a random pick's at the stated ε, for each run."""
-    found = {}
+    """Return a mechanism's error over a random pick's at the stated ε, for each run that has it."""
+    found: dict[str, float] = {}
     for run in unique(data["errors"], "run"):
         epsilons, values, _ = figures.over_random(where(data["errors"], run=run, variant=variant), mechanism)
-        found[run] = float(values[epsilons == _stated(data)][0])
+        if (at := epsilons == _stated(data)).any():
+            found[run] = float(values[at][0])
     return found
 
 
@@ -40,12 +41,14 @@ def error_numbers(data: Tables) -> Mapping[str, str]:
     growing = sum(float(row["value"]) > 0 for row in facts)
     spans = {name: _span(_multiples(data, name).values()) for name in ("mgem", "rnm", "gem")}
     unclipped = _span(_multiples(data, "mgem", "unclipped").values())
+    default = _multiples(data, "heterogeneous-rnm").values()
     epsilon = f"{_stated(data):g}"
     return {
         "epsilon": epsilon,
         "growing": _share(growing, len(facts)),
         "unclipped": unclipped,
         "constant": _constant(data),
+        "default": f", heterogeneous noisy max’s {_span(default)}" if default else "",
         **spans,
     }
 

@@ -204,7 +204,7 @@ def _check(id_: str, comment: str, *, only: str = "") -> Callable[[Tables], Find
         comment_ = f"{comment} {_judged_on(own, near, only)}".strip()
         if not own:
             return Finding(
-                verdict=Verdict.SHOWN, measured=f"{measured}.", comment=comment_, scope="on substitutes alone"
+                verdict=Verdict.SHOWN, measured=f"{measured}.", comment=comment_, scope="(substitutes alone)"
             )
         finding = judge(
             {f"{name} ({run})": holds for run in own for name, holds in clipped[run][0].items()},

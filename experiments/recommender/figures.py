@@ -1,5 +1,6 @@
 """The section's figures, drawn from tables alone."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import matplotlib as mpl
@@ -39,6 +40,9 @@ ZERO: dict[str, Any] = {"color": "#888888", "linewidth": 1}
 SHOWN_EPSILON = 1.0
 COUNTS = ListedColormap(mpl.colormaps["viridis_r"](np.linspace(0.25, 1, 256)))
 """The colours of numbers of users, without the yellows that vanish on white."""
+MEAN_RATIO = "Mean score picked, mGEM’s over GEM’s"
+SHOWN = ("heterogeneous-rnm", "rnm", "rs", "gem", "mgem", "top-share", "uniform")
+"""The curves of errors on real data. The table has the others."""
 FEW = 10
 """The fewest users of a point of the trend."""
 COLUMNS = 3
@@ -56,8 +60,8 @@ def draw_real(data: Tables) -> Figure:
         _correlations(users, where(data["correlations"], run=run, variant="clipped"))
         users.set_ylabel(run.replace(", ", ",\n"), fontweight="bold")
         _ratios(ratios, where(data["ratios"], run=run, version="exact"), counts)
-        _errors(errors, where(data["errors"], run=run, variant="clipped"))
-    titles = ("Users, in %", "Log ratio mGEM / GEM", "Error over a random pick’s")
+        _errors(errors, where(data["errors"], run=run, variant="clipped"), SHOWN)
+    titles = ("Users, in %", MEAN_RATIO, "Error over a random pick’s")
     for panel, title in zip(panels[0], titles, strict=True):
         panel.set_title(title)
     for panel in panels[:-1].flat:
@@ -67,10 +71,8 @@ def draw_real(data: Tables) -> Figure:
     for panel, label in zip(panels[-1], below, strict=True):
         panel.set_xlabel(label)
     _colour_bar(figure, counts, ax=panels[:, 1], location="bottom", fraction=0.02, pad=0.01, aspect=25)
-    names = set(unique(data["errors"], "mechanism"))
-    handles = [drawing.handle(style) for name, style in STYLES.items() if name in names]
-    mean = Line2D([], [], color=mpl.rcParams["text.color"], linewidth=3, label="mean log ratio (middle)")
-    drawing.bottom_legend(figure, [*handles, mean], columns=4)
+    mean = Line2D([], [], color=mpl.rcParams["text.color"], linewidth=3, label="geometric mean (middle)")
+    drawing.bottom_legend(figure, [*(drawing.handle(STYLES[name]) for name in SHOWN), mean], columns=4)
     return figure
 
 
@@ -108,7 +110,7 @@ def draw_generated(data: Tables) -> Figure:
     table = where(data["ratios"], version="exact")
     counts = _counts(table)
     _ratios(ratios, table, counts)
-    ratios.set(title="Log ratio mGEM / GEM", xlabel="Spearman correlation")
+    ratios.set(title=MEAN_RATIO, xlabel="Spearman correlation")
     _colour_bar(figure, counts, ax=ratios)
     _tilts(tilts, data["tilts"], data["tuned"])
     tilts.set(title="Error over noisy max’s", xlabel="tilt")
@@ -215,7 +217,7 @@ def _correlations(panel: Axes, table: pa.Table) -> None:
 def _ratios(panel: Axes, table: pa.Table, counts: Normalize) -> None:
     panel.scatter(
         table["correlation"].to_numpy(),
-        table["log_ratio"].to_numpy(),
+        np.exp(table["log_ratio"].to_numpy()),
         c=table["users"].to_numpy(),
         s=8,
         marker="s",
@@ -224,16 +226,19 @@ def _ratios(panel: Axes, table: pa.Table, counts: Normalize) -> None:
         linewidths=0,
         rasterized=True,
     )
-    panel.axhline(0, **ZERO)
+    panel.axhline(1, **ZERO)
     panel.axvline(0, **ZERO)
     # In the colours of text on background, to be seen over any cell.
     text, background = (mpl.rcParams[name] for name in ("text.color", "axes.facecolor"))
     outline = [withStroke(linewidth=4, foreground=background)]
-    panel.plot(*trend(table), color=text, linewidth=1.8, path_effects=outline)
+    places, means = trend(table)
+    panel.plot(places, np.exp(means), color=text, linewidth=1.8, path_effects=outline)
+    panel.set_yscale("log")
+    drawing.plain_numbers(panel.yaxis)
 
 
-def _errors(panel: Axes, table: pa.Table) -> None:
-    for mechanism, style in STYLES.items():
+def _errors(panel: Axes, table: pa.Table, names: Iterable[str] = tuple(STYLES)) -> None:
+    for mechanism, style in ((name, STYLES[name]) for name in names):
         epsilons, values, deviations = over_random(table, mechanism)
         if epsilons.size:
             panel.plot(epsilons, values, **{**drawing.line(style), "markersize": 4})

@@ -1,29 +1,28 @@
 """The section on private lists: its figure, its tables and what to take from them, all read from the table."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import dpselect as dps
 from experiments import drawing
 from experiments.experiment import Effort, Experiment, Listing, Task
 from experiments.mechanisms import BETA, STYLES, Style
-from experiments.recommender.lists import COUNT, DELTA, MEASURES, MOST_TUNING, TUNING_SHARE
+from experiments.recommender.lists import COUNT, DELTA, MOST_TUNING, TUNING_SHARE
 from experiments.recommender.live import TITLE
 from experiments.recommender.private import STRONGLY_TILTED
 from experiments.tables import Tables, unique, where
 
-__all__ = ["draw", "listings", "section", "take_away"]
+__all__ = ["draw", "listings", "numbers", "section", "take_away"]
 
 REFERENCES = ("random", "public")
 """They cost no budget."""
 GOOD, LITTLE = 0.9, 0.1
 """The relative score of a good list, and a difference that is little."""
-TITLES = {"score": "score over the best list’s", "recall": f"recall@{COUNT}", "ndcg": f"NDCG@{COUNT}"}
 IN_TABLE = (10.0, 100.0)
 """The total ε of the table."""
 
@@ -44,39 +43,52 @@ SHOWN: Mapping[str, Style] = MappingProxyType(
         "public": Style(
             label="public midpoints (ε = 0)", description="no scores", color="#3aa655", marker="", dashes=(1, 1.5)
         ),
-        "random": Style(label="random (ε = 0)", description="no scores", color="#999999", marker="", dashes=(1, 3)),
+        "random": replace(STYLES["uniform"], label="random (ε = 0)", dashes=(1, 3)),
     }
 )
 """How each way to make a list is named and drawn."""
 
 
+DRAWN = ("heterogeneous-rnm", "rnm", "mgem", "krr", "public")
+"""The curves of the figure. The table has the others."""
+PANELS, COLUMNS = 6, 3
+"""The most data sets that are drawn, real ones first, and how many in a row."""
+
+
 def draw(data: Tables) -> Figure:
-    """Draw a row for each data set and a column for each measure."""
+    """Draw the score of lists, a panel for each data set."""
     table = where(data["lists"], delta=0.0)
-    runs = unique(table, "run")
-    figure, panels = drawing.grid(rows=len(runs), columns=len(MEASURES), heights=[1.75] * len(runs), width=3.5)
-    for run, row in zip(runs, panels, strict=True):
-        for panel, name in zip(row, MEASURES, strict=True):
-            _curves(panel, where(table, run=run), name)
-        row[0].set_ylabel(run.replace(", ", ",\n", 1))
-    for panel, name in zip(panels[0], MEASURES, strict=True):
-        panel.set_title(TITLES[name])
-    for panel in panels[-1]:
-        panel.set_xlabel("total ε of the list")
-    names = unique(table, "mechanism")
-    handles = [drawing.handle(style) for name, style in SHOWN.items() if name in names]
-    drawing.bottom_legend(figure, handles, columns=4)
+    runs = sorted(unique(table, "run"), key=lambda run: run == TITLE)[:PANELS]
+    columns = min(COLUMNS, len(runs))
+    rows = -(-len(runs) // columns)
+    figure, panels = drawing.grid(rows=rows, columns=columns, heights=[2.3] * rows, width=3.7)
+    for run, panel in zip(runs, panels.flat, strict=False):
+        own = where(table, run=run)
+        for name in DRAWN:
+            curve = where(own, mechanism=name)
+            panel.plot(curve["epsilon"].to_numpy(), curve["score"].to_numpy(), **drawing.line(SHOWN[name]))
+        panel.set(title=run, xscale="log", ylim=(-0.04, 1.04), xlabel="total ε of the list")
+        drawing.plain_numbers(panel.xaxis)
+        panel.set_xticks(unique(own, "epsilon"))
+    for panel in panels.flat[len(runs) :]:
+        panel.set_axis_off()
+    for panel in panels[:, 0]:
+        panel.set_ylabel(f"score over the best {COUNT}’s")
+    drawing.bottom_legend(figure, [drawing.handle(SHOWN[name]) for name in DRAWN], columns=3)
     return figure
 
 
-def _curves(panel: Axes, table: pa.Table, measure: str) -> None:
-    for name, style in SHOWN.items():
-        curve = where(table, mechanism=name)
-        if curve.num_rows:
-            panel.plot(curve["epsilon"].to_numpy(), curve[measure].to_numpy(), **drawing.line(style))
-    panel.set(xscale="log", ylim=(-0.04, 1.04))
-    drawing.plain_numbers(panel.xaxis)
-    panel.set_xticks(unique(table, "epsilon"))
+def numbers(data: Tables) -> Mapping[str, str]:
+    """Return the scores of the caption: those of the larger ε of the table."""
+    found = _Found([row for row in _real(data["lists"]) if row["delta"] == 0])
+    at = max(set(IN_TABLE) & set(found.epsilons), default=found.epsilons[-1])
+    scores = {name: _span(found.values(name, "score", at)) for name in DRAWN}
+    return {
+        "epsilon": f"{at:g}",
+        "pick": f"{at / COUNT:g}",
+        "default": scores["heterogeneous-rnm"],
+        **{name: scores[name] for name in DRAWN[1:]},
+    }
 
 
 def listings(data: Tables) -> list[Listing]:
@@ -259,10 +271,12 @@ def section(plan: Callable[[Effort], Sequence[Task]]) -> Experiment:
     return Experiment(
         name="recommender-lists",
         title=f"Private lists of {COUNT} recommendations",
-        caption=f"How good private lists of {COUNT} are over the ε of the whole list. Each of the {COUNT} picks "
-        f"costs a {COUNT}th of it. Dotted: two lists that look at no scores.",
-        description="A row for each dataset, a column for each measure: the score of the list over that of the "
-        "best list, the recall and the NDCG, each from 0 to 1 against the total ε, a curve for each mechanism.",
+        caption=f"The score of a private list of {COUNT} over that of the best {COUNT}, by the ε of the whole "
+        f"list. Each of the {COUNT} picks costs a {COUNT}th of it. At a total ε of {{epsilon}}, so {{pick}} for a "
+        "pick, kRR’s lists have {krr} of the best list’s score, mGEM’s {mgem}, those of heterogeneous noisy max "
+        "{default}, and RNM’s {rnm}. The dotted list looks at no scores and has {public}.",
+        description="A panel for each dataset, on the same axes: the score of the list over that of the best "
+        "list, from 0 to 1, against the total ε. Four mechanisms, and a list of public midpoints.",
         notes={
             "lists": (
                 f"peeling: a pick is taken out and the next is drawn from the rest ({COUNT} of 500 candidates, "
@@ -288,6 +302,7 @@ def section(plan: Callable[[Effort], Sequence[Task]]) -> Experiment:
         plan=plan,
         draw=draw,
         listings=listings,
+        numbers=numbers,
         discussion=(
             (
                 "These numbers compare mechanisms. No budget pays for the ranges or for the choice of a user’s 500 "

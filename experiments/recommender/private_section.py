@@ -1,6 +1,7 @@
 """The sections that are private from end to end: single picks and lists, all read from their tables."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from experiments.recommender.private import COUNT
 from experiments.tables import Tables, unique, where
 
 __all__ = [
+    "BEST",
     "CLAIMS",
     "LIST_CLAIMS",
     "LIST_STYLES",
@@ -37,47 +39,36 @@ BEST = "best of the paper’s"
 STATED = 4.0
 """The ε whose numbers the captions state."""
 
+TOP_SHARE = STYLES["top-share"]
 PICK_STYLES: Mapping[str, Style] = MappingProxyType(
     {
         BEST: Style(label=BEST, description="the least error at each ε", color="#332288", marker="s"),
         "heterogeneous-rnm": STYLES["heterogeneous-rnm"],
-        "top-share": Style(
-            label="top share by rule",
-            description="equal weights",
-            color=STYLES["top-share"].color,
-            marker="o",
-            dashes=(6, 1.5),
+        "top-share": replace(TOP_SHARE, label="top share by rule", marker="o"),
+        "top-share-taught": replace(
+            TOP_SHARE, label="top share, taught by released picks", color="#26806f", marker="^", dashes=(2, 1)
         ),
-        "top-share-taught": Style(
-            label="taught by released picks",
-            description="weights from others’ picks",
-            color="#117733",
-            marker="^",
-            dashes=(2, 1),
-        ),
-        "top-share-fitted": Style(
-            label="fitted on public users", description="weights from public rows", color="#882255", marker="D"
+        "top-share-fitted": replace(
+            TOP_SHARE, label="top share, fitted on public users", color="#0b5345", marker="D", dashes=()
         ),
     }
 )
-"""The curves of single picks. A random pick is a line at 1."""
+"""The curves of single picks: top share in three shades. A random pick is a line at 1."""
 
 LIST_STYLES: Mapping[str, Style] = MappingProxyType(
     {
-        "public-lists": Style(
-            label="public lists, fitted", description="one pick among lists", color="#882255", marker="D"
-        ),
+        "public-lists": replace(PICK_STYLES["top-share-fitted"], label="top share among public lists"),
         "top-set": Style(
-            label="random sets (TopSet)", description="one set", color="#117733", marker="^", dashes=(2, 1)
+            label="random sets (TopSet)", description="one set", color="#b5525c", marker="^", dashes=(2, 1)
         ),
         "peeling": Style(
-            label="peeling a shortlist", description="ten picks", color="#332288", marker="s", dashes=(6, 1.5)
+            label="ten picks from a shortlist", description="peeling", color="#332288", marker="s", dashes=(6, 1.5)
         ),
         "opendp": Style(
             label="OpenDP, 500 items", description="make_noisy_top_k", color="#7a6ff0", marker="x", dashes=(4, 3)
         ),
         "popular": Style(
-            label="the best public list (ε = 0)",
+            label="best public list (ε = 0)",
             description="no scores",
             color="#999933",
             marker="",

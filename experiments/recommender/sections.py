@@ -15,6 +15,7 @@ from experiments.recommender import (
     list_section,
     lists,
     live,
+    overview,
     private_section,
     protocol,
     results,
@@ -75,7 +76,7 @@ def _table(folder: Path, name: str) -> pa.Table:
     else:
         table = results.read_tables(folder)[name]
         if name == "errors" and "draws" not in table.column_names:
-            # Runs of earlier versions drew picks for random stopping and RNMH.
+            # Runs of earlier versions drew picks for random stopping and naive noisy max.
             table = table.append_column("draws", pa.array([0] * table.num_rows))
         # A column of whole numbers is written without a decimal point.
         kinds = dict.fromkeys(("epsilon", "tilt", "standard_error", *lists.FLOATS), pa.float64())
@@ -173,8 +174,8 @@ NOTES = {
     ),
     "scores": "q̂ = uᵀB for test users, without seen items, the best 500 for each user",
     "short lists": (
-        "after fewer than 500 positive scores, a list continues with items of score 0, the most popular first, and "
-        "then with negative scores"
+        "after fewer than 500 positive scores, a list continues with items of score 0, the most popular first, "
+        "and then with negative scores"
     ),
     "sensitivities": (
         "99th − 1st percentile of each item’s predicted scores over test users who have not seen it; 10⁻⁶ where "
@@ -184,13 +185,14 @@ NOTES = {
     "mechanisms": f"γ = 0.008 (Netflix: 0.0008), β = {BETA}; combined GEM (60 % of ε on the sign)",
     "error": (
         "computed from exact probabilities: RNM, GEM, mGEM, kRR and random for all test users; combined GEM for "
-        f"{protocol.SOME_USERS['combined-gem']:,} of them, RNMH, RSᵧ and its variants for {protocol.SLOW_USERS:,}, "
-        "or all if there are fewer, as a multiple of a random pick’s; bands are ±2 standard errors from the choice "
-        "of users; where the table’s column “draws” is not 0, an earlier version estimated the error from draws "
-        "(the table of origins counts these rows)"
+        f"{protocol.SOME_USERS['combined-gem']:,} of them, naive noisy max, RSᵧ and its variants for "
+        f"{protocol.SLOW_USERS:,}, "
+        "or all if there are fewer, as a multiple of a random pick’s; bands are ±2 standard errors from the "
+        "choice of users; where the table’s column “draws” is not 0, an earlier version estimated the error from "
+        "draws (the table of origins counts these rows)"
     ),
     "ratio": (
-        f"log ratio of the exact mean scores picked at ε = {protocol.RATIO_EPSILON:g} (the paper does not print "
+        f"of the exact mean scores picked at ε = {protocol.RATIO_EPSILON:g} (the paper does not print "
         "its ε), for 10,000 users drawn at random, counted in cells of 0.02 × 0.02; the table also has the ratio "
         "from 50 draws; a point of the line is the mean over the users of a tenth, if there are at least "
         f"{figures.FEW}"
@@ -200,14 +202,15 @@ NOTES = {
 REAL = Experiment(
     name="recommender",
     title="Recommendations from real interactions",
-    caption="A row for each dataset. Left: the users’ correlations of scores and sensitivities. Middle: mGEM’s "
-    "advantage over GEM against the correlation, with the mean of each tenth as a line; it grows with the "
-    "correlation in {growing} datasets. Right: the errors of all mechanisms over a random pick’s (1 on the axis). "
-    "At ε = {epsilon} mGEM’s error is {mgem} of a random pick’s, noisy max’s {rnm} and GEM’s {gem}.{constant}",
-    description="A row for each dataset. Left: histogram of the users’ Spearman correlations. Middle: log ratio "
-    "of the mean scores picked by mGEM and by GEM against the correlation, coloured by the number of users, with a "
-    "line of means. Right: mean squared error over a random pick’s against the privacy budget, a curve for each "
-    "mechanism, on the same axes for all datasets.",
+    caption="A row for each dataset. Left: the users’ correlations of scores and sensitivities. Middle: the mean "
+    "score of mGEM’s picks divided by that of GEM’s, against the correlation, with the geometric mean of each "
+    "tenth as a line; it grows with the correlation in {growing} datasets. Right: errors over a random pick’s (1 "
+    "on the axis). At ε = {epsilon} mGEM’s error is {mgem} of a random pick’s, RNM’s {rnm}, GEM’s {gem}"
+    "{default}.{constant}",
+    description="A row for each dataset. Left: histogram of the users’ Spearman correlations. Middle: mean score "
+    "picked by mGEM over that by GEM against the correlation, coloured by the number of users, with a line of "
+    "means. Right: mean squared error over a random pick’s against the privacy budget, seven curves, on the same "
+    "axes for all datasets.",
     notes=NOTES,
     plan=partial(_plan_real, ("errors", "correlations", "ratios")),
     draw=figures.draw_real,
@@ -221,9 +224,9 @@ REAL = Experiment(
             "not available."
         ),
         (
-            "These errors compare mechanisms; they come without a privacy guarantee. Percentiles of private scores "
-            "are not private sensitivities, and no budget pays for the choice of a user’s 500 candidates, here as "
-            "in the paper. “Recommendations: privacy from end to end” has a private protocol."
+            "These errors compare mechanisms; they come without a privacy guarantee. Percentiles of private "
+            "scores are not private sensitivities, and no budget pays for the choice of a user’s 500 candidates, "
+            "here as in the paper. “Recommendations: privacy from end to end” has a private protocol."
         ),
         (
             "At the published density of 5e-5, Amazon’s scores are degenerate: most items have equal percentiles, "
@@ -265,8 +268,9 @@ TILTS = Experiment(
     notes={
         "tilts": "1,000 users at ε = 0.1, 1 and 8 (in the table), exact; the figure shows ε = 1",
         "tuning": (
-            "ε = 0.1 for the choice among GEM and noisy max at eight tilts each, and kRR; on the same 1,000 users; "
-            "where the choice is standardized noisy max, an earlier version with a larger pool computed the table"
+            "ε = 0.1 for the choice among GEM and noisy max at eight tilts each, and kRR; on the same 1,000 "
+            "users; where the choice is standardized noisy max, an earlier version with a larger pool computed "
+            "the table"
         ),
     },
     plan=partial(_plan_real, ("tilts", "tuned")),
@@ -310,8 +314,9 @@ END_TO_END = Experiment(
         ),
         "dominating top share": (
             "weights and share from the mechanism’s least probabilities over the box of public ranges, for 200 "
-            "users; exact at one corner for each candidate where a higher score never helps another candidate (all "
-            "but GEM, mGEM and combined GEM); for these the least one of 20 corners and all calibration users’ rows"
+            "users; exact at one corner for each candidate where a higher score never helps another candidate "
+            "(all but GEM, mGEM and combined GEM); for these the least one of 20 corners and all calibration "
+            "users’ rows"
         ),
         "datasets": "MovieLens-1M with SANSA and with EASE, Gowalla and Yelp2018; the others were not run under "
         "the private protocol",
@@ -327,9 +332,9 @@ END_TO_END = Experiment(
             "public: the weights."
         ),
         (
-            "On Gowalla and Yelp2018 the gain is small. The 500 shared candidates lack most users’ best items, and "
-            "no budget can make up for that. Top share lets all items compete at no cost but work: the table’s "
-            "line “all items” has weights by popularity among training users. At ε = "
+            "On Gowalla and Yelp2018 the gain is small. The 500 shared candidates lack most users’ best items, "
+            "and no budget can make up for that. Top share lets all items compete at no cost but work: the "
+            "table’s line “all items” has weights by popularity among training users. At ε = "
             "12 its error there is less than a fifth of the others’."
         ),
         (
@@ -383,9 +388,9 @@ GENERATED = Experiment(
     name="recommender-generated",
     title="Recommendations from synthetic interactions",
     caption="All of this on synthetic interactions, computed again with every report. Not real data. At ε = "
-    "{epsilon} mGEM’s error is {mgem} of a random pick’s, noisy max’s {rnm} and GEM’s {gem}; on unclipped scores "
+    "{epsilon} mGEM’s error is {mgem} of a random pick’s, RNM’s {rnm} and GEM’s {gem}; on unclipped scores "
     "mGEM’s is {unclipped}.",
-    description="Synthetic data. Top: histogram of correlations; log ratio of mGEM to GEM against correlation; "
+    description="Synthetic data. Top: histogram of correlations; mGEM’s mean score over GEM’s against correlation; "
     "error against tilt. Bottom: errors against ε on clipped scores, on unclipped ones, and under the private "
     "protocol.",
     notes={
@@ -396,7 +401,7 @@ GENERATED = Experiment(
         "model": f"EASE, λ = {live.L2:g}",
         **{name: NOTES[name] for name in ("scores", "sensitivities", "clipping")},
         "mechanisms": f"γ = {live.GAMMA}, β = {BETA}",
-        "error": "computed from exact probabilities; RNMH, RSᵧ and its variants for some of the users",
+        "error": "computed from exact probabilities; naive noisy max, RSᵧ and its variants for some of the users",
     },
     plan=live.plan,
     draw=figures.draw_generated,
@@ -411,9 +416,14 @@ GENERATED = Experiment(
 )
 
 LISTS = list_section.section(_plan_lists)
+OVERVIEW = overview.section(partial(_plan_real, ("private", "private_lists")))
+
+_PRIVATE = all(
+    any((folder / f"{name}.csv").is_file() for folder in results.shown()) for name in results.PRIVATE[:2]
+)
 
 EXPERIMENTS = (
-    (REAL, UNCLIPPED, TILTS, END_TO_END, END_TO_END_LISTS, LISTS, GENERATED)
+    (*((OVERVIEW,) if _PRIVATE else ()), REAL, UNCLIPPED, TILTS, END_TO_END, END_TO_END_LISTS, LISTS, GENERATED)
     if results.shown()
     else (GENERATED, LISTS)
 )

@@ -18,7 +18,7 @@ from experiments.synthetic.tilts import TILTS
 from experiments.synthetic.two_candidates import (
     GAMMA_ABLATION,
     HETEROGENEITY_GAIN,
-    RNMH_PANELS,
+    NAIVE_PANELS,
     STOPPING_PANELS,
 )
 
@@ -30,7 +30,7 @@ EXPERIMENTS = (
     HALVES,
     HETEROGENEITY_GAIN,
     GAMMA_ABLATION,
-    RNMH_PANELS,
+    NAIVE_PANELS,
     STOPPING_PANELS,
     SKETCHES,
     CORRELATION_LAYOUTS,

@@ -201,7 +201,7 @@ def _check_bound(data: Tables) -> Finding:
         f"The largest exact probability of falling below the bound is {failures.max():.4f} over {failures.size} "
         f"settings (eight scenarios, tilts from −2 to 2, all ε), {proper.max():.4f} for GEM, and "
         f"{random.max():.4f} over {random.size} random layouts. The bound allows β = {BETA}.",
-        "The bound is loose: half of β would suffice, since exponential noise trails by at most log((k−1)/2β).",
+        "The bound is loose: half of β would suffice, since exponential noise trails by at most $\\log((k−1)/2β)$.",
     )
 
 
@@ -362,19 +362,19 @@ BOUNDS = Experiment(
         Claim(
             id="U1",
             text=(
-                "Bound for any t, and GEM’s bound max_j{q_j − 4Δ_j log(k/β)/ε}, are respected by the exact "
-                "distribution at level 1−β."
+                "Bound for any t, and GEM’s bound $\\max_j \\{q_j − 4Δ_j \\log(k/β)/ε\\}$, are respected by the "
+                "exact distribution at level 1−β."
             ),
             check=_check_bound,
         ),
         Claim(
             id="U2",
-            text="GEM’s bound is worse than RNM’s when Δ_* > max Δ / 2.",
+            text="GEM’s bound is worse than RNM’s when $Δ_* > \\max Δ / 2$.",
             check=partial(_check_condition, "noisy_max", "RNM’s"),
         ),
         Claim(
             id="U3",
-            text="GEM’s bound is worse than uniform’s worst case when Δ_* > (q_* − q_−)·ε / (4 log(k/β)).",
+            text="GEM’s bound is worse than uniform’s worst case when $Δ_* > (q_* − q_{−}) · ε / (4 \\log(k/β))$.",
             check=partial(_check_condition, "uniform", "the lowest score"),
         ),
     ],

@@ -30,9 +30,9 @@ _STOPPING = dps.MECHANISMS["rs-exponential"].color
 
 def _plan(_effort: Effort) -> list[Task]:
     tasks = {
-        "RNMH, exponential noise": ("naive", _naive),
-        "RNMH, Laplace noise": ("laplace", _laplace),
-        "RNMH, Laplace noise, others far ahead": ("far", _far),
+        "naive noisy max, exponential noise": ("naive", _naive),
+        "naive noisy max, Laplace noise": ("laplace", _laplace),
+        "naive noisy max, Laplace noise, others far ahead": ("far", _far),
         "random stopping, exponential noise": ("stopping", _stopping),
         "numbers of draws": ("draws", _draws),
         "random stopping, η = 1 against a geometric number of draws": ("geometric", _geometric),
@@ -63,7 +63,7 @@ def _naive() -> pa.Table:
 
 
 def _laplace() -> pa.Table:
-    """Return RNMH's loss with Laplace noise if all scores but the first change from 0 to 1."""
+    """Return naive noisy max's loss with Laplace noise if all scores but the first change from 0 to 1."""
     losses = []
     for k in SIZES:
         mechanism = dps.unsafe.NaiveHeterogeneousNoisyMax(epsilon=EPSILON, noise="laplace")
@@ -75,7 +75,7 @@ def _laplace() -> pa.Table:
 
 
 def _far() -> pa.Table:
-    """Return RNMH's loss with Laplace noise and Δ = (1/(k−1), 1, …, 1), on a pair of our own and in a search.
+    """Return RNMH's loss with Laplace noise, Δ = (1/(k−1), 1, …, 1), on a pair of our own and in a search.
 
     On our pair candidate 1 falls by its sensitivity while all others, which are ahead, rise by theirs.
     """
@@ -173,7 +173,7 @@ def _draw(data: Tables) -> Figure:
     left.plot(
         naive["epsilon"], naive["probability"], "s:", color=STYLES["rnmh"].color, label="its neighbour q = (0, ½)"
     )
-    left.set(title="RNMH, exponential noise", xlabel="ε", ylabel="Pr[candidate 1]", xscale="log")
+    left.set(title="Naive noisy max, exponential noise", xlabel="ε", ylabel="Pr[candidate 1]", xscale="log")
     laplace = data["laplace"]
     formula, promise, ours, _ = drawing.OTHER
     middle.plot(laplace["candidates"], laplace["formula"], "-", color=formula, label="(k − 1) ε")
@@ -189,7 +189,11 @@ def _draw(data: Tables) -> Figure:
     middle.plot(far["candidates"], far["loss"], "D", color=ours, label="our pair: near kε")
     middle.axhline(EPSILON, color=promise, linestyle=":", label="ε")
     middle.set(
-        title="RNMH, Laplace noise", xlabel="candidates k", ylabel="privacy loss", xscale="log", yscale="log"
+        title="Naive noisy max, Laplace noise",
+        xlabel="candidates k",
+        ylabel="privacy loss",
+        xscale="log",
+        yscale="log",
     )
     stopping = data["stopping"]
     right.plot(stopping["candidates"], stopping["printed_ratio"], "--", color=formula, label="as printed")
@@ -236,7 +240,7 @@ def _check_laplace(data: Tables) -> Finding:
     return judge(
         {"the loss is (k−1)ε": miss < 1e-9},
         f"The exact losses are {', '.join(f'{value:.6g}' for value in loss)} for k = {', '.join(map(str, SIZES))} "
-        f"at ε = {EPSILON:g}. They differ from (k−1)ε by at most {miss:.0g}.",
+        f"at ε = {EPSILON:g}. They differ from $(k−1)ε$ by at most {miss:.0g}.",
     )
 
 
@@ -269,11 +273,11 @@ def _check_stopping(data: Tables) -> Finding:
     return judge(
         {"the ratio grows without bound in k": bool(ratios[-1] > math.exp(EPSILON))},
         f"The exact ratio grows from {ratios[0]:.3f} at k = {LARGE_SIZES[0]} to {ratios[-1]:.4f} at k = "
-        f"{LARGE_SIZES[-1]}. Its limit is {limit[0]:.4f}, below e^ε = {math.e**EPSILON:.3f}. The printed ratio is "
-        f"{printed[-1]:.0f} at k = {LARGE_SIZES[-1]}.",
-        "The printed derivation drops a factor γ/(1−γ), which cancels. It also counts the draws in which candidate "
-        "1 never appears, and only these grow. The mechanism is in fact ε/2-DP: docs/theory/counterexamples.md has "
-        "a proof.",
+        f"{LARGE_SIZES[-1]}. Its limit is {limit[0]:.4f}, below $e^ε$ = {math.e**EPSILON:.3f}. The printed ratio "
+        f"is {printed[-1]:.0f} at k = {LARGE_SIZES[-1]}.",
+        "The printed derivation drops a factor γ/(1−γ), which cancels. It also counts the draws in which "
+        "candidate 1 never appears, and only these grow. The mechanism is in fact ε/2-DP: "
+        "docs/theory/counterexamples.md has a proof.",
         instead={"the ratio grows without bound in k": "the ratio stays bounded"},
     )
 
@@ -292,7 +296,7 @@ def _check_improved(data: Tables) -> Finding:
             "E[K] matches both formulas": miss < 1e-9 and totals < 1e-9,
         },
         f"The largest loss at all corners of {int(improved['searched'].to_numpy().sum())} boxes of neighbours is "
-        f"{loss:.3f} ε. At η = 1 the pmf equals that of a geometric number of draws to {same:.0e}. E[K] at γ = "
+        f"{loss:.3f} ε. At η = 1 the pmf equals that of a geometric number of draws to {same:.0e}. $E[K]$ at γ = "
         f"0.05 is {known[0.05, 0.0]:.3f} for η = 0 and {known[0.05, 1.0]:.3f} for η = 1. The formulas agree to "
         f"{miss:.0e}.",
     )
@@ -302,8 +306,8 @@ COUNTEREXAMPLES = Experiment(
     name="counterexamples",
     title="Counterexamples, recomputed",
     caption=(
-        "Left and middle: RNMH fails as the paper says. Right: random stopping with exponential noise does not. "
-        "Its ratio of probabilities is 1.37 with 10,000 candidates, where exp(ε) = 2.72 is allowed."
+        "Left and middle: naive noisy max fails as the paper says. Right: random stopping with exponential noise "
+        "does not. Its ratio of probabilities is 1.37 with 10,000 candidates, where exp(ε) = 2.72 is allowed."
     ),
     description=(
         "Three panels. Left: a probability that is 0 on one dataset and positive on its neighbour. Middle: a "
@@ -326,19 +330,20 @@ COUNTEREXAMPLES = Experiment(
         Claim(
             id="P2",
             text=(
-                "RNMH with exponential noise is not ε'-DP for any ε' (2 candidates, Δ = (0, 1), q = (0, ½) "
-                "against (0, −½): probabilities 0 and 1 − e^(−ε/4))."
+                "Naive noisy max with exponential noise is not ε'-DP for any ε' (2 candidates, Δ = (0, 1), q = "
+                "(0, ½) against (0, −½): probabilities 0 and $1 − e^{−ε/4}$)."
             ),
             check=_check_naive,
         ),
         Claim(
             id="P3",
-            text="RNMH with Laplace noise of scale Δ_a/ε loses exactly (k−1)ε on the appendix’s pair of datasets.",
+            text="Naive noisy max with Laplace noise of scale $Δ_a/ε$ loses exactly $(k−1)ε$ on the appendix’s "
+            "pair of datasets.",
             check=_check_laplace,
         ),
         Claim(
             id="P10",
-            text="RNMH with Laplace noise of scale Δ_a/ε is (k−1)ε-DP.",
+            text="Naive noisy max with Laplace noise of scale $Δ_a/ε$ is $(k−1)ε$-DP.",
             check=_check_far,
         ),
         Claim(
@@ -351,8 +356,8 @@ COUNTEREXAMPLES = Experiment(
         Claim(
             id="P6",
             text=(
-                "Improved RSᵧ (truncated negative binomial, η = 0, scale 2Δ_a/ε) is ε-DP; η = 1 recovers RSᵧ. "
-                "E[K] matches the two printed formulas."
+                "Improved RSᵧ (truncated negative binomial, η = 0, scale $2Δ_a/ε$) is ε-DP; η = 1 recovers RSᵧ. "
+                "$E[K]$ matches the two printed formulas."
             ),
             check=_check_improved,
         ),

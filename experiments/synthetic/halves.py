@@ -90,7 +90,7 @@ def _check(data: Tables) -> Finding:
         {"E = (2/ε) · H · (Δ₁ − Δ₂)": miss < 1e-8},
         f"Numerical integration and the formula agree to {miss:.0e} for k = {SIZES[0]} to {SIZES[-1]} (ε = "
         f"{EPSILON:g}, Δ = {WORSE} and {BETTER}): the difference is {integrated[-1]:.2f} at k = {SIZES[-1]}. "
-        "There, RNMH picks from the better half with probability "
+        "There, naive noisy max picks from the better half with probability "
         f"{table['rnmh_picks_better_half'].to_numpy()[-1]:.2f}, RNM with "
         f"{table['rnm_picks_better_half'].to_numpy()[-1]:.2f}.",
         f"The printed footnote leaves out 2/ε, so it is off by a factor of {integrated[-1] / printed[-1]:.0f} "
@@ -102,13 +102,14 @@ HALVES = Experiment(
     name="two-halves",
     title="Two halves: when less noise is worse",
     caption=(
-        "With more candidates, the noise of the sensitive, worse half leads by more. From ten candidates on, RNMH "
-        "picks from the better half less than half of the time: 6 % at k = 400, where RNM does so in 64 %."
+        "With more candidates, the noise of the sensitive, worse half leads by more. From ten candidates on, "
+        "naive noisy max picks from the better half less than half of the time: 6 % at k = 400, where RNM does "
+        "so in 64 %."
     ),
     description=(
         "Left: the expected lead of the sensitive half’s largest noise grows like log k, as in the corrected "
-        "formula. Right: RNMH’s probability of picking from the better half falls with k; RNM’s stays above one "
-        "half."
+        "formula. Right: naive noisy max’s probability of picking from the better half falls with k; RNM’s stays "
+        "above one half."
     ),
     notes={
         "candidates": f"half of score 0 and sensitivity {WORSE}, half of score {GAP:g} and sensitivity {BETTER:g}",
@@ -121,8 +122,8 @@ HALVES = Experiment(
         Claim(
             id="T6",
             text=(
-                "Two halves with sensitivities Δ₁, Δ₂: E[max noise difference] = (2/ε)·H_{k/2}·(Δ₁ − Δ₂) (the "
-                "printed footnote leaves out 2/ε)."
+                "Two halves with sensitivities Δ₁, Δ₂: the difference of the expected largest noise is $(2/ε) · "
+                "H_{k/2} · (Δ₁ − Δ₂)$ (the printed footnote leaves out 2/ε)."
             ),
             check=_check,
         )

@@ -78,7 +78,7 @@ def _correlations(layout: Scenario) -> pa.Table:
 
 
 def _draw(data: Tables) -> Figure:
-    figure, panels = drawing.grid(rows=4, columns=2, heights=(2.2, 3, 2.2, 2.2), width=4.8, aligned=False)
+    figure, panels = drawing.grid(rows=3, columns=2, heights=(2.2, 3, 2.6), width=4.8, aligned=False)
     for title, column in zip((LEFT, RIGHT), panels.T, strict=True):
         table = where(data["candidates"], scenario=title)
         scores, sensitivities = table["score"].to_numpy(), table["sensitivity"].to_numpy()
@@ -89,11 +89,14 @@ def _draw(data: Tables) -> Figure:
             fontsize=9.5,
         )
         drawing.errors(column[1], where(data["errors"], scenario=title))
-        for panel, mechanism in zip(column[2:], ("gem", "mgem"), strict=True):
-            weights = table[f"{mechanism}_probability"].to_numpy()
-            drawing.scatter(panel, scores, sensitivities, sizes=_areas(scores, sensitivities, weights))
-            panel.margins(0.12)
-            panel.set_title(f"{STYLES[mechanism].label}’s picks at ε = {EPSILON:g}", fontsize=9.5)
+        column[2].plot(scores, sensitivities, ".", color="#aaaaaa", markersize=4)
+        for mechanism in ("gem", "mgem"):
+            areas = _areas(scores, sensitivities, table[f"{mechanism}_probability"].to_numpy())
+            color = STYLES[mechanism].color
+            column[2].scatter(scores, sensitivities, s=areas, color=color, alpha=0.5, linewidths=0)
+        column[2].margins(0.15)
+        column[2].set(xlabel="score", ylabel="sensitivity")
+        column[2].set_title(f"Chances at ε = {EPSILON:g}: GEM’s blue, mGEM’s orange", fontsize=9.5)
     overlaid = where(data["candidates"], scenario=LEFT, score=1.0)
     panels[0, 0].annotate(
         f"{overlaid.num_rows} candidates", (1.0, 0.1), (-12, 4), textcoords="offset points", ha="right", fontsize=9
@@ -108,10 +111,12 @@ def _measure(name: str) -> str:
 
 
 def _areas(scores: FloatArray, sensitivities: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return areas in proportion to probability. Candidates at the same point show their sum."""
+    """Return areas in proportion to probability. Candidates at the same point have one disc, of their sum."""
     places = np.stack([scores, sensitivities], axis=1)
-    _, place = np.unique(places, axis=0, return_inverse=True)
-    return np.asarray(900 * np.bincount(place.ravel(), weights)[place.ravel()])
+    _, first, place = np.unique(places, axis=0, return_index=True, return_inverse=True)
+    areas = np.zeros_like(weights)
+    areas[first] = 1500 * np.bincount(place.ravel(), weights)
+    return areas
 
 
 def _matches(data: Tables, title: str) -> tuple[bool, str]:
@@ -204,7 +209,8 @@ CORRELATION_LAYOUTS = Experiment(
     ),
     description=(
         "Two columns, one for each layout. From the top: sensitivity against score; mean squared error against "
-        "ε; the candidates with areas in proportion to the probability that GEM, and then mGEM, picks them."
+        "ε; the candidates with discs in proportion to the probability that GEM, in blue, or mGEM, in orange, "
+        "picks them."
     ),
     notes={
         "layouts": (

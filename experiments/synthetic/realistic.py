@@ -215,9 +215,9 @@ REALISTIC = Experiment(
     caption=(
         "Positive correlation (scenario 4) favours mGEM and RSᵧ, negative or no correlation GEM. Errors at ε = 1: "
         "{rising} in scenario 4; {falling} in 5; {independent} in 6. From ε = 20 on, where most errors are small, "
-        "kRR is best. Bottom: medians and bands, from the 10th to the 90th percentile, over {layouts} draws of the "
-        "scenario’s random means and deviations. In scenario 6 the layout matters: at ε = 1, errors divided by "
-        "RNM’s are {band}."
+        "kRR is best. Bottom: medians and bands, from the 10th to the 90th percentile, over {layouts} draws of "
+        "the scenario’s random means and deviations. In scenario 6 the layout matters: at ε = 1, errors divided "
+        "by RNM’s are {band}."
     ),
     description=(
         "Three columns, one for each scenario. Top: the mean score of each of 100 candidates as a dot, its "
@@ -237,8 +237,8 @@ REALISTIC = Experiment(
         ),
         "mechanisms": f"β = {BETA}, γ = {GAMMA}",
         "error": (
-            "the mean of each trial’s exact error; fewer trials for all RSᵧ and RNMH (see provenance); bands are "
-            "±2 standard errors, mostly thinner than the lines"
+            "the mean of each trial’s exact error; fewer trials for all RSᵧ and naive noisy max (see "
+            "provenance); bands are ±2 standard errors, mostly thinner than the lines"
         ),
     },
     plan=_plan,

@@ -87,11 +87,13 @@ def _check(data: Tables) -> Finding:
     behind = heterogeneous / _curve(data, NONE, "rnm")
     middle = gap[(shares > 0.2) & (shares < 0.8)].min()
     extremes = "positive: the gap is smallest at both extremes"
-    random = "negative: RNMH, mGEM and both RSᵧ are worse than random at all shares"
+    random = "negative: naive noisy max, mGEM and both RSᵧ are worse than random at all shares"
     better = [STYLES[name].label for name, ratio in over_random.items() if not (ratio > 1).all()]
     return judge(
         {
-            "positive: RNMH, mGEM and RSᵧ are ahead for most shares": all(m.mean() > 0.5 for m in ahead.values()),
+            "positive: naive noisy max, mGEM and RSᵧ are ahead for most shares": all(
+                m.mean() > 0.5 for m in ahead.values()
+            ),
             extremes: bool(max(gap[0], gap[-1]) < middle),
             "negative: GEM is ahead of RNM at all shares": bool(gem_ahead.all()),
             random: not better,
@@ -117,9 +119,9 @@ SHARES = Experiment(
     title="Scenarios 1 to 3 with other shares of high scores",
     caption=(
         "Of the private mechanisms, mGEM has the lowest error in scenario 1 and GEM in scenario 2, at every share "
-        "of high scores; in scenario 3 it is heterogeneous RNM from a share of 4 % on. The order of the others "
-        "changes: in scenarios 1 and 2 combined GEM is second up to a share of 20 %, and worse than a random pick "
-        "from 88 % on."
+        "of high scores; in scenario 3 it is heterogeneous noisy max from a share of 4 % on. The order of the "
+        "others changes: in scenarios 1 and 2 combined GEM is second up to a share of 20 %, and worse than a "
+        "random pick from 88 % on."
     ),
     description=(
         "Three panels, one for each scenario: mean squared error against the share of high scores. All curves "
@@ -136,9 +138,9 @@ SHARES = Experiment(
         Claim(
             id="S11",
             text=(
-                "Varying the share of high scores in scenarios 1–3 at ε = 2: positive → RNMH, mGEM, RSᵧ ahead "
-                "for most shares, gap smallest at the extremes; negative → only GEM ahead, the others worse than "
-                "random; none → RNM suffices."
+                "Varying the share of high scores in scenarios 1–3 at ε = 2: positive → naive noisy max, mGEM, "
+                "RSᵧ ahead for most shares, gap smallest at the extremes; negative → only GEM ahead, the others "
+                "worse than random; none → RNM suffices."
             ),
             check=_check,
         )

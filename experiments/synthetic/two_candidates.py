@@ -18,7 +18,7 @@ from experiments.ledger import Claim, Finding, Verdict, judge
 from experiments.mechanisms import BETA, COMPARED, build
 from experiments.tables import Tables, unique, where
 
-__all__ = ["GAMMA_ABLATION", "HETEROGENEITY_GAIN", "RNMH_PANELS", "STOPPING_PANELS"]
+__all__ = ["GAMMA_ABLATION", "HETEROGENEITY_GAIN", "NAIVE_PANELS", "STOPPING_PANELS"]
 
 EPSILON = 0.1
 GAMMA = 0.01
@@ -142,9 +142,9 @@ def _check_closed_forms(data: Tables) -> Finding:
         float(np.abs(table["picks_worse"].to_numpy() - heterogeneous).max()),
     )
     return judge(
-        {"RNM": misses[0] < 1e-10, "RNMH": misses[1] < 1e-10},
+        {"RNM": misses[0] < 1e-10, "naive noisy max": misses[1] < 1e-10},
         f"The largest difference between formula and exact pmf over {table.num_rows} settings is "
-        f"{misses[0]:.0e} for RNM and {misses[1]:.0e} for RNMH.",
+        f"{misses[0]:.0e} for RNM and {misses[1]:.0e} for naive noisy max.",
     )
 
 
@@ -152,8 +152,9 @@ def _check_rnmh_sign(data: Tables) -> Finding:
     above, below = _sign_shares(data["gains"])
     return judge(
         {"HG > 0 where Δ₁ < Δ₂": above == 1, "HG < 0 where Δ₁ > Δ₂": below == 1},
-        f"Over all {len(EPSILONS) * len(GAPS)} panels, HG > 0 in {above:.1%} of the cells with Δ₁ < Δ₂, and HG < 0 "
-        f"in {below:.1%} of those with Δ₁ > Δ₂. On the diagonal |HG| is at most {_on_diagonal(data['gains']):.0g}.",
+        f"Over all {len(EPSILONS) * len(GAPS)} panels, HG > 0 in {above:.1%} of the cells with Δ₁ < Δ₂, and HG < "
+        f"0 in {below:.1%} of those with Δ₁ > Δ₂. On the diagonal |HG| is at most "
+        f"{_on_diagonal(data['gains']):.0g}.",
     )
 
 
@@ -188,8 +189,8 @@ def _check_gammas(data: Tables) -> Finding:
         {"the mean |HG| over the map grows at each step": bool((np.diff(sizes.mean(axis=1)) > 0).all())},
         f"Mean |HG|: {means}. |HG| grows at every step in {grows.mean():.1%} of the cells."
         + (
-            f" In the other {ratios.size} of {grows.size}, Δ₂/Δ₁ is {ratios.min():.2f} to {ratios.max():.2f}, with "
-            f"median {np.median(ratios):.2f}."
+            f" In the other {ratios.size} of {grows.size}, Δ₂/Δ₁ is {ratios.min():.2f} to {ratios.max():.2f}, "
+            f"with median {np.median(ratios):.2f}."
             if ratios.size
             else ""
         ),
@@ -211,7 +212,8 @@ def _check_stopping_panels(data: Tables) -> Finding:
         verdict=Verdict.SHOWN,
         measured=f"|HG| is at most {largest[top]:.3f} ({top}). RSᵧ is ahead in {ahead[lowest]:.1%} (at {lowest}) "
         f"to {max(ahead.values()):.1%} of the cells with Δ₁ < Δ₂.",
-        comment="A description of two figures. RNMH has the sign pattern of the first heat map in all panels (T2). "
+        comment="A description of two figures. Naive noisy max has the sign pattern of the first heat map in all "
+        "panels (T2). "
         "The region in which RSᵧ loses to RNM grows with ε · gap.",
     )
 
@@ -229,7 +231,7 @@ def _check_gem(data: Tables) -> Finding:
     worst = {name: float(where(data["gains"], panel=name)["picks_worse"].to_numpy().max()) for name in correct}
     return judge(
         {name: share == 1 for name, share in correct.items()},
-        f"GEM favours the worse candidate exactly where t(Δ₂ − Δ₁) > q₂ − q₁, mGEM where t(Δ₁ − Δ₂) > q₂ − q₁ "
+        f"GEM favours the worse candidate exactly where $t(Δ₂ − Δ₁) > q₂ − q₁$, mGEM where $t(Δ₁ − Δ₂) > q₂ − q₁$ "
         f"(t = {t:.0f}), in {correct['GEM']:.1%} and {correct['mGEM']:.1%} of the cells. They pick the worse one "
         f"with probability at most {worst['GEM']:.3f} and {worst['mGEM']:.3f}.",
     )
@@ -262,8 +264,8 @@ def _numbers(data: Tables) -> dict[str, str]:
 
 
 _COLOURS = (
-    "HG is the probability that RNM picks the worse candidate, minus the other mechanism’s: red where the other is "
-    "better, blue where RNM is."
+    "HG is the probability that RNM picks the worse candidate, minus the other mechanism’s: red where the other "
+    "is better, blue where RNM is."
 )
 
 
@@ -295,11 +297,11 @@ def _experiment(
 
 HETEROGENEITY_GAIN = _experiment(
     "two-candidates",
-    "Two candidates: RNM against RNMH, RSᵧ, GEM and mGEM",
-    "RNMH, RSᵧ and mGEM beat RNM where the better candidate is the more sensitive one, and lose where it is the "
-    "less sensitive one; GEM does the reverse. At the extremes the probability of the worse candidate changes by "
-    "about one half.",
-    "RNMH, RSᵧ and mGEM are red above the diagonal and blue below; GEM is blue above and red below.",
+    "Two candidates: RNM against naive noisy max, RSᵧ, GEM and mGEM",
+    "Naive noisy max, RSᵧ and mGEM beat RNM where the better candidate is the more sensitive one, and lose where "
+    "it is the less sensitive one; GEM does the reverse. At the extremes the probability of the worse candidate "
+    "changes by about one half.",
+    "Naive noisy max, RSᵧ and mGEM are red above the diagonal and blue below; GEM is blue above and red below.",
     {
         "scores": "q₁ = 0, q₂ = 1",
         "mechanisms": f"ε = {EPSILON}, γ = {GAMMA}, β = {BETA}; GEM and mGEM are not in the paper’s figure",
@@ -334,30 +336,32 @@ GAMMA_ABLATION = _experiment(
     [Claim(id="T4", text="The smaller γ, the larger |HG(RNM, RSᵧ)| (ablation over γ).", check=_check_gammas)],
 )
 
-RNMH_PANELS = _experiment(
+NAIVE_PANELS = _experiment(
     "two-candidates-rnmh",
-    "Two candidates: RNMH over ε and gap",
-    "RNMH is better exactly where the better candidate is the more sensitive one, in every panel. The larger ε and "
-    "the gap between the scores, the smaller the difference: |HG| is at most {first} at the top left, and "
-    "{last} at the bottom right.",
+    "Two candidates: naive noisy max over ε and gap",
+    "Naive noisy max is better exactly where the better candidate is the more sensitive one, in every panel. The "
+    "larger ε and the gap between the scores, the smaller the difference: |HG| is at most {first} at the top "
+    "left, and {last} at the bottom right.",
     "Red above the diagonal and blue below it in all panels, paler towards the bottom right.",
     {"rows": "ε = 0.1, 1, 3", "columns": "q₂ − q₁ = 0.1, 1, 2, 5"},
     partial(_plan_panels, "rnmh"),
     len(GAPS),
     [
         Claim(
-            id="T1", text="Closed forms of the wrong-pick probability of RNM and RNMH.", check=_check_closed_forms
+            id="T1",
+            text="Closed forms of the wrong-pick probability of RNM and naive noisy max.",
+            check=_check_closed_forms,
         ),
-        Claim(id="T2", text="HG(RNM, RNMH) > 0 iff Δ₁ < Δ₂, < 0 iff Δ₁ > Δ₂.", check=_check_rnmh_sign),
+        Claim(id="T2", text="HG(RNM, naive noisy max) > 0 iff Δ₁ < Δ₂, < 0 iff Δ₁ > Δ₂.", check=_check_rnmh_sign),
     ],
 )
 
 STOPPING_PANELS = _experiment(
     "two-candidates-stopping",
     "Two candidates: RSᵧ over ε and gap",
-    "RSᵧ resembles RNMH at ε = 0.1. The larger ε and the gap, the less it gains and the more it loses: at ε = 3 "
-    "and a gap of 5, HG is at most {last_gain} and at least {last_loss}. Its noise has 1.5 times the scale of "
-    "RNMH’s, and it may never draw the better candidate.",
+    "RSᵧ resembles naive noisy max at ε = 0.1. The larger ε and the gap, the less it gains and the more it "
+    "loses: at ε = 3 and a gap of 5, HG is at most {last_gain} and at least {last_loss}. Its noise has 1.5 times "
+    "the scale of naive noisy max’s, and it may never draw the better candidate.",
     "Red above the diagonal and blue below it at ε = 0.1. Towards the bottom right the blue region grows beyond "
     "the diagonal, and red turns pale.",
     {"rows": "ε = 0.1, 1, 3", "columns": "q₂ − q₁ = 0.1, 1, 2, 5", "mechanisms": f"γ = {GAMMA}"},
@@ -366,7 +370,7 @@ STOPPING_PANELS = _experiment(
     [
         Claim(
             id="T5",
-            text="HG panels over ε ∈ {0.1, 1, 3} × q₂−q₁ ∈ {0.1, 1, 2, 5}, for RNMH and for RSᵧ (γ = 0.01).",
+            text="HG panels over ε ∈ {0.1, 1, 3} × q₂−q₁ ∈ {0.1, 1, 2, 5}, for naive noisy max and RSᵧ (γ = 0.01).",
             check=_check_stopping_panels,
         )
     ],

@@ -92,7 +92,7 @@ MECHANISMS: Mapping[str, Record] = _by_name(
     Record(
         name="heterogeneous-rnm",
         label="heterogeneous noisy max",
-        symbol="heterogeneous RNM",
+        symbol="heterogeneous noisy max",
         description="noisy max with noise that fits each candidate; the default",
         constructor=HeterogeneousNoisyMax,
         family="heterogeneous noisy max",
@@ -101,7 +101,7 @@ MECHANISMS: Mapping[str, Record] = _by_name(
     Record(
         name="kept-rnm",
         label="heterogeneous noisy max, keep 0 to 0.25",
-        symbol="kept RNM",
+        symbol="keep 0 to 0.25",
         description="the same, for candidates in a range of sensitivities",
         constructor=partial(HeterogeneousNoisyMax, keep=(0.0, 0.25)),
         family="heterogeneous noisy max",
@@ -262,8 +262,8 @@ UNSAFE: Mapping[str, Record] = _by_name(
     Record(
         name="rnmh",
         label="naive noisy max (not private)",
-        symbol="RNMH",
-        description="noisy max with each candidate's own noise; not private",
+        symbol="naive noisy max",
+        description="the paper's RNMH: noise in proportion to each sensitivity; not private",
         constructor=NaiveHeterogeneousNoisyMax,
         family="naive noisy max",
         in_paper=True,

@@ -90,6 +90,17 @@ TABLES = {
             ],
         ),
     },
+    "recommender-private": {
+        "private": from_rows(
+            ("run", "protocol", "mechanism", "epsilon", "mean_squared_error"),
+            [
+                (run, protocol, name, 1.0, value if protocol == "private" else 9.0)
+                for run, own in {"A": {"top-share": 0.2, "rnm": 1.0}, "B": {"top-share": 1.6, "rnm": 2.0}}.items()
+                for name, value in own.items()
+                for protocol in ("paper", "private")
+            ],
+        )
+    },
     "bandit": {},
     "counterexamples": {"stopping": STOPPING, "far": FAR},
     "utility-bounds": {"conditions": CONDITIONS, "scenarios": OWN},
@@ -119,7 +130,9 @@ def test_there_are_five_findings_three_corrections_and_a_recommendation():
     summary = summarise(TABLES, entries())
     assert (len(summary.findings), len(summary.corrections)) == (5, 3)
     assert all(re.search(r"\d", each.text) for each in (*summary.findings, *summary.corrections))
+    assert {each.whose for each in summary.recommendation if each.use == "top-share"} == {"one person’s"}
     assert {each.use: each.number for each in summary.recommendation} == {
+        "top-share": "0.40",  # √(0.2 · 0.8)
         "heterogeneous-rnm": "0.50",  # 1 / 2 in all scenarios
         "mgem": "0.10",  # 0.2 / 2 where good candidates are the more sensitive ones
         "gem": "0.25",  # 0.5 / 2 where they are the less sensitive ones
@@ -133,7 +146,8 @@ def test_what_is_not_part_of_the_run_is_left_out(figure):
     sentences = (*summary.findings, *summary.corrections)
     assert figure not in {each.figure for each in sentences}
     assert len(sentences) == sum(each.figure != figure for each in (*FINDINGS, *CORRECTIONS))
-    assert bool(summary.recommendation) == (figure != "all-scenarios")
+    assert ("top-share" in {each.use for each in summary.recommendation}) == (figure != "recommender-private")
+    assert ("gem" in {each.use for each in summary.recommendation}) == (figure != "all-scenarios")
 
 
 @pytest.mark.parametrize("claim", VERDICTS)

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import dpselect as dps
@@ -110,7 +111,9 @@ def table(**recalls):
 def test_the_take_away_follows_the_table():
     found = list_section.take_away(table(krr=(0.0, 0.95), gem=(0.45, 0.3), public=(0.31, 0.31)))
     assert "From a total ε of 100 on" in found
-    assert "if kRR makes it: it has 0.95 of their score (recall@10 0.95), but 0.20 by heterogeneous RNM" in found
+    assert (
+        "if kRR makes it: it has 0.95 of their score (recall@10 0.95), but 0.20 by heterogeneous noisy max" in found
+    )
     assert "With less, lists are worse: at ε = 10 the best list, by GEM, has 0.45" in found
     assert "public midpoints have 0.31" in found
     assert "Even at a total ε of 100, no list has 90% of the best 10’s score" in list_section.take_away(table())
@@ -127,15 +130,28 @@ def test_the_take_away_is_about_real_data_if_there_are_some():
     assert "From a total ε of 100 on" in list_section.take_away(pa.Table.from_pylist(made_up))
 
 
-def test_the_figure_has_a_row_for_each_data_set_and_the_listings_a_column():
+def test_the_figure_has_a_panel_for_each_data_set_and_the_listings_a_column():
     data = {"lists": table()}
     with look():
         figure = list_section.draw(data)
-    assert len(figure.axes) == 2 * len(lists.MEASURES)
+    assert [panel.get_title() for panel in figure.axes] == ["Gowalla", live.TITLE]
+    assert all(len(panel.lines) == len(list_section.DRAWN) == 5 for panel in figure.axes)
     numbers, origins = list_section.listings(data)  # without a row at δ > 0 there is nothing to say about it
     assert numbers.columns == ["", "Gowalla", live.TITLE]
     assert len(numbers.rows) == len(list_section.SHOWN)
     assert origins.rows[0][:4] == ["Gowalla", "GEM (9%)", "GEM (9%)", "7"]
+
+
+def test_the_figure_of_lists_has_six_panels_at_most_and_its_caption_a_number():
+    many = pa.concat_tables(
+        table(krr=(0.1, 0.9)).filter(pc.field("run") == "Gowalla").set_column(0, "run", pa.array([f"Set {n}"] * 22))
+        for n in range(8)
+    )
+    with look():
+        figure = list_section.draw({"lists": many})
+    assert [panel.get_title() for panel in figure.axes] == [f"Set {n}" for n in range(6)]
+    said = sections.LISTS.caption.format_map(list_section.numbers({"lists": many}))
+    assert "At a total ε of 100, so 10 for a pick, kRR’s lists have 0.90 of the best list’s score" in said
 
 
 def test_without_results_on_real_data_the_synthetic_lists_are_shown(monkeypatch, tmp_path):

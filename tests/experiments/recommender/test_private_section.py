@@ -98,10 +98,10 @@ def test_figures_have_a_panel_for_each_dataset_and_at_most_five_curves(data):
 def test_tables_have_a_column_for_each_dataset(data):
     errors, protocols, dominated = private_section.pick_listings(data)
     assert errors.columns == protocols.columns == dominated.columns == ["", *RUNS]
-    assert ["fitted on public users", *["0.05 / 0.05 / 0.05"] * 2] in errors.rows
+    assert ["top share, fitted on public users", *["0.05 / 0.05 / 0.05"] * 2] in errors.rows
     assert dominated.rows[0][1] == "0.3 → 0.2 (at most 0.90)"
     scores, choices = private_section.list_listings(data)
-    assert scores.rows[0] == ["public lists, fitted", *["0.50 / 0.50 / 0.50"] * 2]
+    assert scores.rows[0] == ["top share among public lists", *["0.50 / 0.50 / 0.50"] * 2]
     assert len(choices.rows) == 9
 
 
@@ -113,4 +113,4 @@ def test_new_findings_are_rows_of_their_own(data):
     assert "fitted 0.05, 0.05, 0.05" in found[0].measured
     assert "is better than fitted weights" not in found[0].comment
     assert "no user’s error is more than 0.900 times" in found[1].measured
-    assert "public lists, fitted 0.50, 0.50, 0.50" in found[2].measured
+    assert "top share among public lists 0.50, 0.50, 0.50" in found[2].measured

@@ -161,7 +161,7 @@ def test_a_substitute_never_turns_a_verdict():
     good = made_up(AS_CLAIMED, {}, "Amazon Books 84 %, density 5e-5")
     near, other = (made_up(AS_CLAIMED | {"rs": error}, {}, "MovieLens-1M") for error in (0.4, 0.1))
     alone = check(near)
-    assert alone.words == "shown on substitutes alone"
+    assert alone.words == "is not judged (substitutes alone)"
     assert "MovieLens-1M stands for MovieLens-20M and turns no verdict" in alone.comment
     assert "Not available: MovieLens-20M, Netflix Prize, Amazon Books." in alone.comment
     assert check(joined(good, near)).words == "holds on substitutes"

@@ -117,7 +117,7 @@ def test_the_caption_on_shares_says_what_its_table_says():
         return sorted(errors, key=errors.__getitem__)
 
     assert "mGEM has the lowest error in scenario 1 and GEM in scenario 2" in SHARES.caption
-    assert "in scenario 3 it is heterogeneous RNM from a share of 4 % on" in SHARES.caption
+    assert "in scenario 3 it is heterogeneous noisy max from a share of 4 % on" in SHARES.caption
     for make, best, first in ((positive, "mgem", 2), (negative, "gem", 2), (uncorrelated, "heterogeneous-rnm", 4)):
         assert {order(make, high)[0] for high in (first, 20, 50, 86, 98)} == {best}
     assert order(uncorrelated, 2)[0] != "heterogeneous-rnm"
@@ -151,4 +151,4 @@ def test_only_random_stopping_and_the_naive_mechanism_use_fewer_trials():
     assert slow == {name for name in COMPARED if name.startswith("rs")} | {"rnmh"}
     assert exact_errors(positive, "heterogeneous-rnm", FAST).trials == 1  # all trials are equal there
     for effort in (FAST, FULL):
-        assert f"({effort.slow_trials} for random stopping and RNMH)" in effort.description
+        assert f"({effort.slow_trials} for random stopping and naive noisy max)" in effort.description

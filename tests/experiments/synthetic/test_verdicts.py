@@ -135,10 +135,15 @@ def test_the_effect_of_gamma_is_judged_by_the_mean_over_the_map():
 
 def test_layouts_of_our_own_making_illustrate_and_never_prove():
     mgem, gem = [0.5, 0.5, 3.0, 3.0], [0.5] * 4
-    assert CHECKS["S8"](layouts((0.83, 0.16), mgem=mgem, gem=gem)).words == "illustrated for ε ≤ 1"
-    assert CHECKS["S9"](layouts((0.83, 0.16), right={"mgem": mgem, "gem": [2.0] * 4})).words == "illustrated"
-    assert CHECKS["S10"](layouts((0.83, 0.16))).words == "illustrated"
-    assert CHECKS["S10"](layouts((0.83, 0.16), rnm=[2.0, 2.0, 1.0, 1.0])).words == "illustrated for ε ≤ 1"
+    assert CHECKS["S8"](layouts((0.83, 0.16), mgem=mgem, gem=gem)).words == "holds on our own example for ε ≤ 1"
+    assert (
+        CHECKS["S9"](layouts((0.83, 0.16), right={"mgem": mgem, "gem": [2.0] * 4})).words
+        == "holds on our own example"
+    )
+    assert CHECKS["S10"](layouts((0.83, 0.16))).words == "holds on our own example"
+    assert (
+        CHECKS["S10"](layouts((0.83, 0.16), rnm=[2.0, 2.0, 1.0, 1.0])).words == "holds on our own example for ε ≤ 1"
+    )
     assert CHECKS["S10"](layouts((0.16, 0.83))).verdict is Verdict.IN_PART
 
 
