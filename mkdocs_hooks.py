@@ -17,6 +17,8 @@ from mkdocs_formulas import Formulas
 ROLE = re.compile(r":(?:attr|class|data|func|meth|mod):<code>(~?)([\w.]+)</code>")
 PATH = re.compile(r"(?<![\w/])docs/[\w/-]+\.md")
 NOTEBOOKS = ("tutorial",)
+FOUND_FIRST = ("guide/sensitivities", "guide/install", "guide/your-own")
+"""What people search for by name."""
 OUTSIDE = {"security.md": "SECURITY.md", "changelog.md": "CHANGELOG.md"}
 
 
@@ -73,7 +75,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:  # noqa: ANN
     The search prefers guides to theory and reference, and lists records of decisions and changes last.
     """
     if page.file.src_uri.startswith(("guide/", "comparison", *NOTEBOOKS)):
-        page.meta["search"] = {"boost": 3}
+        page.meta["search"] = {"boost": 10 if page.file.src_uri.startswith(FOUND_FIRST) else 3}
     if page.file.src_uri.startswith(("decisions/", "changelog")):
         page.meta["search"] = {"boost": 0.1}
     for name in NOTEBOOKS:

@@ -21,7 +21,7 @@ def real(name: str, value: object) -> float:
     except OverflowError:
         number = math.inf
     if not abs(number) <= LARGEST:  # also refuses NaN
-        raise ValueError(f"{name} must be finite and at most 2^300 in magnitude, got {number}")
+        raise ValueError(f"{name} must be finite and at most 2^300 (2e90) in magnitude, got {number}")
     return number
 
 
@@ -29,7 +29,7 @@ def positive(name: str, value: object) -> float:
     """Return a number above zero."""
     number = real(name, value)
     if not number >= 1 / LARGEST:
-        raise ValueError(f"{name} must be positive (at least 2^-300), got {number}")
+        raise ValueError(f"{name} must be positive (at least 2^-300, 5e-91), got {number}")
     return number
 
 

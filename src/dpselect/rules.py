@@ -23,12 +23,12 @@ PRESENT = Rule("is missing or not a number", np.isnan)
 """For tables, where a number can be missing."""
 
 FINITE = Rule(
-    "must be finite (no NaN, no infinity) and at most 2^300 in magnitude",
+    "must be finite (no NaN, no infinity) and at most 2^300 in magnitude (2e90; more could overflow)",
     lambda values: ~(np.abs(values) <= LARGEST),
 )
 NOT_NEGATIVE = Rule("must be ≥ 0 for every candidate", lambda values: values < 0)
 NOT_TINY = Rule(
-    "must be zero or at least 2^-300 in magnitude",
+    "must be zero or at least 2^-300 in magnitude (5e-91; less could underflow)",
     lambda values: (values != 0) & (np.abs(values) < 1 / LARGEST),
 )
 

@@ -66,6 +66,12 @@ def test_a_release_is_charged_once_and_always_has_the_same_key(ledger):
     assert repr(first.key) not in repr(first)
 
 
+def test_a_changed_epsilon_is_reported_as_such(ledger):
+    charge(ledger, "spring")
+    with pytest.raises(ReleaseConflictError, match=r"with ε = 0\.5, not 0\.25; use a new name"):
+        charge(ledger, "spring", dps.GEM(epsilon=0.25), fingerprint="inputs and options")
+
+
 def test_the_cap_is_never_exceeded_and_what_fits_exactly_fits(ledger):
     tenth = dps.NoisyMax(epsilon=0.1)
     for number in range(10):  # ten floats of 0.1 add up to more than 1 by 10⁻¹⁶
