@@ -94,7 +94,7 @@ TABLES = {
         "private": from_rows(
             ("run", "protocol", "mechanism", "epsilon", "mean_squared_error"),
             [
-                (run, protocol, name, 1.0, value if protocol == "private" else 9.0)
+                (run, protocol, name, 4.0, value if protocol == "private" else 9.0)
                 for run, own in {"A": {"top-share": 0.2, "rnm": 1.0}, "B": {"top-share": 1.6, "rnm": 2.0}}.items()
                 for name, value in own.items()
                 for protocol in ("paper", "private")

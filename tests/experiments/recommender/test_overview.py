@@ -49,10 +49,10 @@ def test_the_caption_states_means_over_the_runs_of_each_table(lists):
     data = tables({"A": 1.0, "B, EASE": 0.5}, lists)
     said = sections.OVERVIEW.caption.format_map(overview.numbers(data))
     assert "means over A and B (EASE)" in said
-    assert "a pick by top share has 0.22 of a random pick’s error" in said  # (0.3 + 0.15) / 2, rounded to even
-    assert "and 0.38 by its rule; the default (heterogeneous noisy max) has 0.64" in said
+    assert "the error of top share is 0.22 of a random pick’s" in said  # (0.3 + 0.15) / 2, rounded to even
+    assert "and 0.38 by its rule. The default, heterogeneous noisy max, has 0.64" in said
     assert "the best of the paper’s mechanisms 0.60" in said
-    assert "has 0.50 of the best list’s score" in said
+    assert "public lists has 0.50 of the best list’s score" in said
 
 
 def test_each_run_is_a_faint_line_and_nothing_is_drawn_beyond_the_axis():
