@@ -7,11 +7,9 @@ quote nothing of the request, which may hold scores.
 """
 
 import json
-import socket
 import sys
 import webbrowser
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,9 +22,6 @@ from dpselect.explorer.views import MOST_CANDIDATES, mechanisms, read_setting, v
 
 LARGEST_REQUEST = 256 * 1024
 """In bytes: several times what the largest number of candidates needs."""
-
-MOST_DISCARDED = 64 * LARGEST_REQUEST
-"""In bytes: how much of a refused request is let pass, so that its sender gets to read the answer."""
 
 PATIENCE = 30.0
 """In seconds: how long to wait for the next bytes of a request."""
@@ -65,15 +60,6 @@ HEADERS: Mapping[str, str] = MappingProxyType(
     }
 )
 
-REFUSALS: Mapping[int, tuple[int, str]] = MappingProxyType(
-    {
-        HTTPStatus.NOT_IMPLEMENTED: (405, "the method must be GET or POST"),
-        HTTPStatus.REQUEST_URI_TOO_LONG: (414, "the address must be shorter"),
-        HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: (431, "the headers must be fewer, and shorter"),
-    }
-)
-"""What to answer where Python's server refuses a request by itself; all else is no HTTP."""
-
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
@@ -91,8 +77,9 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    """Answers one request on each connection, so no bytes of one can pass for another."""
+
     server: _Server
-    protocol_version = "HTTP/1.1"
     server_version = "dpselect"
     sys_version = ""
     timeout = PATIENCE
@@ -101,35 +88,34 @@ class _Handler(BaseHTTPRequestHandler):
         """Send one of the page's files."""
         if not self._is_ours():
             return
-        if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
-            self.close_connection = True  # a body is not read, and must not pass for the next request
-        found = PAGES.get(self._address)
-        if found is None:
+        if self._address not in PAGES:
             self._fail(HTTPStatus.NOT_FOUND, "there is no such page")
             return
-        name, kind = found
+        name, kind = PAGES[self._address]
         self._send(HTTPStatus.OK, _file(name), kind)
 
     def do_POST(self) -> None:
         """Answer with the numbers of a setting."""
         if not self._is_ours():
             return
-        body = self._read_body()
-        if body is None:
-            return
         if self._address != "/view":
             self._fail(HTTPStatus.NOT_FOUND, "there is no such page")
             return
+        length = self.headers.get("Content-Length", "")
+        if not (length.isascii() and length.isdecimal()):
+            self._fail(HTTPStatus.LENGTH_REQUIRED, "the request must have a Content-Length")
+        elif len(length) > 9 or int(length) > LARGEST_REQUEST:
+            rule = f"at most {MOST_CANDIDATES} candidates and {LARGEST_REQUEST // 1024} KiB"
+            self._fail(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"that is too much to look at: {rule}")
+        else:
+            self._answer(self.rfile.read(int(length)))
+
+    def _answer(self, body: bytes) -> None:
         try:
             request = json.loads(body)
-        except UnicodeDecodeError:
-            self._fail(HTTPStatus.BAD_REQUEST, "the request must be UTF-8")
         except (ValueError, RecursionError):
-            self._fail(HTTPStatus.BAD_REQUEST, "the request must be JSON, with numbers that float64 holds")
-        else:
-            self._answer(request)
-
-    def _answer(self, request: Any) -> None:  # noqa: ANN401 - whatever was sent
+            self._fail(HTTPStatus.BAD_REQUEST, "the request must be JSON in UTF-8, with numbers that float64 holds")
+            return
         try:
             answer = json.dumps(view(read_setting(request)), allow_nan=False)
         except MalformedError as error:  # nothing that the page sends
@@ -146,9 +132,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
         """Answer what the base class refuses, in a sentence that quotes nothing of it."""
-        if self.request_version == "HTTP/0.9":  # what it assumes of lines that it cannot read; it had no headers
-            self.request_version = "HTTP/1.0"
-        self._refuse(*REFUSALS.get(code, (400, "the request must be HTTP/1.0 or HTTP/1.1")))
+        if code == HTTPStatus.NOT_IMPLEMENTED:
+            self._fail(HTTPStatus.METHOD_NOT_ALLOWED, "the method must be GET or POST")
+        else:
+            self._fail(code, "the request must be HTTP, with an address and headers of the usual length")
 
     @property
     def _address(self) -> str:
@@ -161,46 +148,8 @@ class _Handler(BaseHTTPRequestHandler):
         )
         if len(hosts) == 1 and self.server.is_called(hosts[0]) and set(origins) <= {f"http://{hosts[0]}"}:
             return True
-        self._refuse(HTTPStatus.FORBIDDEN, "the page only answers to itself")
+        self._fail(HTTPStatus.FORBIDDEN, "the page only answers to itself")
         return False
-
-    def _read_body(self) -> bytes | None:
-        """Return a request's body; ``None`` if it was refused."""
-        lengths = self.headers.get_all("Content-Length", [])
-        if len(lengths) != 1 or "Transfer-Encoding" in self.headers:
-            self._refuse(HTTPStatus.LENGTH_REQUIRED, "the request must have one Content-Length, and be sent whole")
-            return None
-        length = lengths[0].strip()
-        if not (length.isascii() and length.isdecimal()):
-            self._refuse(HTTPStatus.BAD_REQUEST, "Content-Length must be a number of bytes")
-            return None
-        if len(length) > 9 or int(length) > LARGEST_REQUEST:
-            rule = f"at most {MOST_CANDIDATES} candidates and {LARGEST_REQUEST // 1024} KiB"
-            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"that is too much to look at: {rule}")
-            return None
-        try:
-            body = self.rfile.read(int(length))
-        except TimeoutError:
-            self._refuse(HTTPStatus.REQUEST_TIMEOUT, "the request must be sent without long pauses")
-            return None
-        if len(body) < int(length):
-            self._refuse(HTTPStatus.BAD_REQUEST, "the request must be as long as its Content-Length")
-            return None
-        return body
-
-    def _refuse(self, status: int, message: str) -> None:
-        """Answer and hang up, since what follows may be a body that nobody has read.
-
-        It is read now and thrown away: to close a connection with bytes unread would reset it, and the sender might
-        never see the answer.
-        """
-        self.close_connection = True
-        self._fail(status, message)
-        discarded = 0
-        with suppress(OSError):  # the sender is gone, or silent
-            self.connection.shutdown(socket.SHUT_WR)
-            while discarded < MOST_DISCARDED and (block := self.connection.recv(LARGEST_REQUEST)):
-                discarded += len(block)
 
     def _fail(self, status: int, message: str) -> None:
         self._send(status, json.dumps({"error": message}).encode(), "application/json")
@@ -209,15 +158,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in HEADERS.items():
             self.send_header(name, value)
-        if status == HTTPStatus.METHOD_NOT_ALLOWED:
-            self.send_header("Allow", "GET, POST")
-        if self.close_connection:
-            self.send_header("Connection", "close")
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        self.wfile.write(body)
 
 
 @cache

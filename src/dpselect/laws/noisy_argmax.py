@@ -28,9 +28,8 @@ class NoisyArgmaxLaw(RowLaw):
 
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
-        noise = code_of(self.noise)
-        fill = kernels.pmf.noisy_argmax.fill_rows
-        fill(first, last, batch.table, noise, float(self.scale), kernels.pmf.noisy_argmax.ONCE, 1.0, 1.0, pmf)
+        law = kernels.pmf.integrands.NoiseLaw(code_of(self.noise), stopping=False, gamma=1.0, eta=1.0, root=1.0)
+        kernels.pmf.noisy_argmax.fill_rows(first, last, batch.table, law, float(self.scale), pmf)
 
     def fill_picks(
         self, batch: Batch, first: int, last: int, units: Units, _error_bound: float, picks: IndexArray

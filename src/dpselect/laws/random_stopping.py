@@ -51,9 +51,11 @@ class RandomStoppingLaw(RowLaw):
 
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
-        law = kernels.pmf.noisy_argmax
-        noise, scale = code_of(self.noise), float(self.scale)
-        law.fill_rows(first, last, batch.table, noise, scale, law.STOPPING, self.gamma, self.eta, pmf)
+        root = math.sqrt(self.mean_draws)
+        law = kernels.pmf.integrands.NoiseLaw(
+            code_of(self.noise), stopping=True, gamma=self.gamma, eta=self.eta, root=root
+        )
+        kernels.pmf.noisy_argmax.fill_rows(first, last, batch.table, law, float(self.scale), pmf)
 
     def fill_picks(
         self, batch: Batch, first: int, last: int, units: Units, error_bound: float, picks: IndexArray

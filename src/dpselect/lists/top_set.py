@@ -51,6 +51,8 @@ class TopSet(Mechanism):
         docs/theory/top-share.md.
     """
 
+    uses_sensitivities = False
+
     epsilon: float
     count: int = field(default=10, kw_only=True)
     least: int | None = field(default=None, kw_only=True)
@@ -69,11 +71,6 @@ class TopSet(Mechanism):
     def label(self) -> str:
         """A short name, without the budget."""
         return f"a set of {self.count} by top share"
-
-    @property
-    def uses_sensitivities(self) -> bool:
-        """False: it needs none."""
-        return False
 
     @property
     def least_size(self) -> int:

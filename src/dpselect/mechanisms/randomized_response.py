@@ -38,6 +38,8 @@ class RandomizedResponse(Mechanism):
         S. L. Warner, Randomized response, 1965.
     """
 
+    uses_sensitivities = False
+
     epsilon: float
 
     def __post_init__(self) -> None:
@@ -53,11 +55,6 @@ class RandomizedResponse(Mechanism):
             theorem="no output is more than e^ε times as likely for one best candidate as for another",
             reference="Warner 1965",
         )
-
-    @property
-    def uses_sensitivities(self) -> bool:
-        """False: it needs none."""
-        return False
 
     @property
     def label(self) -> str:

@@ -60,6 +60,8 @@ class TopShare(Mechanism):
         differential privacy, 2016.
     """
 
+    uses_sensitivities = False
+
     epsilon: float
     share: float | None = field(default=None, kw_only=True)
 
@@ -78,11 +80,6 @@ class TopShare(Mechanism):
             theorem="every probability lies between two public numbers, c_a and e^ε c_a",
             reference="docs/theory/top-share.md",
         )
-
-    @property
-    def uses_sensitivities(self) -> bool:
-        """False: it needs none."""
-        return False
 
     @property
     def label(self) -> str:

@@ -29,6 +29,8 @@ class Uniform(Mechanism):
         None needed.
     """
 
+    uses_sensitivities = False
+
     @property
     def guarantee(self) -> Guarantee:
         """0-DP: the pick is independent of the data."""
@@ -39,11 +41,6 @@ class Uniform(Mechanism):
             theorem="the pick is independent of the scores",
             reference="by definition",
         )
-
-    @property
-    def uses_sensitivities(self) -> bool:
-        """False: it needs none."""
-        return False
 
     @property
     def label(self) -> str:

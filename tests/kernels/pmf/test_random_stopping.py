@@ -1,16 +1,23 @@
 """The panels of random stopping, which may hold any number of scores, against the line cut at every score."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect.kernels.pmf.integrands import EXPONENTIAL, LAPLACE, NoiseLaw, mean_draws
+from dpselect.kernels.pmf.integrands import EXPONENTIAL, LAPLACE, NoiseLaw
 from dpselect.kernels.pmf.noisy_argmax import fill_by_cells
 from dpselect.kernels.pmf.random_stopping import ONE_SIDED, TWO_SIDED, fill_stopping_pmf
+from dpselect.laws.random_stopping import RandomStoppingLaw
 
 PEAKS = {LAPLACE: TWO_SIDED, EXPONENTIAL: ONE_SIDED}
 either_noise = pytest.mark.parametrize("noise", [LAPLACE, EXPONENTIAL], ids=["laplace", "exponential"])
+
+
+def mean_draws(gamma, eta):
+    return RandomStoppingLaw("laplace", Fraction(1), gamma, eta).mean_draws
 
 
 def by_panels(noise, scores, scales, gamma, eta):

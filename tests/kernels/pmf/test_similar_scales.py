@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect.kernels.pmf.heterogeneous_noisy_max import fill
-from dpselect.kernels.pmf.integrands import EXPONENTIAL
-from dpselect.kernels.pmf.noisy_argmax import ONCE, fill_largest_noisy_pmf
+from dpselect.kernels.pmf.integrands import EXPONENTIAL, NoiseLaw
+from dpselect.kernels.pmf.noisy_argmax import fill_by_cells
 from dpselect.kernels.vectorised import exponential
 
 FLOOR = 1e-250
@@ -23,7 +23,7 @@ def law(heights, shares):
 
 def assert_right(heights, shares):
     found, twin = law(heights, shares), np.empty(heights.size)
-    fill_largest_noisy_pmf(EXPONENTIAL, heights, shares, ONCE, 1.0, 1.0, twin)
+    fill_by_cells(NoiseLaw(EXPONENTIAL, False, 1.0, 1.0, 1.0), heights, shares, twin)
     assert abs(math.fsum(found) - 1) <= 1e-13
     high = twin >= FLOOR
     assert found[high] == pytest.approx(twin[high], rel=1e-11, abs=0)

@@ -44,17 +44,6 @@ class Row(NamedTuple):
 
 
 @compiled
-def mean_draws(gamma: float, eta: float) -> float:
-    """Return E[K] = η(1−γ)/(γ(1−γ^η)), or (1/γ − 1)/log(1/γ) for η = 0."""
-    if gamma == 1.0:
-        return 1.0
-    decay = -math.log(gamma)
-    if abs(eta) * decay < NO_ETA:
-        return (1.0 - gamma) / gamma / decay
-    return (1.0 - gamma) / gamma * (eta / -math.expm1(-eta * decay))
-
-
-@compiled
 def stopping_slope(gamma: float, eta: float, survival: float, root: float) -> float:
     """Return φ'(1 − survival)/√E[K]; φ' = E[K] · (γ/w)^(1+η), w/γ = 1 + (1−γ)/γ · survival, so nothing cancels."""
     return math.exp(math.log(root) - (1.0 + eta) * math.log1p((1.0 - gamma) / gamma * survival))
@@ -186,20 +175,6 @@ def weigh_points(
     product = np.where(ahead.any(axis=1), 0.0, np.prod(below, axis=1))
     ratios = density / below
     return product, np.where(product > 0.0, ratios @ row.rates, math.inf), ratios
-
-
-@in_numpy(atom_mass)
-def _atom_mass(law: NoiseLaw, row: Row, base: float, atoms: int) -> float:
-    if not law.stopping:
-        return float(weigh_points(law, row, base, np.zeros(1))[0][0])
-    distances = base - row.scores
-    z = distances * row.rates
-    if law.noise == EXPONENTIAL:
-        noisy = np.exp(-np.maximum(0.0, z))
-    else:
-        noisy = np.where(z >= 0.0, 0.5 * np.exp(-np.abs(z)), 1.0 - 0.5 * np.exp(-np.abs(z)))
-    survival = np.where(row.rates > 0.0, noisy, distances < 0.0).sum() / row.scores.size
-    return stopping_increment(law.gamma, law.eta, survival, atoms / row.scores.size)
 
 
 @in_numpy(weigh_point)

@@ -12,23 +12,20 @@ A scale b_a = 0 puts an atom at q_a. Candidates that tie there share its probabi
 
 Both integrands are G(x) r_a(x)/b_a. The factor G is the same for all candidates and never decreases (∏ F, or
 φ'(F̄)/k); r_a is b_a f_a/F_a, or b_a f_a. Probabilities have a relative error of at most 1e-12 down to 1e-290
-(random stopping with more than 1e10 draws: 1e-250), so the part of the line that can be skipped depends on the
-candidate. Two bounds decide it, for every y and every panel from l to r:
+(random stopping with more than 1e10 draws: 1e-250). For every y and every panel from l to r,
 
-    Pr[a] ≥ G(y) r_a(y)        and        the panel adds at most G(r) Pr[noisy score a > l] to Pr[a]
+    Pr[a] ≥ G(y) r_a(y)        and        the panel adds at most G(r) Pr[noisy score a > l] to Pr[a].
 
-A panel also adds at most G(r). A first pass takes the largest G(y) r_a(y) over all scores and some points right of
-them, the candidate's *least* probability. A panel can be skipped for a candidate if it adds less than e^−MARGIN of
-that.
+A first pass takes the largest G(y) r_a(y) over all scores and some points right of them, the candidate's *least*
+probability. A panel can be skipped for a candidate if it adds less than e^−MARGIN of that.
 
 Panels. The integrand is analytic between scores, so the line is cut at every score and half-way between
 neighbours. The position x is kept as (nearest score) + δ: differences x − q_a stay accurate whatever the scores'
-magnitude. With z = (x − q)/b, the nearest complex singularities (zeros of w) and the region where a product of
-many F_b grows are at least π/2 scales from the real line. So 16 Gauss–Legendre nodes on FINE = 2 scales err by
-less than (π/2 + √(π²/4 + 1))^−32 < 1e-17; shorter panels take 8 or 4 nodes for the same bound. The largest of n
-noises is typically log n scales up. Beyond that point a noise is soon a plain exponential, and panels widen to
-COARSE scales. Where G is steep, errors are measured against G itself: its logarithm may rise by STEEP over a
-panel, since 16 nodes integrate exp(x) over 12 to 1e-17 of its largest value.
+magnitude. Singularities and the region where a product of many F_b grows are at least π/2 scales from the real
+line. So 16 Gauss–Legendre nodes on FINE = 2 scales err by less than (π/2 + √(π²/4 + 1))^−32 < 1e-17; shorter panels
+take 8 or 4 nodes for the same bound. Beyond log n scales, the typical largest of n noises, a noise is soon a plain
+exponential, and panels widen to COARSE scales. Where G is steep, errors are measured against G itself: its
+logarithm may rise by STEEP over a panel, since 16 nodes integrate exp(x) over 12 to 1e-17 of its largest value.
 """
 
 import math
@@ -44,15 +41,11 @@ from dpselect.kernels.pmf.integrands import (
     NoiseLaw,
     Row,
     atom_mass,
-    mean_draws,
     weigh_point,
     weigh_points,
 )
 from dpselect.kernels.pmf.random_stopping import fill_stopping_pmf
 from dpselect.kernels.pmf.stopping_panels import ONE_SIDED, TWO_SIDED
-
-ONCE, STOPPING = np.array([False, True])  # not literals, or kernels are compiled for each
-"""Whether every candidate is drawn once, or a random number of random candidates is drawn."""
 
 FINE, COARSE = 2.0, 8.0
 FAR = 40.0
@@ -343,41 +336,21 @@ def fill_by_cells(law: NoiseLaw, scores: FloatArray, scales: FloatArray, pmf: Fl
 
 
 @compiled
-def fill_largest_noisy_pmf(
-    noise: int | np.int64,
-    scores: FloatArray,
-    scales: FloatArray,
-    stopping: bool,  # noqa: FBT001
-    gamma: float,
-    eta: float,
-    pmf: FloatArray,
-) -> None:
-    """Fill in Pr[a] as the module's docstring defines it: random stopping if ``stopping``, otherwise noisy max."""
-    mean = mean_draws(gamma, eta) if stopping else 1.0
-    if stopping and scales.min() > 0.0:
-        peak = ONE_SIDED if noise == EXPONENTIAL else TWO_SIDED
-        fill_stopping_pmf(peak, scores, scales, gamma, eta, mean, pmf)
-        rare = RARE_IF_STEEP if eta > FLAT else RARE
+def fill_largest_noisy_pmf(law: NoiseLaw, scores: FloatArray, scales: FloatArray, pmf: FloatArray) -> None:
+    """Fill in Pr[a] as the module's docstring defines it."""
+    if law.stopping and scales.min() > 0.0:
+        peak = ONE_SIDED if law.noise == EXPONENTIAL else TWO_SIDED
+        fill_stopping_pmf(peak, scores, scales, law.gamma, law.eta, law.root * law.root, pmf)
+        rare = RARE_IF_STEEP if law.eta > FLAT else RARE
         if abs(pmf.sum() - 1.0) <= SURE and pmf.min() * pmf.size >= rare:
             return
-    fill_by_cells(NoiseLaw(noise, stopping, gamma, eta, math.sqrt(mean)), scores, scales, pmf)
+    fill_by_cells(law, scores, scales, pmf)
 
 
 @compiled
-def fill_rows(
-    first: int,
-    last: int,
-    table: Rows,
-    noise: int,
-    scale: float,
-    stopping: bool,  # noqa: FBT001
-    gamma: float,
-    eta: float,
-    pmf: FloatArray,
-) -> None:
+def fill_rows(first: int, last: int, table: Rows, law: NoiseLaw, scale: float, pmf: FloatArray) -> None:
     """Fill in the probabilities for each row of a block; candidate a's noise has scale ``scale`` · Δ_a."""
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row).copy()  # writable, as in all calls: compiled only once
         scales = row_of(table.sensitivities, table.bounds, row) * scale
-        target = pmf[table.bounds[row] : table.bounds[row + 1]]
-        fill_largest_noisy_pmf(noise, scores, scales, stopping, gamma, eta, target)
+        fill_largest_noisy_pmf(law, scores, scales, pmf[table.bounds[row] : table.bounds[row + 1]])

@@ -2,17 +2,8 @@
 
     Pr[a] = (1/k) ∫ f_a(x) h(S(x)) dx,   h(S) = φ'(1 − S) = E[K] · (1 + S(1−γ)/γ)^−(1+η),   S = (1/k) Σ (1 − F_b)
 
-:mod:`dpselect.kernels.pmf.noisy_argmax` has the definitions, and handles other noises and candidates without
-noise. There the line is cut at every score, because densities have kinks there; with k scores that is O(k²) work.
-Here a panel may hold any number of scores:
-
-- 1 − F_b is ½ exp(−z) right of its score and 1 − ½ exp(z) left of it, z = (x − q_b)/b_b. Either branch, continued
-  beyond the score, is smooth on the whole panel. Its values at 16 Gauss–Legendre nodes determine it up to
-  rounding.
-- S on a cell between two neighbouring scores is therefore a polynomial of degree 15, stored by its Legendre
-  coefficients. Crossing a score exchanges one candidate's branch and updates 16 coefficients.
-- ∫ f_a h over the panel is Σ_n (coefficient n of f_a) · ∫ P_n h, and the moments ∫ P_n h are the same for all
-  candidates. They are summed cell by cell, with few nodes where a cell is short.
+:mod:`dpselect.kernels.pmf.noisy_argmax` has the definitions, and handles candidates without noise. It cuts the line
+at every score, which is O(k²) work. Here a panel may hold any number of scores: docs/theory/random-stopping.md.
 
 The width of a panel is chosen so that 16 nodes suffice: the Bernstein ellipse of parameter 3.2 holds no
 singularity, and 3.2^−32 is below 1e-16. Near a candidate's score a panel is at most FINE scales wide, since |Im z|
