@@ -125,9 +125,10 @@ def section(plan: Callable[[Effort], Sequence[Task]]) -> Experiment:
         caption="Each row of scores is about one person, and nothing private is used without paying for it. Thick "
         "lines are means over {runs}; thin lines are single runs. Left, at ε = {at}: the error of top share is "
         "{fitted} of a random pick’s with weights fitted on public users, and {rule} by its rule. The default, "
-        "heterogeneous noisy max, has {default}, and the best of the paper’s mechanisms {paper}. Right, at a total "
-        "of ε = {list_at}: one pick by top share among public lists has {lists} of the best list’s score. Ten "
-        "picks by the best of RNM, kRR and the default have {peeling}, and a list that uses no private data {popular}.",
+        "heterogeneous noisy max, has {default}, and the best of the paper’s mechanisms {paper}. Right, at a "
+        "total of ε = {list_at}: one pick by top share among public lists has {lists} of the best list’s score. "
+        "Ten picks by the best of RNM, kRR and the default have {peeling}, and a list that uses no private data "
+        "{popular}.",
         description="Two panels over the privacy budget from 1 to 12. Left: the error of one pick over a random "
         "pick’s; top share is lowest, and the default and the best of the paper’s are close to each other. Right: "
         "the score of a list of ten; one pick among public lists is far above ten picks.",
