@@ -108,12 +108,16 @@ def _aligned(name: str, numbers: Any, labels: Labels) -> Any:
         if numbers.ndim != 1 or not numbers.index.is_unique:
             raise ValueError(f"{name} must be a Series with one number for each label of scores")
         return _aligned(name, dict(zip(numbers.index.tolist(), numbers.tolist(), strict=True)), labels)
-    for ours, theirs in zip(reversed(labels.axes), reversed(numbers.axes), strict=False):
+    for axis in range(1, min(len(labels.axes), numbers.ndim) + 1):
+        ours, theirs = labels.axes[-axis], numbers.axes[-axis]
         if ours.equals(theirs):
             continue
-        if len(ours) == len(theirs) and set(ours) == set(theirs):
-            raise ValueError(f"{name} must have the labels of scores in the same order; reindex {name} first")
-        raise ValueError(f"{name} must have the labels of scores; pass {name}.to_numpy() to go by position")
+        if len(ours) != len(theirs) or not theirs.is_unique or set(ours) != set(theirs):
+            raise ValueError(
+                f"{name} must have the labels of scores, each once, in any order; pass {name}.to_numpy() to go by "
+                "position"
+            )
+        numbers = numbers.reindex(ours, axis=numbers.ndim - axis)
     return numbers.to_numpy()
 
 

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,10 +21,12 @@ from dpselect.engines.arrow import PROBLEM, PickTransform
 from dpselect.errors import BadUnitsError
 from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, Step, ignore
+from dpselect.tables.arrays import decoded, from_numpy, to_numpy
 from dpselect.tables.conversion import convert_like
 from dpselect.tables.layout import ONE, Layout
 from dpselect.tables.sorting import SortedUnits
 from dpselect.tables.stored import BATCH_CANDIDATES, AnyTable, Located, StoredTable, open_table
+from dpselect.tables.units import find_problems
 from dpselect.tables.writing import output_format, write_batches
 
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -35,6 +38,8 @@ def open_tables(table: AnyTable, layout: Layout | None, *, limits: Limits, outpu
     opened = open_table(table, given.format, given.names, given.number_names)
     columns, second = given.open_candidates()
     columns = columns.found_in(opened.column_names)
+    if columns.candidate_columns:
+        opened = opened.gathered(columns.unit_name, columns.pick_name, columns.score, columns.candidate_columns)
     scratch = None if output is None else output.resolve().parent
     lists = columns.check(opened.schema, opened.label, names=opened.column_names, text=opened.is_text)
     source = opened if lists else SortedUnits(opened, columns, scratch=scratch, memory=limits.memory)
@@ -128,18 +133,19 @@ class LocalTables:
         self.columns.check_mechanism(mechanism, self.table.column_names, self.table.label)
         units, problems = 0, Counter[str]()
         schema = transform.rows_schema(self.source.schema)
-        added = {PROBLEM: self.columns.on_bad_unit == "skip", ONE: self.columns.unit is None}
+        skip, to_file = self.columns.on_bad_unit == "skip", file is not None and self.output is not None
+        added = {PROBLEM: skip and to_file, ONE: self.columns.unit is None}
         shown = pa.schema([field for field in schema if not added.get(field.name)])
 
         def rows() -> Iterator[pa.RecordBatch]:
             nonlocal units
             for results in self._results(transform, progress):
                 units += results.num_rows
-                if added[PROBLEM]:
+                if skip:
                     found = results.column(PROBLEM)
                     counts = pc.value_counts(found.drop_null()).to_pylist()
                     problems.update({entry["values"]: entry["counts"] for entry in counts})
-                    results = results.filter(found.is_null())  # noqa: PLW2901
+                    results = results.filter(found.is_null()) if to_file else results  # noqa: PLW2901
                 yield transform.rows(results).select(shown.names)
 
         if file is None or self.output is None:
@@ -174,8 +180,38 @@ class LocalTables:
                 done += len(batch.column(score).flatten()) if long else batch.num_rows
                 progress(Step(done, self.source.rows, "candidates" if long else f"{unit}s"))
         except BadUnitsError as error:
-            place = current[0].place if self.columns.unit is None else current[0].locate(error.row, unit)
-            raise ValueError(f"{place}: {error.problem}") from None
+            raise self.bad_unit(current[0], error) from None
+
+    def bad_unit(self, located: Located, error: BadUnitsError) -> ValueError:
+        """Return an error that names the row and the unit of what is wrong with a batch."""
+        place = located.locate(error.row, self.columns.unit_name)
+        if self.source is not self.table:
+            place = self._bad_row(located.batch.column(self.columns.unit_name)[error.row], error.problem) or place
+        return ValueError(f"{place}: {error.problem}")
+
+    def _bad_row(self, unit: pa.Scalar, problem: str) -> str | None:
+        """Say which row of a unit has a problem, in a table that was sorted: a bad value, or a name again."""
+        names: set[object] = set()
+        alone = replace(self.layout, weight=None)  # for a weight there is a rule about all rows of a unit
+        layout = self.layout if problem.startswith(f"column {self.layout.weight!r}") else alone
+        for located in self.table.batches(self.columns.columns):
+            rows = located.batch
+            places = np.arange(rows.num_rows)
+            if self.columns.unit is not None:
+                units = decoded(rows.column(self.columns.unit)).cast(unit.type)
+                own = pc.is_in(units, value_set=pa.array([unit.as_py()], unit.type))  # null is in null
+                places = np.flatnonzero(to_numpy(own))
+            rows = rows.take(from_numpy(places))
+            ends = from_numpy(np.arange(places.size + 1))
+            own = [pa.LargeListArray.from_arrays(ends, rows.column(name)) for name in layout.columns[1:]]
+            units = pa.nulls(places.size, unit.type).fill_null(unit) if unit.is_valid else pa.nulls(places.size)
+            found = find_problems(pa.RecordBatch.from_arrays([units, *own], layout.columns), layout)
+            candidates = rows.column(self.columns.pick_name).to_pylist()
+            for place, rule, name in zip(places.tolist(), found.to_pylist(), candidates, strict=True):
+                if (rule is not None and problem.startswith(rule)) or name in names:
+                    return located.locate(place, self.columns.unit_name)
+                names.add(name)
+        return None
 
 
 def read_ahead(

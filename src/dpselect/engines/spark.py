@@ -27,7 +27,7 @@ from dpselect.progress import Report, ignore
 from dpselect.randomness import STREAM_FORMAT
 from dpselect.tables.conversion import as_arrow
 from dpselect.tables.layout import Layout
-from dpselect.tables.stored import content_of
+from dpselect.tables.stored import check_column, content_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -79,6 +79,8 @@ def select(
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - an extra
 
     columns = (layout or Layout()).found_in(frame.columns)
+    if columns.candidate_columns:
+        frame = _gathered(frame, columns)
     transform = PickTransform(mechanism, key, layout=columns)
     if columns.unit is None:
         raise LayoutError("unit must name a column: a Spark frame has many units")
@@ -120,6 +122,7 @@ def fingerprint(frame: "DataFrame", layout: Layout | None = None) -> str:
     # Older versions had a column of anchors and none of weights: releases paid then still match.
     described = repr(columns).replace(", weight=None, public_from=", ", public_from=", 1)
     described = described.replace(", public_from=", ", anchor=None, public_from=", 1)
+    described += repr(columns.candidate_columns) if columns.candidate_columns else ""
     content = f"{STREAM_FORMAT} {frame.schema.json()} {tuple(map(str, total))} {described}"
     digest = hashlib.blake2b(content.encode(), digest_size=16, person=b"dpselect frame")
     if columns.candidates is not None:
@@ -227,6 +230,17 @@ def _grouped(frame: "DataFrame", layout: Layout) -> "DataFrame":
     rows = f.array_sort(f.collect_list(f.struct(*fields)))
     grouped = frame.groupBy(f.col(_quoted(unit)).alias(unit)).agg(rows.alias("_rows"))
     return grouped.select(_quoted(unit), *(f.col(f"_rows._{i}").alias(name) for i, name in enumerate(names)))
+
+
+def _gathered(frame: "DataFrame", layout: Layout) -> "DataFrame":
+    """Return a frame with lists of candidates and scores in place of a column for each candidate."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 - an extra
+
+    for name in layout.candidate_columns:
+        check_column(frame.columns, name, "candidate_columns", "the frame")
+    names = f.array(*map(f.lit, layout.candidate_columns)).alias(layout.pick_name)
+    scores = f.array(*map(_quoted, layout.candidate_columns)).alias(layout.score)
+    return frame.select(_quoted(layout.unit_name), names, scores)
 
 
 def _plain_names(count: int) -> list[str]:

@@ -1,6 +1,7 @@
 """Data frames of other libraries, to Arrow and back: pandas, polars, DuckDB, Spark, and all that speak Arrow."""
 
 from collections.abc import Collection, Mapping
+from numbers import Number
 from typing import Any
 
 import pyarrow as pa
@@ -15,16 +16,16 @@ def as_arrow(frame: Any, columns: Collection[str] | None = None) -> pa.Table:  #
     library = _library(frame)
     if library == "pandas":
         return _from_pandas(frame, columns)
-    if library == "polars" and hasattr(frame, "collect"):
-        raise ValueError("table must be a DataFrame, not a LazyFrame: pass table.collect()")
+    if library == "polars" and hasattr(frame, "collect_schema"):
+        frame = _from_polars(frame, columns)
     try:
         if isinstance(frame, pa.Table):
             table = frame
-        elif library in {"polars", "pyspark"}:
-            table = frame.to_arrow() if library == "polars" else frame.toArrow()
         else:
-            table = pa.table(frame)
+            table = frame.toArrow() if library == "pyspark" else pa.table(frame)
     except (AttributeError, TypeError, ValueError, OverflowError, pa.ArrowException):
+        for name, values in frame.items() if isinstance(frame, Mapping) else ():
+            _refuse_mixed(name, values)
         raise ValueError(_not_a_table(frame)) from None
     if not isinstance(table, pa.Table):
         raise ValueError(_not_a_table(frame))
@@ -33,7 +34,9 @@ def as_arrow(frame: Any, columns: Collection[str] | None = None) -> pa.Table:  #
 
 
 def column_names(frame: Any) -> list[str] | None:  # noqa: ANN401 - any library's
-    """Return all names of a frame of which only some columns become Arrow's: pandas'. ``None`` for others."""
+    """Return all names of a frame of which only some columns become Arrow's: of pandas or polars. Else ``None``."""
+    if hasattr(frame, "collect_schema"):
+        return list(frame.collect_schema())
     return [str(name) for name in _with_index(frame).columns] if _library(frame) == "pandas" else None
 
 
@@ -41,13 +44,15 @@ def convert_like(frame: Any, table: pa.Table) -> Any:  # noqa: ANN401 - any libr
     """Return an Arrow table as the kind of frame that another one is, or as it is if there is no such kind."""
     library = _library(frame)
     if library == "pandas":
-        return table.to_pandas().astype({c: frame.dtypes[c] for c in table.column_names if _keeps(frame, c)})
+        picks = table.to_pandas(integer_object_nulls=True)
+        return picks.astype({c: _kind(frame, c, table[c]) for c in table.column_names if _keeps(frame, c)})
     if library == "polars":
         import polars as pl  # noqa: PLC0415 - the caller has it
 
-        kinds = {name: frame.schema[name] for name in table.column_names if name in frame.columns}
-        picks = pl.DataFrame(table)
-        return picks.cast({name: getattr(kind, "inner", kind) for name, kind in kinds.items()})
+        schema = frame.collect_schema()
+        kinds = {name: schema[name] for name in table.column_names if name in schema}
+        picks = pl.DataFrame(table).cast({name: getattr(kind, "inner", kind) for name, kind in kinds.items()})
+        return picks.lazy() if isinstance(frame, pl.LazyFrame) else picks
     if library in {"duckdb", "_duckdb"} and hasattr(frame, "query"):
         # In the frame's own connection, where DuckDB finds this variable by its name, unless a table has the same.
         dpselect_picks_b1946ac9 = table  # noqa: F841
@@ -82,14 +87,52 @@ def _from_pandas(frame: Any, columns: Collection[str] | None) -> pa.Table:  # no
         try:
             arrays.append(pa.Array.from_pandas(whole[name]))
         except (TypeError, ValueError, OverflowError, pa.ArrowException):  # they may quote what they cannot read
+            _refuse_mixed(name, whole[name])
             raise ValueError(f"column {name!r} must hold values of one kind, such as text or numbers") from None
     return pa.Table.from_arrays(arrays, [str(name) for name in names])
+
+
+def _refuse_mixed(name: object, values: Any) -> None:  # noqa: ANN401 - a column of any library
+    """Raise if a row of a column holds another kind of value than the rows before it."""
+    kinds = [float if isinstance(value, Number) else type(value) for value in values]
+    known = [(row, kind) for row, kind in enumerate(kinds) if kind is not type(None)]
+    for row, kind in known:
+        if kind is not known[0][1]:
+            raise ValueError(
+                f"the table, row {row}: column {name!r} must hold values of one kind, such as text or numbers"
+            )
+
+
+def _from_polars(frame: Any, columns: Collection[str] | None) -> pa.Table:  # noqa: ANN401 - polars is not installed here
+    """Return a polars frame, or the columns asked for of what a LazyFrame describes: it is computed here, once."""
+    if hasattr(frame, "collect"):
+        names = [name for name in frame.collect_schema() if columns is None or name in columns]
+        try:
+            frame = frame.select(names).collect()
+        except Exception as error:  # its message may quote what cannot be read
+            raise ValueError(
+                f"table must be a LazyFrame that can be computed, and table.collect() raises {type(error).__name__}"
+            ) from None
+    for name, kind in frame.schema.items():
+        if str(kind) == "Object" and (columns is None or name in columns):  # Arrow would get addresses in memory
+            raise ValueError(
+                f"column {name!r} must not hold Python objects: type "
+                f'table.with_columns(pl.col("{name}").map_elements(str, pl.String))'
+            )
+    return frame.to_arrow()
 
 
 def _with_index(frame: Any) -> Any:  # noqa: ANN401 - pandas is not installed here
     """Return a pandas frame with the named levels of its index as columns."""
     levels = [name for name in frame.index.names if name is not None and name not in frame.columns]
     return frame.reset_index(level=levels) if levels else frame
+
+
+def _kind(frame: Any, name: str, picks: pa.ChunkedArray) -> str:  # noqa: ANN401 - pandas is not installed here
+    """Return the type of a column of picks: the frame's, or one with missing integers if a unit was skipped."""
+    kind = frame.dtypes[name]
+    integers = picks.null_count and str(kind).startswith(("int", "uint"))
+    return str(kind).replace("i", "I").replace("u", "U") if integers else kind
 
 
 def _keeps(frame: Any, name: str) -> bool:  # noqa: ANN401 - pandas is not installed here

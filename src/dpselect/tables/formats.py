@@ -151,13 +151,17 @@ def open_arrow(files: list[Path], csv: Csv, numbers: Collection[str]) -> Reader:
 
 
 def cut_batches(name: str, stored: Iterable[pa.RecordBatch], columns: list[str], entries: int) -> Iterator[Placed]:
-    """Yield the batches that Arrow has in memory, cut where they hold too many entries."""
-    for number, whole in enumerate(stored):
-        batch = whole.select(columns)
-        rows = int(batch.num_rows)
-        found = sum(len(column.flatten()) for column in batch.columns if is_list(column.type))
-        size = max(1, entries * rows // max(1, rows, found))
-        yield f"{name}, row group {number}", [batch.slice(first, size) for first in range(0, rows, size)]
+    """Yield the batches that Arrow has in memory, cut where they hold too many entries, as one place."""
+
+    def cut() -> Iterator[pa.RecordBatch]:
+        for whole in stored:
+            batch = whole.select(columns)
+            rows = int(batch.num_rows)
+            found = sum(len(column.flatten()) for column in batch.columns if is_list(column.type))
+            size = max(1, entries * rows // max(1, rows, found))
+            yield from (batch.slice(first, size) for first in range(0, rows, size))
+
+    yield name, cut()
 
 
 @contextmanager

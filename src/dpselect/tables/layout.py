@@ -21,7 +21,7 @@ from dpselect.mechanisms.base import Mechanism
 from dpselect.tables.arrays import as_floats, is_identifier, is_list, is_number, parse_numbers, to_numpy
 from dpselect.tables.csv_files import Csv
 from dpselect.tables.formats import Format
-from dpselect.tables.stored import StoredTable, open_table
+from dpselect.tables.stored import StoredTable, check_column, open_table
 
 __all__ = ["ONE", "Layout"]
 
@@ -34,6 +34,11 @@ ONE = "the whole table"
 
 PUBLIC = {"sensitivity": "sensitivities", "offset": "offsets", "weight": "weights"}
 """Roles of columns that a second table may hold, and the arguments of a mechanism that they are for."""
+
+WIDE_SENSITIVITY = (
+    "sensitivity must be a number, or a column of candidates= (a table with a row for each candidate), if each "
+    "candidate has a column of its own"
+)
 
 SENSITIVITY = "sensitivity"
 """The column of sensitivities if none is named."""
@@ -49,6 +54,8 @@ class Layout:
         candidate: The column of candidate identifiers. ``None`` if a candidate is known by its position in a list:
             then every list has a score for each row of ``candidates``, in that order, or picks are positions.
         score: The column of scores. Private.
+        candidate_columns: The columns of scores, if each candidate has one of its own. Their names are the
+            candidates. There is a row for each unit, and public numbers come from ``candidates`` or are constants.
         sensitivity: A column of the table, a column of ``candidates``, or one number for all. ``None`` means the
             column ``"sensitivity"`` if there is one. Mechanisms for rows about one person need none.
         offset: A column of public offsets of either table, for mechanisms that take them.
@@ -72,12 +79,18 @@ class Layout:
     public_from: Literal["table", "candidates"] | None = None
     on_bad_unit: OnBadUnit = "raise"
     format: Format | Csv | None = field(default=None, repr=False)
+    candidate_columns: Sequence[str] = field(default=(), repr=False)  # fingerprints of older releases still match
 
     def __post_init__(self) -> None:
         if self.on_bad_unit not in ("raise", "skip"):
             raise LayoutError(f"on_bad_unit must be 'raise' or 'skip', not {self.on_bad_unit!r}")
         if self.unit is None and self.on_bad_unit == "skip":
             raise LayoutError("on_bad_unit must be 'raise' if there is no unit: nothing would be left")
+        if isinstance(self.candidate_columns, str):
+            raise LayoutError(f"candidate_columns must be a list of columns, not {self.candidate_columns!r}")
+        object.__setattr__(self, "candidate_columns", tuple(self.candidate_columns))
+        if self.candidate_columns:
+            self._check_wide()
         if self.public_from not in (None, "table", "candidates"):
             raise LayoutError(f"public_from must be 'table' or 'candidates', not {self.public_from!r}")
         if not (self.sensitivity is None or isinstance(self.sensitivity, str)):
@@ -92,6 +105,14 @@ class Layout:
                 raise LayoutError(
                     f"{role} and score must be two columns, not both {self.score!r}: scores are private"
                 )
+
+    def _check_wide(self) -> None:
+        """Raise if another argument does not go with a column for each candidate."""
+        names = [*self.candidate_columns, self.unit]
+        if None in {self.unit, self.candidate} or len(set(names)) < len(names):
+            raise LayoutError("candidate_columns must be distinct columns, and go with a unit and a candidate name")
+        if isinstance(self.sensitivity, str) and self.candidates is None:
+            raise LayoutError(WIDE_SENSITIVITY)
 
     def _checked_candidates(self) -> pa.Table:
         """Return the second table, its identifiers without a dictionary and its public columns as numbers."""
@@ -151,7 +172,7 @@ class Layout:
     def names(self) -> set[str]:
         """All names of columns, of this table or of the second one."""
         wanted = (self.unit, self.pick_name, self.score, self._sensitivity, self.offset, self.weight)
-        return {name for name in wanted if isinstance(name, str)}
+        return {name for name in wanted if isinstance(name, str)} | set(self.candidate_columns)
 
     @property
     def number_names(self) -> set[str]:
@@ -224,6 +245,8 @@ class Layout:
 
     def check_mechanism(self, mechanism: Mechanism, names: Sequence[str], table: str = "the table") -> None:
         """Raise if a mechanism needs sensitivities that are not there, or takes no offsets or weights."""
+        if self.sensitivity is None and mechanism.uses_sensitivities and self.candidate_columns:
+            raise LayoutError(WIDE_SENSITIVITY)
         if self.sensitivity is None and mechanism.uses_sensitivities:
             raise UnknownColumnError(SENSITIVITY, "sensitivity", table, names)
         for role in ("offset", "weight"):
@@ -238,7 +261,9 @@ class Layout:
         content, fits = (IDENTIFIERS, is_identifier) if named else ("numbers", is_number)
         if not (text or fits(entry)):
             wanted, found = (f"lists of {content}", f"of {entry}") if lists else (content, entry)
-            raise ValueError(f"column {name!r} must hold {wanted}, not {found}")
+            raise ValueError(
+                f"column {name!r} must hold {wanted}, not {found}: convert it, {_conversion(entry, named=named)}"
+            )
 
     @cached_property
     def joined(self) -> dict[str, FloatArray]:
@@ -285,9 +310,10 @@ class Layout:
         return pa.int64() if self.candidates is None else self.candidates.schema.field(self.pick_name).type
 
 
-def check_column(names: Sequence[str], name: str, role: str, table: str = "the table") -> None:
-    """Raise if a table has no column of a name, or two."""
-    if name not in names:
-        raise UnknownColumnError(name, role, table, names)
-    if list(names).count(name) > 1:
-        raise ValueError(f"ambiguous column {name!r}: {table} has {', '.join(map(repr, names))}")
+def _conversion(kind: pa.DataType, *, named: bool) -> str:
+    """Return what to type for a column that should hold identifiers, or numbers."""
+    if not named:
+        return "with astype(float) in pandas or cast(pl.Float64) in polars"
+    if is_number(kind):
+        return 'with astype("Int64") in pandas or cast(pl.Int64) in polars'
+    return "with astype(str) in pandas or cast(pl.String) in polars"

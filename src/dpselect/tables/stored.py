@@ -6,17 +6,21 @@ every batch knows its place, so an error can name the file, the row group and th
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
-from dpselect.errors import MissingFileError
+from dpselect import rules
+from dpselect.errors import MissingFileError, UnknownColumnError
+from dpselect.tables.arrays import from_numpy, is_number, read_numbers
 from dpselect.tables.conversion import as_arrow, column_names
 from dpselect.tables.csv_files import Csv
-from dpselect.tables.formats import COMPRESSED, FORMATS, Format, Reader, cut_batches, plain_errors
+from dpselect.tables.formats import COMPRESSED, FORMATS, Format, Placed, Reader, cut_batches, plain_errors
 
 AnyTable: TypeAlias = str | os.PathLike[str] | pa.Table | Any
 """A path, an Arrow table, or a data frame: pandas, polars, DuckDB, anything with the Arrow C stream interface."""
@@ -102,6 +106,14 @@ def content_of(table: pa.Table) -> pa.Buffer:
         return stream.getvalue()
 
 
+def check_column(names: Sequence[str], name: str, role: str, table: str = "the table") -> None:
+    """Raise if a table has no column of a name, or two."""
+    if name not in names:
+        raise UnknownColumnError(name, role, table, names)
+    if list(names).count(name) > 1:
+        raise ValueError(f"ambiguous column {name!r}: {table} has {', '.join(map(repr, names))}")
+
+
 class Located(NamedTuple):
     """A batch, and where it comes from."""
 
@@ -115,11 +127,10 @@ class Located(NamedTuple):
         return f"Located({self.batch.num_rows} rows, {self.place!r}, first={self.first})"
 
     def locate(self, row: int, unit: str) -> str:
-        """Say where a row of the batch is: by its number, or by its unit if rows have been sorted."""
-        if self.first is not None:
-            return f"{self.place}, row {self.first + row}"
-        identifier = self.batch.column(unit)[row].as_py()
-        return f"{self.place}, " + (f"rows without {unit}" if identifier is None else f"{unit} {identifier!r}")
+        """Say where a row of the batch is: by its number, from 0, unless rows have been sorted, and by its unit."""
+        place = self.place if self.first is None else f"{self.place}, row {self.first + row}"
+        known = unit in self.batch.schema.names and self.batch.column(unit)[row].is_valid
+        return f"{place}, {unit} {self.batch.column(unit)[row].as_py()!r}" if known else place
 
 
 class StoredTable:
@@ -153,6 +164,41 @@ class StoredTable:
                     if batch.num_rows:
                         yield Located(batch.select(columns), place, first)
                     first += batch.num_rows
+
+    def gathered(self, unit: str, candidate: str, score: str, columns: Sequence[str]) -> "StoredTable":
+        """Return the same table with lists of candidates and scores in place of a column for each candidate."""
+        for name in (unit, *columns):
+            check_column(self.column_names, name, "unit" if name == unit else "candidate_columns", self.label)
+        for name in columns:
+            if not (self.is_text or is_number(self.schema.field(name).type)):
+                raise ValueError(f"column {name!r} must hold numbers, not {self.schema.field(name).type}")
+
+        def lists(batch: pa.RecordBatch, place: str) -> pa.RecordBatch:
+            rows, size = batch.num_rows, len(columns)
+            scores = np.empty((rows, size))
+            for i, name in enumerate(columns):
+                scores[:, i], rounded = read_numbers(batch.column(name))
+                if rounded.any():
+                    raise ValueError(f"{place}: column {name!r} {rules.EXACT_INTEGERS}")
+            ends = from_numpy(np.arange(0, rows * size + 1, size))
+            names = pa.array(columns, pa.string()).take(from_numpy(np.tile(np.arange(size), rows)))
+            made = [pa.LargeListArray.from_arrays(ends, flat) for flat in (names, from_numpy(scores.reshape(-1)))]
+            return pa.RecordBatch.from_arrays([batch.column(unit), *made], schema=schema)
+
+        def read(_: list[str], entries: int) -> Iterator[Placed]:
+            for place, batches in self._read([unit, *columns], max(1, entries // len(columns))):
+                yield place, (lists(batch, place) for batch in batches)
+
+        def read_options() -> list[list[str]]:
+            return [[*options, "wide", *columns] for options in self.read_options()]
+
+        kinds = [(candidate, pa.large_list(pa.string())), (score, pa.large_list(pa.float64()))]
+        schema = pa.schema([self.schema.field(unit), *kinds])
+        wide = copy(self)
+        vars(wide).update(
+            schema=schema, column_names=schema.names, _read=read, read_options=read_options, is_text=False
+        )
+        return wide
 
     def interrupt(self) -> None:
         """Do nothing: a batch is read at once."""

@@ -151,7 +151,10 @@ def _find_bad_values(
         else:
             values, rounded = read_numbers(split_lists(batch.column(name))[0])
             add(_any(rounded, bounds), name, rules.EXACT_INTEGERS)
+        wide = layout.candidate_columns if argument == "scores" else ()
         for rule in (rules.PRESENT, *rules.NUMBERS[argument]):
+            for i, column in enumerate(wide):
+                add(rule.is_broken(values[i :: len(wide)]), column, rule.words)
             add(_any(rule.is_broken(values), bounds), name, rule.words)
         if argument == "weights":
             add(~_any(values > 0, bounds), name, rules.POSITIVE_WEIGHT)
