@@ -41,7 +41,11 @@ def test_a_mapping_gives_the_label_at_the_place_that_lists_give(numbers, order, 
     series = pd.Series(scores, index=names)
     by_name = {name: numbers[name][1] for name in shuffled}
     assert MECHANISM.select(series, by_name, randomness=randomness) == names[place]
-    assert MECHANISM.select(series, pd.Series(widths, index=names), randomness=randomness) == names[place]
+    for places in (names, shuffled):
+        labelled_widths = pd.Series([numbers[name][1] for name in places], index=places)
+        assert MECHANISM.select(series, labelled_widths, randomness=randomness) == names[place]
+    frame = pd.DataFrame([scores, scores], columns=names)
+    pd.testing.assert_frame_equal(MECHANISM.pmf(frame, labelled_widths), MECHANISM.pmf(frame, by_name))
 
 
 def test_probabilities_and_errors_have_the_labels_of_the_scores():
@@ -58,7 +62,7 @@ def test_probabilities_and_errors_have_the_labels_of_the_scores():
 
 def test_a_frame_whose_columns_are_known_to_be_candidates_gives_a_label_for_each_row():
     frame = pd.DataFrame([[0.0, 90.0, 0.0], [0.0, 0.0, 90.0]], columns=list(SCORES), index=["ann", "bob"])
-    for widths in (WIDTHS, SERIES_WIDTHS, frame * 0 + 1):
+    for widths in (WIDTHS, SERIES_WIDTHS, frame * 0 + 1, SERIES_WIDTHS[::-1], frame.iloc[::-1, ::-1] * 0 + 1):
         picks = MECHANISM.select(frame, widths, randomness=SEED)
         assert picks.to_dict() == {"ann": "rum", "bob": "ale"}
         assert MECHANISM.pmf(frame, widths).loc["bob", "ale"] > 0.99
@@ -100,6 +104,12 @@ UNCLEAR = {
     "a label too many": (SCORES, WIDTHS | {"gin": 1.0}, "must have the labels of scores"),
     "a label too few": (SCORES, {"tea": 1.0, "rum": 1.0}, "must have the labels of scores"),
     "another label": (SCORES, {"tea": 1.0, "rum": 1.0, "gin": 1.0}, "must have the labels of scores"),
+    "a label twice for labelled scores": (SERIES, pd.Series([1.0] * 3, index=["tea", "tea", "rum"]), "each once"),
+    "other rows of a DataFrame": (
+        pd.DataFrame([SCORES], index=["ann"]),
+        pd.DataFrame([WIDTHS], index=["bob"]),
+        "must have the labels of scores",
+    ),
     "a label twice": ({"a": 1.0}, pd.Series([1.0, 1.0], index=["a", "a"]), "one number for each label"),
 }
 

@@ -1,9 +1,15 @@
 """From a table to named picks: any kind of frame, in and out, with the picks of a release."""
 
+import datetime as dt
+import uuid
+from functools import partial
+
 import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +17,7 @@ from score_tables import KEY, LISTS, LONG, MECHANISM, expected, read
 
 import dpselect as dps
 from dpselect.budget import Ledger
-from dpselect.release import Charge, KeyFile, release
+from dpselect.release import Charge, FreshKey, KeyFile, release
 
 LONG_TABLE = pa.Table.from_pylist(LONG)
 
@@ -202,7 +208,10 @@ def test_columns_that_are_not_used_may_hold_anything():
 def test_what_is_not_a_table_is_refused_with_what_to_pass():
     for table, message in [
         (3, "table must be a path, an Arrow table, or a data frame"),
-        (pl.LazyFrame(GOOD), r"pass table.collect\(\)"),
+        (
+            pl.LazyFrame(GOOD).select(pl.col("user").cast(pl.Int64)),
+            r"table\.collect\(\) raises InvalidOperationError",
+        ),
         (pd.Series([1.0]), "table must be a DataFrame, not a Series"),
         (pl.Series([1.0]), "table must be a DataFrame, not a Series"),
         (pa.array([1.0]), "table must be"),
@@ -287,3 +296,172 @@ def test_a_refused_release_of_a_frame_costs_nothing(ledger, key_file):
     assert released.receipt is None
     with pytest.raises(ValueError, match="payment must"):
         release(LONG_TABLE, MECHANISM, payment=ledger)
+
+
+# --- A column for each candidate, frames to be computed, and users that are skipped -----------------------------
+
+WIDE = {"user": ["zoe", "ann", "bob"], "tea": [0.5, 0.25, 4.0], "rum": [2, 1, 0], "ale": [0.75, 8.0, 0.5]}
+NAMES = ["rum", "tea", "ale"]
+ITEMS = {"candidate": ["ale", "gin", "rum", "tea"], "sensitivity": [0.25, 9.0, 0.5, 1.0]}
+
+
+def write_parquet(table, folder):
+    pq.write_table(pa.table(table), folder / "wide.parquet")
+    return folder / "wide.parquet"
+
+
+def write_csv(table, folder):
+    pa.csv.write_csv(pa.table(table), folder / "wide.csv")
+    return folder / "wide.csv"
+
+
+KINDS = {
+    "columns": lambda table, _: table,
+    "pandas": lambda table, _: pd.DataFrame(table),
+    "pandas, users as the index": lambda table, _: pd.DataFrame(table).set_index("user"),
+    "polars": lambda table, _: pl.DataFrame(table),
+    "lazy": lambda table, _: pl.LazyFrame(table),
+    "Arrow": lambda table, _: pa.table(table),
+    "Parquet": write_parquet,
+    "CSV": write_csv,
+}
+every_kind = pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+
+
+def columns_of(picks):
+    """Return the columns of picks of any kind."""
+    picks = picks.collect() if isinstance(picks, pl.LazyFrame) else picks
+    if isinstance(picks, pd.DataFrame):
+        return picks.astype(object).where(picks.notna(), None).to_dict("list")
+    return picks if isinstance(picks, dict) else pa.table(picks).to_pydict()
+
+
+@every_kind
+def test_a_column_for_each_candidate_gives_the_picks_of_lists(make, tmp_path):
+    lists = {"user": WIDE["user"], "candidate": [NAMES] * 3, "sensitivity": [[0.5, 1.0, 0.25]] * 3}
+    lists["score"] = [list(row) for row in zip(*(WIDE[name] for name in NAMES), strict=True)]
+    for mechanism in (MECHANISM, dps.TopK(MECHANISM, 2)):
+        picks = dps.select_table(
+            make(WIDE, tmp_path), mechanism, candidate_columns=NAMES, candidates=ITEMS, randomness=KEY
+        )
+        assert columns_of(picks) == dps.select_table(lists, mechanism, randomness=KEY)
+    constant = lists | {"sensitivity": [[1.0] * 3] * 3}
+    picks = dps.select_table(
+        make(WIDE, tmp_path), MECHANISM, candidate_columns=NAMES, sensitivity=1.0, randomness=KEY
+    )
+    assert columns_of(picks) == dps.select_table(constant, MECHANISM, randomness=KEY)
+
+
+@every_kind
+def test_a_bad_value_of_a_column_for_each_candidate_names_its_row_user_and_column(make, tmp_path):
+    bad = make(WIDE | {"tea": [SECRET, None, 4.0]}, tmp_path)
+    call = partial(dps.select_table, bad, MECHANISM, candidate_columns=NAMES, candidates=ITEMS)
+    with pytest.raises(ValueError, match="row 1, user 'ann': column 'tea' is missing or not a number"):
+        call()
+    found = columns_of(call(on_bad_unit="skip", randomness=KEY))
+    assert found["problem"] == [None, "column 'tea' is missing or not a number", None]
+    assert found["candidate"][1] is None
+    good = {name: values[::2] for name, values in WIDE.items()} | {"tea": [SECRET, 4.0]}
+    rest = dps.select_table(good, MECHANISM, candidate_columns=NAMES, candidates=ITEMS, randomness=KEY)
+    assert found["candidate"][::2] == rest["candidate"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"candidate_columns": "tea"}, "candidate_columns must be a list of columns, not 'tea'"),
+        ({"candidate_columns": ["tea", "tea"]}, "candidate_columns must be distinct"),
+        ({"candidate_columns": ["user", "tea"]}, "candidate_columns must be distinct"),
+        ({"unit": None}, "go with a unit"),
+        ({"candidate_columns": ["tea", "gin"]}, "unknown column 'gin'.*name it with candidate_columns="),
+        ({"candidate_columns": ["tea", "note"]}, "column 'note' must hold numbers"),
+        ({"candidate_columns": ["tea", "wide"]}, "column 'wide' must not hold integers beyond"),
+        ({"sensitivity": "tea"}, "sensitivity must be a number, or a column of candidates="),
+        ({"sensitivity": None}, "sensitivity must be a number, or a column of candidates="),
+        (
+            {"candidates": {"candidate": ["tea"], "sensitivity": [1.0]}, "sensitivity": None},
+            "'sensitivity' is missing",
+        ),
+    ],
+)
+def test_what_does_not_go_with_a_column_for_each_candidate_is_refused(change, message):
+    table = WIDE | {"note": ["a", "b", "c"], "wide": [1, 2, 2**60]}
+    with pytest.raises(ValueError, match=message):
+        dps.select_table(table, MECHANISM, **({"candidate_columns": NAMES, "sensitivity": 1.0} | change))
+
+
+def test_a_lazy_frame_is_computed_once_and_only_its_columns():
+    calls = []
+    frame = pl.LazyFrame(LONG_TABLE).with_columns(other=pl.lit(1)).map_batches(lambda rows: calls.append(1) or rows)
+    picks = dps.select_table(frame, MECHANISM, randomness=KEY)
+    assert isinstance(picks, pl.LazyFrame)
+    assert named(picks.collect()) == expected()
+    assert len(calls) == 1
+    assert read_back(release(frame, MECHANISM, payment=FreshKey()).picks) == sorted(expected())
+
+
+def read_back(picks):
+    return sorted(picks.collect()["user"].to_list())
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_skipped_users_stay_in_the_frame_and_columns_keep_their_types(kind):
+    rows = {"user": [1, 1, 2, 2], "candidate": [3, 4, 3, 4], "score": [SECRET, 1.0, float("nan"), 2.0]}
+    frame = pd.DataFrame(rows).astype({"user": kind, "candidate": kind})
+    picks = dps.select_table(frame, MECHANISM, sensitivity=1.0, on_bad_unit="skip")
+    assert picks["user"].dtype == frame["user"].dtype
+    assert picks["candidate"].iloc[0] in {kind(3), kind(4)}
+    assert (picks["candidate"].isna() == [False, True]).all()
+    assert str(picks["candidate"].dtype) == ("Int64" if kind is int else str(frame["candidate"].dtype))
+    assert picks["problem"].iloc[1] == "column 'score' is missing or not a number"
+    clean = dps.select_table(frame[:2], MECHANISM, sensitivity=1.0, on_bad_unit="skip")
+    assert clean["candidate"].dtype == frame["candidate"].dtype
+
+
+MOMENTS = [dt.datetime(2026, 1, day) for day in (2, 3)]  # noqa: DTZ001 - as tables have them
+ODD = {
+    "floats": ([1.0, 2.0], 'astype\\("Int64"\\) in pandas or cast\\(pl.Int64\\) in polars'),
+    "timestamps": (MOMENTS, "astype\\(str\\) in pandas or cast\\(pl.String\\) in polars"),
+    "dates": ([moment.date() for moment in MOMENTS], "astype\\(str\\) in pandas"),
+    "UUIDs": ([uuid.UUID(int=1), uuid.UUID(int=2)], "astype\\(str\\) in pandas|with_columns\\(pl.Series"),
+    "truth values": ([True, False], "astype\\(str\\) in pandas"),
+}
+
+
+@pytest.mark.parametrize("column", ["user", "candidate"])
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, dict])
+@pytest.mark.parametrize(("values", "hint"), ODD.values(), ids=ODD)
+def test_identifiers_of_another_kind_are_refused_with_what_to_type(values, hint, make, column):
+    table = {"user": [1, 1], "candidate": [1, 2], "score": [0.5, SECRET]} | {column: values}
+    with pytest.raises(ValueError, match=hint):
+        dps.select_table(make(table), MECHANISM, sensitivity=1.0)
+    frame = pd.DataFrame(table)
+    typed = "Int64" if isinstance(values[0], float) else str
+    picks = dps.select_table(frame.astype({column: typed}), MECHANISM, sensitivity=1.0)
+    assert set(picks[column]) <= set(frame[column].astype(typed))
+    objects = pl.DataFrame(table)
+    if objects[column].dtype == pl.Object:
+        text = objects.with_columns(pl.Series(column, [str(value) for value in objects[column]]))
+        assert dps.select_table(text, MECHANISM, sensitivity=1.0).height
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("column", "value", "rule"),
+    [
+        ("score", None, "is missing or not a number"),
+        ("sensitivity", -1.0, "must be ≥ 0"),
+        ("candidate", "x", "once"),
+    ],
+)
+def test_a_bad_row_is_named_by_its_number_and_its_user_in_every_kind_of_table(make, column, value, rule, tmp_path):
+    table = {
+        "user": ["b", "a", "b", "a"],
+        "candidate": ["x", "x", "y", "y"],
+        "score": [SECRET] * 4,
+        "sensitivity": [1.0] * 4,
+    }
+    table[column] = [*table[column][:2], value, table[column][3]]
+    with pytest.raises(ValueError, match=f"row 2, user 'b': column '{column}' .*{rule}") as caught:
+        dps.select_table(make(table, tmp_path), MECHANISM)
+    assert "0.12" not in str(caught.value)

@@ -143,7 +143,7 @@ def _is_frame(numbers: Any) -> bool:
 def _unclear(name: str) -> str:
     return (
         f"{name} must not be a table whose columns may or may not be candidates: for one number for each candidate "
-        f'pass a column, such as table["score"]; for a row of numbers for each user pass table.to_numpy(), or '
-        "sensitivities with the labels of the columns; for columns of users, candidates and scores use "
-        "dps.select_table(table, mechanism)"
+        'pass a column, such as table["score"]; for a row of numbers for each user pass table.to_numpy(), or '
+        "(pandas) sensitivities with the labels of the columns, or use dps.select_table(table, mechanism, "
+        "candidate_columns=[…]); for columns of users, candidates and scores use dps.select_table(table, mechanism)"
     )

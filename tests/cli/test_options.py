@@ -192,16 +192,16 @@ def test_ctrl_c_ends_a_command_that_is_still_loading(moment):
 BAD_ROWS = {
     "duplicate candidate": (
         "bob,x,0.5,1\nbob,x,0.25,1\n",
-        "user 'bob': column 'candidate' must name each candidate once",
+        ", user 'bob': column 'candidate' must name each candidate once",
     ),
-    "missing sensitivity": ("bob,x,0.5,\n", "user 'bob': column 'sensitivity' is missing"),
-    "negative sensitivity": ("bob,x,0.5,-1\n", "user 'bob': column 'sensitivity' must be ≥ 0"),
-    "NaN score": ("bob,x,nan,1\n", "user 'bob': column 'score' is missing or not a number"),
-    "missing score": ("bob,x,,1\n", "user 'bob': column 'score' is missing or not a number"),
-    "text for a score": (f"bob,x,{SECRET}x,1\n", "user 'bob': column 'score' is missing or not a number"),
-    "infinite score": ("bob,x,inf,1\n", "user 'bob': column 'score' must be finite"),
-    "no user": (",x,0.5,1\n", "rows without user: column 'user' is missing"),
-    "no candidate": ("bob,,0.5,1\n", "user 'bob': column 'candidate' has a candidate without an identifier"),
+    "missing sensitivity": ("bob,x,0.5,\n", ", user 'bob': column 'sensitivity' is missing"),
+    "negative sensitivity": ("bob,x,0.5,-1\n", ", user 'bob': column 'sensitivity' must be ≥ 0"),
+    "NaN score": ("bob,x,nan,1\n", ", user 'bob': column 'score' is missing or not a number"),
+    "missing score": ("bob,x,,1\n", ", user 'bob': column 'score' is missing or not a number"),
+    "text for a score": (f"bob,x,{SECRET}x,1\n", ", user 'bob': column 'score' is missing or not a number"),
+    "infinite score": ("bob,x,inf,1\n", ", user 'bob': column 'score' must be finite"),
+    "no user": (",x,0.5,1\n", ": column 'user' is missing"),
+    "no candidate": ("bob,,0.5,1\n", ", user 'bob': column 'candidate' has a candidate without an identifier"),
 }
 
 
@@ -210,7 +210,8 @@ def test_bad_rows_stop_a_job_or_are_skipped_and_counted(rows, message, tmp_path,
     code, output = run_csv(tmp_path, GOOD_CSV + rows)
     captured = capsys.readouterr()
     assert code == 3
-    assert f"scores.csv, {message}" in captured.err
+    row = GOOD_CSV.count("\n") - 1 + (rows.count("\n") - 1)  # from 0, without the line of names
+    assert f"scores.csv, row {row}{message}" in captured.err
     assert "0.12" not in captured.err + captured.out
     assert not output.exists()
     code, output = run_csv(tmp_path, GOOD_CSV + rows, "--on-bad-unit", "skip", "--json")
@@ -230,7 +231,10 @@ def test_bad_units_of_list_columns_are_located_by_row_group_and_row(tmp_path, ca
     pq.write_table(bad, tmp_path / "t.parquet", row_group_size=10)
     command = ["select", str(tmp_path / "t.parquet"), *SETTINGS, "-o", str(tmp_path / "p.csv")]
     assert main(command) == 3
-    assert "t.parquet, row group 2, row 3: column 'score' is missing or not a number" in capsys.readouterr().err
+    assert (
+        "t.parquet, row group 2, row 3, user '023': column 'score' is missing or not a number"
+        in capsys.readouterr().err
+    )
     assert main([*command, "--on-bad-unit", "skip"]) == 0
     assert "skipped 1: column 'score'" in capsys.readouterr().err
     assert len(read(tmp_path / "p.csv")) == 39

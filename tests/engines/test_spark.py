@@ -11,6 +11,7 @@ import sys
 import tempfile
 import warnings
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ import dpselect as dps
 import dpselect.engines.spark as engine
 from dpselect.budget import Ledger, ReleaseConflictError
 from dpselect.engines.arrow import Layout, PickTransform
+from dpselect.errors import LayoutError
 from dpselect.release import Charge, KeyFile, KeyReuseError, release
 
 KEY = bytes(range(32))
@@ -194,6 +196,28 @@ def test_bad_units_are_refused_or_skipped_and_no_score_is_shown(spark):
     assert {row["user"]: row["candidate"] for row in picks if row["problem"] is None} == locally()
     [problem] = [row for row in picks if row["problem"] is not None]
     assert (problem["user"], problem["candidate"]) == ("zoe", None)
+
+
+def test_a_column_for_each_candidate_gives_the_local_picks(spark):
+    columns = {"user": ["ann", "bob"], "a.b": [1.0, 4.0], "rum": [2.0, 0.5]}
+    rows = list(zip(*columns.values(), strict=True))
+    layout = Layout(candidate_columns=["rum", "a.b"], sensitivity=1.0, on_bad_unit="skip")
+    frame = spark.createDataFrame([*rows, ("zoe", None, 1.0)], list(columns))
+    local = dps.select_table(
+        columns, MECHANISM, candidate_columns=["rum", "a.b"], sensitivity=1.0, on_bad_unit="skip", randomness=KEY
+    )
+    found = engine.select(frame, MECHANISM, key=KEY, layout=layout).sort("user").collect()
+    assert [row["candidate"] for row in found] == [*local["candidate"], None]
+    assert [row["problem"] for row in found] == [None, None, "column 'a.b' is missing or not a number"]
+    refused = replace(layout, on_bad_unit="raise")
+    with pytest.raises(ValueError, match=r"the frame, user 'zoe': column 'a\.b' is missing"):
+        release(frame, MECHANISM, layout=refused)
+    marks = {
+        engine.fingerprint(frame, each) for each in (refused, replace(refused, candidate_columns=["a.b", "rum"]))
+    }
+    assert len(marks) == 2
+    with pytest.raises(LayoutError, match="unknown column 'gin'"):
+        engine.select(frame, MECHANISM, key=KEY, layout=replace(layout, candidate_columns=["gin"]))
 
 
 def test_lists_are_the_local_ones_with_ranks(spark):

@@ -30,6 +30,7 @@ ITEMS = pa.table({"candidate": ["a", "b"], "sensitivity": [1.0, 2.0]})
 def folder(tmp_path):
     pq.write_table(LONG, tmp_path / "long.parquet")
     pq.write_table(LISTS, tmp_path / "lists.parquet")
+    pq.write_table(LONG.slice(0, 1), tmp_path / "wide.parquet")
     pq.write_table(ITEMS, tmp_path / "items.parquet")
     pq.write_table(ITEMS.slice(0, 1), tmp_path / "fewer.parquet")
     pa.csv.write_csv(LONG, tmp_path / "long.csv")
@@ -61,6 +62,18 @@ CHANGES = {
         {"public_from": "table", "candidates": "items.parquet"},
         {"public_from": "candidates"},
         {"public_from"},
+    ),
+    "a column for each candidate": (
+        "wide.parquet",
+        {"sensitivity": 0.5},
+        {"candidate_columns": ["score", "sensitivity"]},
+        {"readings"},
+    ),
+    "candidate_columns": (
+        "wide.parquet",
+        {"sensitivity": 0.5, "candidate_columns": ["score", "sensitivity"]},
+        {"candidate_columns": ["sensitivity", "score"]},
+        {"readings"},
     ),
     "on_bad_unit": ("long.parquet", {}, {"on_bad_unit": "skip"}, {"on_bad_unit"}),
     "format": ("long.csv", {}, {"format": Csv(encoding="latin-1")}, {"readings"}),

@@ -263,7 +263,8 @@ def test_a_bad_score_is_named_by_its_place(capsys):
     )
     pq.write_table(table, "bad.parquet", row_group_size=3)
     assert main(["select", "bad.parquet", "--epsilon", "1"]) == 3
-    assert "bad.parquet, row group 1, row 0: column 'score' is missing or not a number" in capsys.readouterr().err
+    place = "bad.parquet, row group 1, row 0, user 4"
+    assert f"{place}: column 'score' is missing or not a number" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o601, 0o620])

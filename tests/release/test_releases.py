@@ -72,7 +72,7 @@ def test_bad_input_costs_nothing_and_leaves_nothing(tmp_path, ledger):
     scores[30][0] = float("inf")
     bad = LISTS.set_column(2, "score", pa.array(scores))
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(ValueError, match="row group 0, row 30: column 'score' must be finite"):
+    with pytest.raises(ValueError, match="the table, row 30, user '030': column 'score' must be finite"):
         release(bad, MECHANISM, tmp_path / "p.csv", payment=Charge(ledger, "readers", "spring"))
     assert sorted(tmp_path.rglob("*")) == before
     assert ledger.statement("readers").epsilon_spent == 0

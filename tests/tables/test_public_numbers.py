@@ -189,13 +189,14 @@ def ledger(tmp_path):
 def test_bad_weights_are_refused_with_their_place_and_cost_nothing(case, form, ledger):
     weights, rule = BAD[case]
     names = {"user": ["ann", "ann", "bob", "bob"], "candidate": ["a", "b"] * 2, "score": [1.0, 2.0, 3.0, 4.0]}
-    layout, place = Layout(weight="weight"), "user 'bob'"
+    second = case != "all zero"  # of the user's two rows
+    layout, place = Layout(weight="weight"), f"row {2 + second}, user 'bob'"
     table = pa.table(names | {"weight": [1.0, 1.0, *weights]})
     if form == "lists":
         lists = {name: [table[name].to_pylist()[i : i + 2] for i in (0, 2)] for name in table.column_names[1:]}
-        table, place = pa.table({"user": ["ann", "bob"]} | lists), "row 1"
+        table, place = pa.table({"user": ["ann", "bob"]} | lists), "row 1, user 'bob'"
     elif form == "second table":
-        table, place = pa.table(names), "user 'ann'"
+        table, place = pa.table(names), f"row {0 + second}, user 'ann'"
         layout = Layout(weight="weight", candidates=pa.table({"candidate": ["a", "b"], "weight": weights}))
     with pytest.raises(ValueError, match=f"{place}: column 'weight' {rule}"):
         release(table, MECHANISM, layout=layout, payment=Charge(ledger, "readers", "spring"))

@@ -66,7 +66,7 @@ def test_keys_of_any_size_are_put_in_order(keys):
 
 @pytest.mark.parametrize(
     ("column", "message"),
-    [("user", "rows without user: column 'user' is missing"), ("candidate", "without an identifier")],
+    [("user", "t.parquet, row group 0, row 3: column 'user' is missing"), ("candidate", "without an identifier")],
 )
 def test_rows_of_parquet_without_a_name_are_reported(column, message, tmp_path, capsys):
     rows = [row | ({column: None} if number == 3 else {}) for number, row in enumerate(LONG)]
@@ -91,14 +91,16 @@ def test_a_number_that_floats_would_round_is_refused_with_its_row(numbers, colum
     monkeypatch.setattr("dpselect.tables.sorting.needed_bytes", lambda _: needed)
     columns = {"user": [1, 1, 2], "candidate": [1, 2, 1], "score": [0.0] * 3, "sensitivity": [1.0] * 3}
     table = pa.table(columns | {column: numbers})
-    with pytest.raises(ValueError, match=rf"row 1: column '{column}' must not hold integers beyond 2\^53"):
+    with pytest.raises(ValueError, match=rf"row 1, user 1: column '{column}' must not hold integers beyond 2\^53"):
         dps.select_table(table, dps.GEM(1.0))
 
 
 @pytest.mark.parametrize("number", [f"{2**62 + 1}", f" -{2**53 + 1} ", f"{2**60}.25"])
 def test_a_number_in_text_that_floats_would_round_is_refused_with_its_row(number, tmp_path):
     (tmp_path / "t.csv").write_text(f"user,candidate,score,sensitivity\nann,a,1,1\nann,b,{number},1\n")
-    with pytest.raises(ValueError, match=r"t\.csv, row 1: column 'score' must not hold integers beyond 2\^53"):
+    with pytest.raises(
+        ValueError, match=r"t\.csv, row 1, user 'ann': column 'score' must not hold integers beyond 2\^53"
+    ):
         dps.select_table(tmp_path / "t.csv", dps.GEM(1.0))
 
 

@@ -1,6 +1,6 @@
 """Data frames of other libraries, to Arrow and back: pandas, polars, DuckDB, Spark, and all that speak Arrow."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from numbers import Number
 from typing import Any
 
@@ -94,10 +94,10 @@ def _from_pandas(frame: Any, columns: Collection[str] | None) -> pa.Table:  # no
 
 def _refuse_mixed(name: object, values: Any) -> None:  # noqa: ANN401 - a column of any library
     """Raise if a row of a column holds another kind of value than the rows before it."""
-    kinds = [float if isinstance(value, Number) else type(value) for value in values]
-    known = [(row, kind) for row, kind in enumerate(kinds) if kind is not type(None)]
-    for row, kind in known:
-        if kind is not known[0][1]:
+    kinds = [float if isinstance(v, Number) else type(v) for v in (values if isinstance(values, Iterable) else ())]
+    known = [kind for kind in kinds if kind is not type(None)]
+    for row, kind in enumerate(kinds):
+        if kind not in {type(None), known[0]}:
             raise ValueError(
                 f"the table, row {row}: column {name!r} must hold values of one kind, such as text or numbers"
             )
@@ -116,8 +116,8 @@ def _from_polars(frame: Any, columns: Collection[str] | None) -> pa.Table:  # no
     for name, kind in frame.schema.items():
         if str(kind) == "Object" and (columns is None or name in columns):  # Arrow would get addresses in memory
             raise ValueError(
-                f"column {name!r} must not hold Python objects: type "
-                f'table.with_columns(pl.col("{name}").map_elements(str, pl.String))'
+                f"column {name!r} must not hold Python objects: convert it, as in "
+                f'table.with_columns(pl.Series("{name}", [str(value) for value in table["{name}"]]))'
             )
     return frame.to_arrow()
 
