@@ -68,6 +68,10 @@ class Batch:
         """The number of candidates in each row."""
         return np.diff(self.table.bounds) if self.shape is None else np.full(self.rows, self.row_size)
 
+    def widest_row(self, first: int, last: int) -> int:
+        """Return the number of candidates in the longest row of a block."""
+        return self.row_size or int(np.diff(self.table.bounds[first : last + 1]).max())
+
     def check_scores(self) -> None:
         """Raise if a score is not finite, or too large."""
         _check_finite("scores", self.table.scores.values)

@@ -58,6 +58,11 @@ def largest_magnitude(values: FloatArray) -> float:
     return row_extent(values)[1]
 
 
+@in_numpy(largest_magnitude, small=1 << 24)
+def _largest_magnitude(values: FloatArray) -> float:
+    return float(max(values.max(), -values.min()))
+
+
 @compiled_without_refcounts
 def largest_miss(first: int, last: int, bounds: IndexArray, pmf: FloatArray) -> float:
     """Return the largest distance of a row's total probability from 1 (infinite for NaN or negative entries)."""

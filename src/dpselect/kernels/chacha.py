@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpselect.kernels.arrays import WordArray
-from dpselect.kernels.compilation import compiled, compiled_without_refcounts, instruction
+from dpselect.kernels.compilation import compiled_without_refcounts, instruction
 
 StreamState: TypeAlias = NDArray[np.uint64]
 
@@ -64,12 +64,12 @@ QUARTER_ROUNDS = (  # columns, then diagonals
 TURNED = [np.roll(np.arange(4), -i) for i in range(4)]
 
 
-def _store_blocks(stream: StreamState, start: WordArray, target: np.int64) -> None:
-    """Compute the blocks of an input, 16 words for each lane, and write them to the state.
+def _blocks(start: WordArray) -> WordArray:
+    """Return the blocks of an input, 16 words for each lane.
 
     The four quarter rounds of a round are computed together. To turn columns into diagonals, rows are rotated.
     """
-    a, b, c, d = start.reshape(4, 4, LANES).copy()
+    a, b, c, d = start.reshape(4, 4, -1).copy()
     for number in range(20):
         if number % 2:
             b, c, d = b[TURNED[1]], c[TURNED[2]], d[TURNED[3]]
@@ -79,7 +79,12 @@ def _store_blocks(stream: StreamState, start: WordArray, target: np.int64) -> No
             np.bitwise_or(mixed << np.uint32(bits), mixed >> np.uint32(32 - bits), out=mixed)
         if number % 2:
             b, c, d = b[TURNED[3]], c[TURNED[2]], d[TURNED[1]]
-    stream[target : target + GROUP_WORDS].view(np.uint32)[:] = (np.concatenate([a, b, c, d]) + start).reshape(-1)
+    return np.concatenate([a, b, c, d]) + start
+
+
+def _store_blocks(stream: StreamState, start: WordArray, target: np.int64) -> None:
+    """Compute the blocks of an input and write them to the state."""
+    stream[target : target + GROUP_WORDS].view(np.uint32)[:] = _blocks(start).reshape(-1)
 
 
 def _input(stream: StreamState) -> WordArray:
@@ -110,13 +115,11 @@ def fill_group(stream: StreamState, block: int | np.int64, target: np.int64) -> 
     compute_group(stream, block, target)
 
 
-@compiled
 def new_stream(key: WordArray) -> StreamState:
     """Return the state for the streams of a key of 8 words, before the first ``seek``."""
     stream = np.zeros(STATE_LENGTH, np.uint64)
-    stream[0], stream[1] = CONSTANTS  # not a slice: for its error message alone the compiler would take seconds
-    for i in range(4):
-        stream[2 + i] = np.uint64(key[2 * i]) | (np.uint64(key[2 * i + 1]) << np.uint64(32))
+    stream[:2] = CONSTANTS
+    stream[2:6] = key.view(np.uint64)
     return stream
 
 
@@ -211,3 +214,31 @@ def candidate_word(stream: StreamState, candidate: int) -> np.uint64:
         stream[LOADED_WORDS] = group
     word: np.uint64 = stream[WORDS + candidate % GROUP_WORDS]
     return word
+
+
+class ManyStreams:
+    """The sequential words of many streams, in NumPy."""
+
+    def __init__(self, key: WordArray, nonces: WordArray) -> None:
+        self._key, self._nonces = key, nonces
+        self._used = np.zeros(len(nonces), np.int64)
+        self._words = np.empty((len(nonces), GROUP_WORDS), np.uint64)
+
+    def next_words(self, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Return the next 64 bits of each of the given rows' streams."""
+        used = self._used[rows]
+        place = used % GROUP_WORDS
+        if not place.all():
+            self._load(rows[place == 0], used[place == 0] // GROUP_WORDS * LANES)
+        self._used[rows] = used + 1
+        words: NDArray[np.uint64] = self._words[rows, place]
+        return words
+
+    def _load(self, rows: NDArray[np.int64], blocks: NDArray[np.int64]) -> None:
+        start = np.empty((16, rows.size, LANES), np.uint32)
+        start[:4] = CONSTANTS.view(np.uint32)[:, None, None]
+        start[4:12] = self._key[:, None, None]
+        start[12] = blocks[:, None] + np.arange(LANES)
+        start[13:] = self._nonces[rows].T[:, :, None]
+        words = _blocks(start.reshape(16, -1)).reshape(start.shape).swapaxes(0, 1)
+        self._words[rows] = words.reshape(rows.size, -1).view(np.uint64)

@@ -34,7 +34,7 @@ ROW = 64
 
 LOADING = 0.5
 """Roughly the time for loading the compiler and a kernel that is kept on disk, in seconds."""
-COMPILING = 7e-4
+COMPILING = 4e-4
 """Roughly the time for compiling one byte of Python's own code, in seconds."""
 
 
@@ -65,10 +65,10 @@ class Kernel(Generic[Parameters, Result]):
 
     def run_plainly(self, *arguments: Any) -> Result:
         """Run in plain Python, without warnings about overflow: compiled code gives none."""
-        start = time.perf_counter()
+        start = time.thread_time()
         with np.errstate(all="ignore"):
             result = self.plain(*arguments)
-        self.seconds += time.perf_counter() - start
+        self.seconds += time.thread_time() - start
         return cast("Result", result)
 
     def pays(self, arguments: tuple[Any, ...]) -> bool:
@@ -83,9 +83,10 @@ class Kernel(Generic[Parameters, Result]):
             raise ValueError(f"DPSELECT_COMPILE must be always or never, or not set; got {setting!r}")
         if setting:
             return setting == "always"
-        if size_of(arguments) > self.small:
+        size = size_of(arguments)
+        if size > self.small:
             return True
-        if self.seconds <= LOADING:
+        if size <= SMALL and self.seconds <= LOADING:
             return False
         from dpselect.kernels import caches  # noqa: PLC0415 - seldom needed
 

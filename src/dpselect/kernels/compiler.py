@@ -1,5 +1,6 @@
 """How kernels are compiled. Only this module and ``generated`` load the compiler."""
 
+import gc
 import logging
 import sys
 import threading
@@ -13,7 +14,8 @@ from typing import Any
 import numba
 from filelock import FileLock
 from numba.core import caching, event
-from numba.core.compiler import CompileResult
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, CompileResult
 
 from dpselect.kernels.caches import cache_directory, digest, directories, index_name
 from dpselect.kernels.compilation import Kernel
@@ -27,14 +29,21 @@ _ONE_THREAD = threading.RLock()
 def dispatcher_of(kernel: Kernel[..., Any], *, inner: bool) -> Any:
     """Return a kernel as the compiler's function, with its cache. If ``inner``, only other kernels can call it.
 
+    An inner kernel is kept as a part of those that call it.
+
     ``nogil`` lets :mod:`dpselect.parallel` run blocks of rows in ordinary threads. ``fastmath`` stays off:
     the error bounds in :mod:`dpselect.kernels.twofloat` need every rounding to happen as written.
     """
     njit: Any = numba.njit  # its type stubs do not list all options
-    wrappers = {"no_cpython_wrapper": inner, "no_cfunc_wrapper": True}
-    dispatcher = njit(nogil=True, error_model="numpy", **wrappers, **kernel.options)(kernel.for_compiler())
+    forms = {
+        "no_cpython_wrapper": inner,
+        "no_cfunc_wrapper": True,
+        "pipeline_class": PartCompiler if inner else Compiler,
+    }
+    dispatcher = njit(nogil=True, error_model="numpy", **forms, **kernel.options)(kernel.for_compiler())
     dispatcher.kernel = kernel
-    dispatcher._cache = KernelCache(dispatcher.py_func, ".inner" if inner else "")  # noqa: SLF001 - the option `cache` knows only one directory
+    if not inner:
+        dispatcher._cache = KernelCache(dispatcher.py_func)  # noqa: SLF001 - the option `cache` knows one directory
     return dispatcher
 
 
@@ -43,10 +52,55 @@ def compile_for(kernel: Kernel[..., Any], arguments: tuple[Any, ...]) -> Any:
 
     If another process compiles the same kernel, wait for it and load the result.
     """
-    with _ONE_THREAD, _alone(kernel.function):
+    with _ONE_THREAD, _alone(kernel.function), _uncollected():
         dispatcher = dispatcher_of(kernel, inner=False)
         dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in arguments))
+        for result in dispatcher.overloads.values():  # what its parts refer to
+            for environment in result._find_referenced_environments():  # noqa: SLF001 - as where it is kept
+                result.library.codegen.set_env(environment.env_name, environment)
     return dispatcher
+
+
+# --- Kernels that other kernels call ----------------------------------------------------------------------
+
+
+class PartLibrary(JITCodeLibrary):
+    """The code of a kernel that only other kernels call: it is optimised once, as a part of those that call it.
+
+    It gets no machine code, so nothing in it has an address.
+    """
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout  # noqa: SLF001 - as the compiler does it
+
+    def _optimize_final_module(self) -> None: ...
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalized = True
+
+    def get_pointer_to_function(self, _name: str) -> int:
+        """Return 0: Python cannot call it."""
+        return 0
+
+    @property
+    def codegen(self) -> "PartLibrary":
+        """This library: the compiler asks it to keep an address."""
+        return self
+
+    def set_env(self, _name: str, _environment: object) -> None:
+        """Do nothing; :func:`compile_for` does it for the kernel that Python calls."""
+
+
+class PartCompiler(Compiler):
+    """The compiler, for that code."""
+
+    def define_pipelines(self) -> Any:
+        """Choose where the code goes, before the compiler does."""
+        state = self.state
+        library: Any = PartLibrary
+        state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
+        return super().define_pipelines()  # type: ignore[no-untyped-call]
 
 
 # --- On disk --------------------------------------------------------------------------------------------
@@ -55,9 +109,9 @@ def compile_for(kernel: Kernel[..., Any], arguments: tuple[Any, ...]) -> Any:
 class KernelCache(caching.NullCache):
     """The compiled forms of one kernel: loaded from several directories, and kept in the one that is writable."""
 
-    def __init__(self, function: FunctionType, form: str) -> None:
+    def __init__(self, function: FunctionType) -> None:
         file: Any = caching.IndexDataCacheFile
-        self._files = {place: file(str(place), index_name(function) + form, digest()) for place in directories()}
+        self._files = {place: file(str(place), index_name(function), digest()) for place in directories()}
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the form for a signature; ``None`` if there is none."""
@@ -88,6 +142,18 @@ def _alone(function: FunctionType) -> Iterator[None]:
                 lock = FileLock(directory / f"{index_name(function)}.lock", timeout=LONGEST_WAIT)
                 stack.enter_context(lock)
         yield
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep Python from looking for garbage: the compiler makes many objects, and most of them stay."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 # --- Announcements --------------------------------------------------------------------------------------

@@ -15,10 +15,10 @@ import numpy as np
 
 from dpselect.kernels.arrays import FlagArray, FloatArray, IndexArray, Rows
 from dpselect.kernels.blocks import points_of, row_of
-from dpselect.kernels.compilation import compiled, compiled_without_refcounts, in_numpy
+from dpselect.kernels.compilation import compiled_without_refcounts, in_numpy
 from dpselect.kernels.gaps import fill_global_gaps
 from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, ordered_bits, ordered_bits_of
-from dpselect.kernels.neutral import fill_neutral, neutral_offsets, new_room
+from dpselect.kernels.neutral import Room, fill_neutral, neutral_offsets
 from dpselect.kernels.shares import Extremes, extremes_of
 
 WIDER = 4.0
@@ -60,13 +60,15 @@ def same_sensitivities(table: Rows, row: int, other: int) -> bool:
     return bool(sizes_agree and table.sensitivities.starts[row] == table.sensitivities.starts[other])
 
 
-@compiled
-def fill_offset_rows(first: int, last: int, table: Rows, values: FloatArray, starts: IndexArray) -> None:
+@compiled_without_refcounts
+def fill_offset_rows(
+    first: int, last: int, table: Rows, room: Room, values: FloatArray, starts: IndexArray
+) -> None:
     """Fill the neutral offsets of the rows [first, last), once for rows that share their sensitivities.
 
     Those of row r start at ``values[starts[r]]``.
     """
-    room, used = new_room(), 0
+    used = 0
     for row in range(first, last):
         if row > first and same_sensitivities(table, row, row - 1):
             starts[row] = starts[row - 1]
@@ -78,7 +80,14 @@ def fill_offset_rows(first: int, last: int, table: Rows, values: FloatArray, sta
 
 
 @in_numpy(fill_offset_rows, small=1 << 20)
-def _fill_offset_rows(first: int, last: int, table: Rows, values: FloatArray, starts: IndexArray) -> None:
+def _fill_offset_rows(
+    first: int,
+    last: int,
+    table: Rows,
+    room: Room,  # noqa: ARG001 - of the kernel
+    values: FloatArray,
+    starts: IndexArray,
+) -> None:
     sizes, origins = np.diff(table.bounds[first : last + 1]), table.sensitivities.starts[first:last]
     new = np.append(True, (sizes[1:] != sizes[:-1]) | (origins[1:] != origins[:-1]))
     ends = np.cumsum(np.where(new, sizes, 0))
@@ -103,7 +112,7 @@ def highest_of(heights: Heights) -> tuple[float, float, float]:
     return float_of_bits(ordered_bits_of(highest)), float_of_bits(magnitude), float_of_bits(farthest)
 
 
-@compiled
+@compiled_without_refcounts
 def fill_equal_rows(
     places: IndexArray, table: Rows, law: LawParameters, gaps: FloatArray, trusted: FlagArray
 ) -> None:

@@ -84,7 +84,6 @@ class Room(NamedTuple):
     """f/F of each atom at each point."""
 
 
-@compiled
 def new_room() -> Room:
     """Return work arrays for any row."""
     return Room(

@@ -12,7 +12,7 @@ import numpy as np
 from dpselect.kernels.arrays import FloatArray, IndexArray, Share
 from dpselect.kernels.chacha import StreamState, next_word
 from dpselect.kernels.coins import LOW
-from dpselect.kernels.compilation import compiled, compiled_without_refcounts, in_numpy, inlined
+from dpselect.kernels.compilation import compiled_without_refcounts, in_numpy, inlined
 from dpselect.kernels.instructions import leading_zeros
 
 UNIT = 2**28
@@ -64,7 +64,6 @@ class Odds(NamedTuple):
     """−log s: the pick ignores the scores with probability s = 1/(1 + (e^ε − 1) M/T)."""
 
 
-@compiled
 def new_urn(size: int) -> Urn:
     """Return room for rows of up to ``size`` candidates."""
     return Urn(

@@ -39,7 +39,7 @@ class CombinedLaw(Law):
 
         def fill(_: Batch, first: int, last: int, units: Units, error_bound: float, answers: IndexArray) -> None:
             kernels.samplers.randomized_response.select_bits(
-                first, last, signs, epsilon, units, error_bound, answers
+                first, last, signs, epsilon, units, kernels.chacha.new_stream(units.key), error_bound, answers
             )
 
         def answer(_: Batch, row: int, stream: ExactStream) -> int:

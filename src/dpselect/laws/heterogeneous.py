@@ -35,8 +35,9 @@ class HeterogeneousLaw(RowLaw):
     tilts: FloatArray
     """One for each row: t of −tΔ."""
     neutral: bool
-    shared: Column | None = None
-    """The neutral offsets, if all rows have the same; :meth:`for_batch` solves for them once."""
+    known: Column | None = None
+    """The neutral offsets, in units of the largest noise, if they are known: those that all rows share, or those
+    that the rounds of a list keep. Where all noise is equal they count as zero."""
 
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows, from heights in fractions where floats cannot be trusted."""
@@ -58,14 +59,15 @@ class HeterogeneousLaw(RowLaw):
         loops, kernel = kernels.samplers.loops, kernels.samplers.heterogeneous_noisy_max
         parameters, few = self._parameters(batch), loops.Visits(*FEW)
         setup = loops.Setup(loops.Visits(*MANY), units, error_bound)
+        space = kernel.new_space(setup, few, batch.widest_row(first, last))
         if not parameters.plain:
             kernels.blocks.mark_rows(first, last, batch.table, picks)
         for start, stop, neutral in self._offsets(batch, first, last):
             if parameters.plain:
-                kernel.select_from_scores(start, stop, batch.table, parameters, neutral, setup, few, picks)
+                kernel.select_from_scores(start, stop, batch.table, parameters, neutral, units, space, picks)
             else:
                 rows = start + np.flatnonzero(picks[start:stop] == ALL_GAPS_NEEDED)
-                kernel.select_from_levels(rows, batch.table, parameters, neutral, setup, few, picks)
+                kernel.select_from_levels(rows, batch.table, parameters, neutral, units, space, picks)
         for rows, places in blocks_of(batch, first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)):
             picks[rows] = self._pick_equal(batch, rows, places, units, error_bound)
 
@@ -85,7 +87,9 @@ class HeterogeneousLaw(RowLaw):
         own = Units(units.key, units.nonces[rows])
         picks = np.empty(rows.size, dtype=np.int64)
         setup = loops.Setup(loops.Visits(*EQUAL), own, error_bound * kernel.WIDER)
-        kernels.samplers.permute_and_flip.select_from_gaps(known, setup, picks)
+        kernels.samplers.permute_and_flip.select_from_gaps(
+            known, setup, loops.new_workspace(setup, int(np.diff(places).max())), picks
+        )
         return picks
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
@@ -112,18 +116,18 @@ class HeterogeneousLaw(RowLaw):
         if largest == 0:
             top = max(levels)
             return [Fraction(0) if level == top else None for level in levels], [Fraction(1)] * len(levels)
-        offsets = self.neutral_offsets(batch, row)
+        shares = [(width + (widest if width < widest else second)) / largest for width in widths]
+        offsets = self.neutral_offsets(batch, row) if min(shares) < 1 else np.zeros(len(shares))
         unit = Fraction(self.epsilon) / largest
         heights: list[Fraction | None] = [
             level * unit + Fraction(n) for level, n in zip(levels, offsets, strict=True)
         ]
-        shares = [(width + (widest if width < widest else second)) / largest for width in widths]
         return heights, shares
 
     def neutral_offsets(self, batch: Batch, row: int) -> FloatArray:
         """Return n_a of one row, in units of the largest noise."""
         (_, _, neutral), *_ = self._offsets(batch, row, row + 1)
-        values: FloatArray = neutral.values
+        values: FloatArray = neutral.values[neutral.starts[row] :][: batch.row(row)[0].size]
         return values
 
     def for_batch(self, batch: Batch) -> RowLaw:
@@ -131,28 +135,35 @@ class HeterogeneousLaw(RowLaw):
 
         If the sensitivities of every row are equal and not zero, so is the noise, and this is permute-and-flip.
         """
-        starts = batch.table.sensitivities.starts
         if not batch.rows:
             return self
-        if batch.table.sensitivities.values.min() > 0.0 and _has_equal_sensitivities(batch):
+        if _has_equal_sensitivities(batch) and batch.table.sensitivities.values.min() > 0.0:
             return NoisyMaxLaw("global", "exponential", 0.5 * self.epsilon, self.tilts)
-        if batch.shape is None or not (starts == starts[0]).all():
-            return self
-        [(_, _, neutral)] = self._offsets(batch.rows_between(0, 1), 0, 1)  # a small call: nothing is compiled
-        return replace(self, shared=Column(neutral.values, np.zeros(batch.rows, dtype=np.int64)))
+        if self.known is None and self.neutral and _share_sensitivities(batch):
+            return replace(self, known=self.solve(batch))
+        return self
+
+    def solve(self, batch: Batch) -> Column:
+        """Return the neutral offsets of all rows. Rows that share their sensitivities share them, too."""
+        if batch.rows > 1 and _share_sensitivities(batch):  # a small call: nothing is compiled
+            return Column(self.solve(batch.rows_between(0, 1)).values, np.zeros(batch.rows, dtype=np.int64))
+        solved = Column(np.empty(int(batch.table.bounds[-1])), np.zeros(batch.rows, dtype=np.int64))
+        kernels.heterogeneous.fill_offset_rows(0, batch.rows, batch.table, kernels.neutral.new_room(), *solved)
+        return solved
 
     def _offsets(self, batch: Batch, first: int, last: int) -> Iterator[tuple[int, int, Column]]:
         """Yield blocks of rows with their neutral offsets."""
-        if self.shared is not None:
-            yield first, last, self.shared
+        if self.known is not None:
+            yield first, last, self.known
             return
         bounds, starts = batch.table.bounds, np.zeros(batch.rows, dtype=np.int64)
         if not self.neutral:
-            yield first, last, Column(np.zeros(kernels.blocks.widest_row(first, last, bounds)), starts)
+            yield first, last, Column(np.zeros(batch.widest_row(first, last)), starts)
             return
+        room = kernels.neutral.new_room()
         for start, stop in cut_rows(bounds, BLOCK, first, last):
             values = np.empty(int(bounds[stop] - bounds[start]))
-            kernels.heterogeneous.fill_offset_rows(start, stop, batch.table, values, starts)
+            kernels.heterogeneous.fill_offset_rows(start, stop, batch.table, room, values, starts)
             yield start, stop, Column(values, starts)
 
     def _parameters(self, batch: Batch) -> Any:  # noqa: ANN401 - a type of the kernels, which load the compiler
@@ -160,12 +171,18 @@ class HeterogeneousLaw(RowLaw):
         return kernels.heterogeneous.LawParameters(self.epsilon, plain, self.tilts)
 
 
+def _share_sensitivities(batch: Batch) -> bool:
+    """Return whether all rows, at least one, share their sensitivities."""
+    starts = batch.table.sensitivities.starts
+    return batch.shape is not None and bool((starts == starts[0]).all())
+
+
 def _has_equal_sensitivities(batch: Batch) -> bool:
     """Return whether each row's sensitivities are equal. In most batches the first row shows that they are not."""
-    first, starts = batch.row(0)[1], batch.table.sensitivities.starts
+    first = batch.row(0)[1]
     if (first != first[0]).any():
         return False
-    if batch.shape is not None and (starts == starts[0]).all():
+    if _share_sensitivities(batch):
         return True
     values = batch.spread(batch.table.sensitivities)
     return bool((values == np.repeat(values[batch.table.bounds[:-1]], batch.sizes)).all())
@@ -198,8 +215,7 @@ class KeptLaw(Law):
 
     def _keep(self, batch: Batch) -> tuple[Batch, IndexArray]:
         """Return the batch of the kept candidates, and the places of these candidates in the whole batch."""
-        starts = batch.table.sensitivities.starts
-        if batch.shape is not None and batch.rows and (starts == starts[0]).all():
+        if batch.rows and _share_sensitivities(batch):
             return self._keep_alike(batch)
         bounds = batch.table.bounds
         keep = kept_candidates(batch.spread(batch.table.sensitivities), bounds, self.low, self.high)

@@ -35,8 +35,9 @@ class NoisyArgmaxLaw(RowLaw):
         self, batch: Batch, first: int, last: int, units: Units, _error_bound: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows."""
-        noise = code_of(self.noise)
-        kernels.samplers.noisy_argmax.select_rows(first, last, batch.table, noise, float(self.scale), units, picks)
+        noise, stream = code_of(self.noise), kernels.chacha.new_stream(units.key)
+        select = kernels.samplers.noisy_argmax.select_rows
+        select(first, last, batch.table, noise, float(self.scale), units, stream, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:  # noqa: ARG002
         """Raise: the sampler decides every row."""

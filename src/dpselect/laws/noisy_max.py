@@ -87,14 +87,13 @@ class NoisyMaxLaw(RowLaw):
         """Write the picks of a block of rows, without computing all gaps where possible."""
         sampler, loops = self.sampler.kernel, kernels.samplers.loops
         setup = loops.Setup(loops.Visits(*VISITS[self.kind]), units, error_bound)
+        space = loops.new_workspace(setup, batch.widest_row(first, last))
         plain = self._is_plain(batch)
         block = loops.ScoreRows(first, last, batch.table, self.rate)
         if plain and self.kind == "global":
-            sampler.select_from_scores(block, setup, picks)
+            sampler.select_from_scores(block, setup, space, picks)
         elif plain and self.kind == "pairwise" and self.noise == "exponential":
-            # NumPy allocates it in large pages; the compiler's memory would cost more than the pick of a long row.
-            room = np.empty(kernels.blocks.widest_row(first, last, batch.table.bounds))
-            sampler.select_pairwise(block, self.tilts, setup, room, picks)
+            sampler.select_pairwise(block, self.tilts, setup, np.empty(space.seen.size), space, picks)
         else:
             kernels.blocks.mark_rows(first, last, batch.table, picks)
         if last - first == 1 and picks[first] != ALL_GAPS_NEEDED:
@@ -102,7 +101,7 @@ class NoisyMaxLaw(RowLaw):
         for rows, places in blocks_of(batch, first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)):
             gaps = np.empty(int(places[-1]))
             trusted = self._float_gaps(batch, rows, places, gaps)
-            sampler.select_from_gaps(loops.GapRows(rows, places, gaps, trusted), setup, picks)
+            sampler.select_from_gaps(loops.GapRows(rows, places, gaps, trusted), setup, space, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""

@@ -61,9 +61,11 @@ class RandomStoppingLaw(RowLaw):
         self, batch: Batch, first: int, last: int, units: Units, error_bound: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows."""
-        law = (self.is_one_sided, float(self.scale), self.gamma, self.eta)
+        kernel, rate = kernels.samplers.random_stopping, -math.log1p(-self.gamma) if self.gamma < 1.0 else math.inf
+        law = kernel.Stopping(self.is_one_sided, float(self.scale), self.gamma, self.eta, rate)
+        space = kernel.new_space(units.key, error_bound)
         try:
-            kernels.samplers.random_stopping.select_rows(first, last, batch.table, *law, units, error_bound, picks)
+            kernel.select_rows(first, last, batch.table, law, units, space, picks)
         except OverflowError:  # by chance, whatever the scores: the mean is just below the limit
             raise ValueError(TOO_MANY) from None
 

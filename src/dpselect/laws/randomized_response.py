@@ -9,6 +9,7 @@ from dpselect.candidates import Batch
 from dpselect.exact import ExactStream
 from dpselect.exact.samplers import randomized_response
 from dpselect.kernels.arrays import FloatArray, IndexArray, Units
+from dpselect.kernels.chacha import new_stream
 from dpselect.laws.base import RowLaw
 
 
@@ -27,7 +28,7 @@ class RandomizedResponseLaw(RowLaw):
     ) -> None:
         """Write the picks of a block of rows."""
         kernels.samplers.randomized_response.select_rows(
-            first, last, batch.table, self.epsilon, units, error_bound, picks
+            first, last, batch.table, self.epsilon, units, new_stream(units.key), error_bound, picks
         )
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
@@ -47,7 +48,7 @@ class UniformLaw(RowLaw):
         self, batch: Batch, first: int, last: int, units: Units, _error_bound: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows. Integer arithmetic decides all of them."""
-        kernels.samplers.uniform.select_rows(first, last, batch.table, units, picks)
+        kernels.samplers.uniform.select_rows(first, last, batch.table, units, new_stream(units.key), picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row."""

@@ -30,15 +30,20 @@ class TopShareLaw(RowLaw):
 
     def fill_pmf(self, batch: Batch, first: int, last: int, pmf: FloatArray) -> None:
         """Write the probabilities of a block of rows."""
-        kernels.pmf.top_share.fill_rows(first, last, batch.table, batch.has_offsets, self._share(), pmf)
+        weighted = batch.has_offsets
+        urn = kernels.weighted_draws.new_urn(batch.widest_row(first, last) if weighted else 0)
+        kernels.pmf.top_share.fill_rows(first, last, batch.table, weighted, self._share(), urn, pmf)
 
     def fill_picks(
         self, batch: Batch, first: int, last: int, units: Units, error_bound: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows."""
-        kernels.samplers.top_share.select_rows(
-            first, last, batch.table, batch.has_offsets, self._share(), units, error_bound, picks
-        )
+        sampler, table, stream = kernels.samplers.top_share, batch.table, kernels.chacha.new_stream(units.key)
+        room = kernels.weighted_draws.new_urn(batch.widest_row(first, last) if batch.has_offsets else 0), stream
+        if batch.has_offsets:
+            sampler.select_rows(first, last, table, True, self._share(), units, error_bound, *room, picks)  # noqa: FBT003
+        else:
+            sampler.select_equal(first, last, table, self._share(), units, error_bound, *room, picks)
 
     def pick_exactly(self, batch: Batch, row: int, stream: ExactStream) -> int:
         """Return the pick of one row, in exact arithmetic."""

@@ -1,14 +1,15 @@
 """The law of lists: pick one, remove it, and pick again from the rest."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from dpselect.candidates import Batch, map_columns
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray
 from dpselect.laws import Law
+from dpselect.laws.heterogeneous import HeterogeneousLaw
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness
 
@@ -23,8 +24,8 @@ class Remaining:
     the order of candidates.
     """
 
-    def __init__(self, batch: Batch) -> None:
-        self._batch, self._table, self._sizes = batch, batch.table, batch.sizes
+    def __init__(self, batch: Batch, kept: Column | None) -> None:
+        self._batch, self._table, self._sizes, self._kept = batch, batch.table, batch.sizes, kept
         self._own: list[FloatArray] = []
         """The numbers that picks are taken out of. Until the first pick, rows may share their numbers."""
 
@@ -52,10 +53,15 @@ class Remaining:
             row_size=int(sizes[0]) if dense else 0,
         )
 
+    def kept(self, rows: IndexArray) -> Column | None:
+        """Return the numbers that the list keeps from its first round, for the given rows."""
+        return self._kept and Column(self._kept.values, self._kept.starts[rows])
+
     def take(self, rows: IndexArray, places: IndexArray) -> None:
         """Take the candidate at a place out of each of the given rows."""
         if self._table is self._batch.table:
             self._table = map_columns(self._table, self._owned, self._table.bounds)
+            self._kept = self._kept and self._owned(self._kept)
         self._sizes[rows] -= 1
         starts = self._batch.table.bounds[rows]
         for values in self._own:
@@ -72,15 +78,33 @@ class Remaining:
         return Column(numbers, bounds[:-1])
 
 
+def keeps_offsets(law: Law) -> TypeGuard[HeterogeneousLaw]:
+    """Return whether the rounds of a list keep neutral offsets."""
+    return isinstance(law, HeterogeneousLaw) and law.neutral
+
+
 @dataclass(frozen=True, slots=True)
 class ListLaw(Law):
-    """The law of lists: each pick is drawn from the candidates that are left."""
+    """The law of lists: each pick is drawn from the candidates that are left.
+
+    Neutral offsets stay those of the whole row, in units of the largest noise that is left.
+    """
 
     law_of: Callable[[IndexArray], Law]
     """The law of one pick, by the number of candidates in each row."""
     count: int
     refusal: str | None
     """That of the law of one pick."""
+
+    def kept(self, batch: Batch) -> Column | None:
+        """Return the numbers of whole rows that every round uses: neutral offsets, for a law that has them."""
+        law = self.law_of(batch.sizes)
+        return law.solve(batch) if keeps_offsets(law) and batch.rows else None
+
+    def law(self, left: Batch, kept: Column | None) -> Law:
+        """Return the law of the next pick, from the candidates that are left."""
+        law = self.law_of(left.sizes)
+        return replace(law, known=kept) if keeps_offsets(law) else law
 
     def pmf(self, batch: Batch) -> FloatArray:  # noqa: ARG002 - for the laws that have one
         """Refuse: a list is not one candidate."""
@@ -104,14 +128,14 @@ class ListLaw(Law):
 
     def _fill(self, batch: Batch, randomness: Randomness, lists: IndexArray) -> None:
         """Write the lists of a block of rows. Each round has a stream of its own."""
-        remaining, rounds = Remaining(batch), min(self.count, int(batch.sizes.max()))
+        remaining, rounds = Remaining(batch, self.kept(batch)), min(self.count, int(batch.sizes.max()))
         for number in range(rounds):
             rows = remaining.rows
             stream = randomness.substream(f"pick {number + 1}")
             if rows.size < batch.rows:
                 stream = stream.for_rows(batch.rows, rows)
             left = remaining.batch(rows)
-            lists[rows, number] = places = self.law_of(left.sizes).select(left, stream)
+            lists[rows, number] = places = self.law(left, remaining.kept(rows)).select(left, stream)
             remaining.take(rows, places)
         for number in reversed(range(rounds - 1)):  # who is where a pick has left was last in the row
             later = lists[:, number + 1 : rounds]
@@ -129,11 +153,11 @@ class ListLaw(Law):
         if candidates.size and not (candidates.min() >= 0 and candidates.max() < batch.row_size):
             raise ValueError(f"lists must hold positions from 0 to {batch.row_size - 1}")
         product = np.array([float(np.unique(row).size == self.count) for row in candidates])
-        rows, remaining = np.flatnonzero(product), Remaining(batch)
+        rows, remaining = np.flatnonzero(product), Remaining(batch, self.kept(batch))
         standing = np.tile(np.arange(batch.row_size), (batch.rows, 1))  # who is at each place
         for number in range(self.count if rows.size else 0):
             left = remaining.batch(rows)
-            pmf = self.law_of(left.sizes).pmf(left).reshape(rows.size, -1)
+            pmf = self.law(left, remaining.kept(rows)).pmf(left).reshape(rows.size, -1)
             places = np.argmax(standing[rows, : left.row_size] == candidates[rows, number, None], axis=1)
             product[rows] *= pmf[np.arange(rows.size), places]
             standing[rows, places] = standing[rows, left.row_size - 1]

@@ -12,7 +12,7 @@ from dpselect.accounting.totals import epsilon_per_pick, total_guarantee
 from dpselect.candidates import Numbers
 from dpselect.guarantees import Guarantee, compose_counted
 from dpselect.kernels.arrays import IndexArray
-from dpselect.lists.peeling import ListLaw
+from dpselect.lists.peeling import ListLaw, keeps_offsets
 from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism
 from dpselect.mechanisms.base import require_mechanism
 from dpselect.parameters import store
@@ -28,9 +28,9 @@ ShortRows: TypeAlias = Literal["refuse", "pad"]
 class TopK(Mechanism):
     r"""Private top-k: the mechanism picks one, removes it, and picks again from the rest, ``count`` times.
 
-    The largest sensitivity, neutral offsets and tilt of a pick are those of the candidates that are left, so noise
-    shrinks as sensitive candidates leave. That is public, because the earlier picks are. The probability of a list
-    is the product of the probabilities of its picks.
+    The largest sensitivity and tilt of a pick are those of the candidates that are left, so noise shrinks as
+    sensitive candidates leave. That is public, because the earlier picks are. Neutral offsets stay those of the
+    whole row. The probability of a list is the product of the probabilities of its picks.
 
     Privacy:
         The adaptive composition of ``count`` picks: ``count`` · ε, or ``count`` · ρ-zCDP. :meth:`total` gives the
@@ -38,8 +38,7 @@ class TopK(Mechanism):
         list and its order.
 
     Cost:
-        ``count`` times that of one pick, and a copy of the scores. After the first pick, rows no longer share their
-        sensitivities: :class:`HeterogeneousNoisyMax` computes neutral offsets for each row and round.
+        ``count`` times that of one pick, and a copy of the scores and sensitivities.
 
     Args:
         mechanism: The mechanism of one pick; any private one.
@@ -142,7 +141,8 @@ class TopK(Mechanism):
     @cached_property
     def law_name(self) -> str:
         """The name of the law, on which streams depend. Rows of fewer candidates have the streams of the others."""
-        return f"TopK({self.mechanism.law_name}, count={self.count})"
+        kept = ", kept offsets" if keeps_offsets(self.mechanism.law(np.ones(1, dtype=np.int64))) else ""
+        return f"TopK({self.mechanism.law_name}, count={self.count}{kept})"
 
     def law(self, sizes: IndexArray) -> ListLaw:
         """Return the law of the lists, given the number of candidates in each row."""

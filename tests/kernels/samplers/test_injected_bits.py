@@ -1,5 +1,6 @@
 """Random bits placed where floats cannot decide: every sampler must detect that, and decide next to it."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -241,7 +242,7 @@ def stop_with(packed, further=(), noise=LAPLACE, scores=(0.0, -1.0), widths=(1.0
     scores, widths = frozen(*scores), frozen(*widths)
     state, stream = stopping_state(pair_state(), packed, further), ExactStream(UNITS, 0)
     stopping_state(stream._state, packed, further)
-    law = random_stopping.stopping_of(noise, 1.0, gamma, eta)
+    law = random_stopping.Stopping(noise, 1.0, gamma, eta, -math.log1p(-gamma))
     row = random_stopping.Row(scores, scores.max(), widths, widths.max())
     kernel = random_stopping.pick(law, row, random_stopping.Space(state, room(), FILTER_ERROR))
     return kernel, twin.pick(noise, scores, widths, Fraction(1), gamma, eta, stream)
@@ -451,7 +452,7 @@ def test_noise_of_any_size_is_counted_by_the_twin_and_left_to_it_by_the_kernel()
 def test_the_draws_that_are_not_made_would_not_have_been_picked(noise, epsilon):
     """With an infinite largest sensitivity no octave is skipped."""
     random = np.random.default_rng(5)
-    law = random_stopping.stopping_of(noise, 3 / epsilon, 0.02, 1.0)
+    law = random_stopping.Stopping(noise, 3 / epsilon, 0.02, 1.0, -math.log1p(-0.02))
     made_less = 0
     for address in range(400):
         units = UNITS._replace(nonces=np.array([[address, 0, 0]], dtype=np.uint32))

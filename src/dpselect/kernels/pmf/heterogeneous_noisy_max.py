@@ -48,7 +48,7 @@ def fill_rows(
             best, rate = row_extent(scores)[0], law.epsilon / extremes.largest
             for a in range(scores.size):
                 level = (scores[a] - best) * rate if plain else levels[a]
-                levels[a] = level + offsets[a]
+                levels[a] = level if extremes.equal else level + offsets[a]
                 shares[a] = share_of(extremes, sensitivities[a]) if extremes.largest > 0.0 else 1.0
             target = pmf[table.bounds[row] : table.bounds[row + 1]]
             fill(levels, shares[: scores.size], target)

@@ -3,16 +3,16 @@
 import math
 
 from dpselect.kernels.arrays import FloatArray, IndexArray, Rows, Share
-from dpselect.kernels.blocks import row_extent, row_of, widest_row
-from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.blocks import row_extent, row_of
+from dpselect.kernels.compilation import compiled_without_refcounts
 from dpselect.kernels.instructions import float_of_bits, ordered_bits, ordered_bits_of
 from dpselect.kernels.weighted_draws import (
     ABOVE,
     AT,
     UNIT,
+    Urn,
     equal_sizes,
     fill_urn,
-    new_urn,
     odds_of,
     weight_of,
 )
@@ -32,17 +32,17 @@ def margin_of(scores: FloatArray, share: int, weights: IndexArray, equal: bool) 
     return float_of_bits(ordered_bits_of(high))
 
 
-@compiled
+@compiled_without_refcounts
 def fill_rows(
     first: int,
     last: int,
     table: Rows,
     weighted: bool,  # noqa: FBT001
     share: Share,
+    urn: Urn,
     pmf: FloatArray,
 ) -> None:
     """Fill the probabilities of a block of rows."""
-    urn = new_urn(widest_row(first, last, table.bounds) if weighted else 0)
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         sizes = fill_urn(row_of(table.offsets, table.bounds, row), urn) if weighted else equal_sizes(scores.size)

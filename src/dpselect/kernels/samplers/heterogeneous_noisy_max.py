@@ -33,9 +33,18 @@ from dpselect.kernels.arrays import (
     Rows,
     Units,
 )
-from dpselect.kernels.blocks import row_extent, row_of, widest_row
+from dpselect.kernels.blocks import row_extent, row_of
 from dpselect.kernels.chacha import BYTES, GROUP_BYTES, StreamState, candidate_byte, load_bytes, next_word, seek
-from dpselect.kernels.coins import FAIL, PASS, UNSURE, bernoulli_exp, bernoulli_exp_byte, draw_exponential, split
+from dpselect.kernels.coins import (
+    FAIL,
+    LOGARITHMS,
+    PASS,
+    UNSURE,
+    bernoulli_exp_byte,
+    bernoulli_exp_interval,
+    draw_exponential,
+    split,
+)
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
 from dpselect.kernels.heterogeneous import (
     NEAR,
@@ -109,13 +118,14 @@ def pick(
                 seen[a] = True
                 visited[made] = a
                 made += 1
-                share = share_of(heights.extremes, heights.sensitivities[a])
-                verdict = bernoulli_exp(coin, size, (top - height_of(heights, a)) / share, error_bound)
+                verdict = flip(heights, top, a, coin, error_bound)
                 if verdict == PASS:
-                    # W = (1 + V)/2^(octave + 1), in units of 2⁻⁶³: between 1/2 and 1, and the octave
-                    bits = np.uint64(2**62) | (next_word(stream) >> np.uint64(2))
-                    noise, error = draw_exponential(bits, np.uint64(2))
-                    best = keep_largest(a, LOG_2 * octave + noise, error, share, best)
+                    word, share = next_word(stream), share_of(heights.extremes, heights.sensitivities[a])
+                    if LOG_2 * MARGIN * (octave + 1) * share > best[1]:  # otherwise it is not the largest
+                        # W = (1 + V)/2^(octave + 1), in units of 2⁻⁶³: between 1/2 and 1, and the octave
+                        bits = np.uint64(2**62) | (word >> np.uint64(2))
+                        noise, error = draw_exponential(bits, np.uint64(2))
+                        best = keep_largest(a, LOG_2 * octave + noise, error, share, best)
                     visits = many
                 sure = verdict != UNSURE
         octave -= 1
@@ -124,6 +134,25 @@ def pick(
     for i in range(made):
         seen[visited[i]] = False
     return best[0] if sure and best[1] > best[3] else UNRESOLVED
+
+
+@compiled_without_refcounts
+def flip(heights: Heights, top: float, a: int, coin: np.uint64, error_bound: float) -> int:
+    """Decide U < exp(−gap) of candidate a, given that U lies in [coin, coin + size)/2⁶⁴: by a table, if possible.
+
+    With the table, it compares gap · width and so divides nothing.
+    """
+    widest, second, largest, _, _ = heights.extremes
+    sensitivity, byte = heights.sensitivities[a], coin >> np.uint64(56)
+    width = sensitivity + (widest if sensitivity < widest else second)
+    distance = (top - height_of(heights, a)) * largest
+    margin = error_bound + 2.0**-22  # more than all roundings, and than the end of the interval
+    if distance > (LOGARITHMS[byte] + margin) * width:
+        return FAIL
+    if distance < (LOGARITHMS[byte + np.uint64(1)] - margin) * width:
+        return PASS
+    size = np.float64(heights.values.size)
+    return bernoulli_exp_interval(np.float64(coin), size, 2.0**64, distance / width, error_bound)
 
 
 @compiled
@@ -194,7 +223,6 @@ class Space(NamedTuple):
     many: Visits
 
 
-@compiled
 def new_space(setup: Setup, few: Visits, size: int) -> Space:
     """Return room for rows of up to ``size`` candidates."""
     stream, error_bound, seen, visited = new_workspace(setup, size)
@@ -211,7 +239,7 @@ def pick_row(heights: Heights, top: float, space: Space) -> int:
 
 
 @compiled_without_refcounts
-def pick_scores(
+def select_from_scores(
     first: int,
     last: int,
     table: Rows,
@@ -221,7 +249,10 @@ def pick_scores(
     space: Space,
     picks: IndexArray,
 ) -> None:
-    """Pick one candidate for each row, without offsets and tilts; mark rows of equal shares ALL_GAPS_NEEDED."""
+    """Pick one candidate for each row of a block, without offsets and tilts.
+
+    Rows of equal shares are marked ALL_GAPS_NEEDED.
+    """
     extremes = extremes_of(row_of(table.sensitivities, table.bounds, first))
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
@@ -246,7 +277,7 @@ def pick_scores(
 
 
 @compiled_without_refcounts
-def pick_levels(
+def select_from_levels(
     rows: IndexArray,
     table: Rows,
     law: LawParameters,
@@ -267,36 +298,3 @@ def pick_levels(
         else:
             heights = Heights(levels, 0.0, 1.0, row_of(neutral, table.bounds, row), sensitivities, extremes)
             picks[row] = pick_row(heights, highest_of(heights)[0], space)
-
-
-@compiled
-def select_from_scores(
-    first: int,
-    last: int,
-    table: Rows,
-    law: LawParameters,
-    neutral: Column,
-    setup: Setup,
-    few: Visits,
-    picks: IndexArray,
-) -> None:
-    """Pick one candidate for each row of a block, without offsets and tilts."""
-    space = new_space(setup, few, widest_row(first, last, table.bounds))
-    pick_scores(first, last, table, law, neutral, setup.units, space, picks)
-
-
-@compiled
-def select_from_levels(
-    rows: IndexArray,
-    table: Rows,
-    law: LawParameters,
-    neutral: Column,
-    setup: Setup,
-    few: Visits,
-    picks: IndexArray,
-) -> None:
-    """Pick one candidate for each of the given rows, with offsets and tilts."""
-    size = 0
-    for row in rows:
-        size = max(size, table.bounds[row + 1] - table.bounds[row])
-    pick_levels(rows, table, law, neutral, setup.units, new_space(setup, few, size), picks)

@@ -5,17 +5,15 @@ import math
 import numpy as np
 
 from dpselect.kernels.arrays import UNRESOLVED, IndexArray
-from dpselect.kernels.blocks import widest_row
 from dpselect.kernels.chacha import next_word
 from dpselect.kernels.coins import draw_exponential
-from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.compilation import compiled_without_refcounts
 from dpselect.kernels.lazy_gaps import LazyGaps
 from dpselect.kernels.samplers.loops import (
     GapRows,
     ScoreRows,
     Setup,
     Workspace,
-    new_workspace,
     pick_from_gaps,
     pick_from_scores,
 )
@@ -44,24 +42,12 @@ def pick(gaps: LazyGaps, _visits: int, workspace: Workspace) -> int:
 
 
 @compiled_without_refcounts
-def pick_scores(rows: ScoreRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
-    """Run the loop over scores with this sampler."""
+def select_from_scores(rows: ScoreRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
+    """Pick one candidate for each row of a block, from gaps over the largest sensitivity."""
     pick_from_scores(pick, rows, setup, space, picks)
 
 
 @compiled_without_refcounts
-def pick_gaps(rows: GapRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
-    """Run the loop over gaps with this sampler."""
-    pick_from_gaps(pick, rows, setup, space, picks)
-
-
-@compiled
-def select_from_scores(rows: ScoreRows, setup: Setup, picks: IndexArray) -> None:
-    """Pick one candidate for each row of a block, from gaps over the largest sensitivity."""
-    pick_scores(rows, setup, new_workspace(setup, widest_row(rows.first, rows.last, rows.table.bounds)), picks)
-
-
-@compiled
-def select_from_gaps(rows: GapRows, setup: Setup, picks: IndexArray) -> None:
+def select_from_gaps(rows: GapRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
     """Pick one candidate for each of the given rows, from gaps computed before."""
-    pick_gaps(rows, setup, new_workspace(setup, widest_row(0, rows.rows.size, rows.places)), picks)
+    pick_from_gaps(pick, rows, setup, space, picks)

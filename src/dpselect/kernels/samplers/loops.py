@@ -82,10 +82,9 @@ def visits_of(visits: Visits, size: int) -> int:
     return min(size, visits.base + size // visits.divisor)
 
 
-@compiled
 def new_workspace(setup: Setup, size: int) -> Workspace:
-    """Return a workspace for rows of up to ``size`` candidates."""
-    visited = np.empty(visits_of(setup.visits, size) + 1, np.int64)
+    """Return a workspace for rows of up to ``size`` candidates. Kernels that allocate take longer to compile."""
+    visited = np.empty(min(size, setup.visits.base + size // setup.visits.divisor) + 1, np.int64)
     return Workspace(new_stream(setup.units.key), setup.error_bound, np.zeros(size, np.bool_), visited)
 
 

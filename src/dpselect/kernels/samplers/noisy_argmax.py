@@ -9,9 +9,9 @@ import numpy as np
 
 from dpselect.kernels.arrays import INVALID, LARGEST, UNRESOLVED, FloatArray, IndexArray, Rows, Units
 from dpselect.kernels.blocks import row_extent, row_of
-from dpselect.kernels.chacha import StreamState, new_stream, next_word, seek
+from dpselect.kernels.chacha import StreamState, next_word, seek
 from dpselect.kernels.coins import draw_exponential, keep_larger
-from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.compilation import compiled_without_refcounts
 from dpselect.kernels.pmf.integrands import EXPONENTIAL
 
 
@@ -33,12 +33,18 @@ def pick(
     return picked
 
 
-@compiled
+@compiled_without_refcounts
 def select_rows(
-    first: int, last: int, table: Rows, noise: int, scale: float, units: Units, picks: IndexArray
+    first: int,
+    last: int,
+    table: Rows,
+    noise: int,
+    scale: float,
+    units: Units,
+    stream: StreamState,
+    picks: IndexArray,
 ) -> None:
     """Pick the largest noisy score of each row of a block; candidate a's noise has scale ``scale`` · Δ_a."""
-    stream = new_stream(units.key)
     for row in range(first, last):
         seek(stream, units.nonces, row)
         scores = row_of(table.scores, table.bounds, row)

@@ -15,7 +15,7 @@ from dpselect.kernels.arrays import (
     FloatArray,
     IndexArray,
 )
-from dpselect.kernels.blocks import row_extent, row_of, widest_row
+from dpselect.kernels.blocks import row_extent, row_of
 from dpselect.kernels.chacha import (
     BYTES,
     GROUP_BYTES,
@@ -36,7 +36,7 @@ from dpselect.kernels.coins import (
     draw_below,
     split,
 )
-from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.compilation import compiled_without_refcounts
 from dpselect.kernels.instructions import BLOCK, lowest_bit, reaching, zero_bytes
 from dpselect.kernels.lazy_gaps import LAZY, LazyGaps, block_of, exact_gap, fill_heights, gap_bound
 from dpselect.kernels.samplers.loops import (
@@ -44,7 +44,6 @@ from dpselect.kernels.samplers.loops import (
     ScoreRows,
     Setup,
     Workspace,
-    new_workspace,
     pick_from_gaps,
     pick_from_scores,
     visits_of,
@@ -175,34 +174,25 @@ def bernoulli_exp_candidate(
 
 
 @compiled_without_refcounts
-def pick_scores(rows: ScoreRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
-    """Run the loop over scores with this sampler."""
+def select_from_scores(rows: ScoreRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
+    """Pick one candidate for each row of a block, from gaps over the largest sensitivity."""
     pick_from_scores(pick, rows, setup, space, picks)
 
 
 @compiled_without_refcounts
-def pick_gaps(rows: GapRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
-    """Run the loop over gaps with this sampler."""
+def select_from_gaps(rows: GapRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
+    """Pick one candidate for each of the given rows, from gaps computed before."""
     pick_from_gaps(pick, rows, setup, space, picks)
 
 
-@compiled
-def select_from_scores(rows: ScoreRows, setup: Setup, picks: IndexArray) -> None:
-    """Pick one candidate for each row of a block, from gaps over the largest sensitivity."""
-    pick_scores(rows, setup, new_workspace(setup, widest_row(rows.first, rows.last, rows.table.bounds)), picks)
-
-
-@compiled
-def select_from_gaps(rows: GapRows, setup: Setup, picks: IndexArray) -> None:
-    """Pick one candidate for each of the given rows, from gaps computed before."""
-    pick_gaps(rows, setup, new_workspace(setup, widest_row(0, rows.rows.size, rows.places)), picks)
-
-
 @compiled_without_refcounts
-def pick_pairwise(
+def select_pairwise(
     rows: ScoreRows, tilts: FloatArray, setup: Setup, room: FloatArray, space: Workspace, picks: IndexArray
 ) -> None:
-    """Pick one candidate for each row from GEM gaps, computed only for candidates that the sampler looks at."""
+    """Pick one candidate for each row from GEM gaps, computed only for candidates that the sampler looks at.
+
+    ``room`` has space for one row.
+    """
     first, last, table, rate = rows
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
@@ -216,9 +206,3 @@ def pick_pairwise(
             seek(space.stream, setup.units.nonces, row)
             gaps = LazyGaps(heights, top, rate, LAZY, sensitivities, leader_sensitivity, narrowest, error)
             picks[row] = pick(gaps, visits_of(setup.visits, scores.size), space)
-
-
-@compiled
-def select_pairwise(rows: ScoreRows, tilts: FloatArray, setup: Setup, room: FloatArray, picks: IndexArray) -> None:
-    """Pick one candidate for each row of a block from lazy GEM gaps; ``room`` has space for one row."""
-    pick_pairwise(rows, tilts, setup, room, new_workspace(setup, room.size), picks)

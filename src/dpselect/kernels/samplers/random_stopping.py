@@ -87,10 +87,9 @@ class Space(NamedTuple):
     error_bound: float
 
 
-@compiled
-def stopping_of(one_sided: bool, scale: float, gamma: float, eta: float) -> Stopping:  # noqa: FBT001
-    """Return the law."""
-    return Stopping(one_sided, scale, gamma, eta, -math.log1p(-gamma) if gamma < 1.0 else math.inf)
+def new_space(key: WordArray, error_bound: float) -> Space:
+    """Return room for any row."""
+    return Space(new_stream(key), np.empty(OCTAVES + 1, np.int64), error_bound)
 
 
 @compiled_without_refcounts
@@ -290,16 +289,16 @@ def count_geometric_draws(word: np.uint64, rate: float, error_bound: float) -> i
 
 
 @compiled_without_refcounts
-def pick_rows(
-    first: int, last: int, table: Rows, law: Stopping, nonces: WordArray, space: Space, picks: IndexArray
+def select_rows(
+    first: int, last: int, table: Rows, law: Stopping, units: Units, space: Space, picks: IndexArray
 ) -> None:
-    """Pick one candidate for each row. The first words of two rows' streams are computed together."""
+    """Pick one candidate for each row of a block. The first words of two rows' streams are computed together."""
     widest = 0.0
     for row in range(first, last):
         second = (row - first) & 1
         if not second:
-            load_pair(space.stream, nonces, row, min(row + 1, last - 1))
-        seek_in_pair(space.stream, nonces, row, second)
+            load_pair(space.stream, units.nonces, row, min(row + 1, last - 1))
+        seek_in_pair(space.stream, units.nonces, row, second)
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
         top, magnitude = row_extent(scores)
@@ -309,21 +308,3 @@ def pick_rows(
         if row == first or table.sensitivities.starts[row] != table.sensitivities.starts[row - 1]:
             widest = row_extent(sensitivities)[0]
         picks[row] = pick(law, Row(scores, top, sensitivities, widest), space)
-
-
-@compiled
-def select_rows(
-    first: int,
-    last: int,
-    table: Rows,
-    one_sided: bool,  # noqa: FBT001
-    scale: float,
-    gamma: float,
-    eta: float,
-    units: Units,
-    error_bound: float,
-    picks: IndexArray,
-) -> None:
-    """Pick one candidate for each row of a block; candidate a's noise has scale ``scale`` · Δ_a."""
-    space = Space(new_stream(units.key), np.empty(OCTAVES + 1, np.int64), error_bound)
-    pick_rows(first, last, table, stopping_of(one_sided, scale, gamma, eta), units.nonces, space, picks)

@@ -4,9 +4,9 @@ import math
 
 from dpselect.kernels.arrays import UNRESOLVED, IndexArray, Rows, Units
 from dpselect.kernels.blocks import row_of
-from dpselect.kernels.chacha import StreamState, new_stream, next_word, seek
+from dpselect.kernels.chacha import StreamState, next_word, seek
 from dpselect.kernels.coins import FAIL, PASS, UNSURE, bernoulli_exp, keep_larger, split
-from dpselect.kernels.compilation import compiled, compiled_without_refcounts
+from dpselect.kernels.compilation import compiled_without_refcounts
 
 
 @compiled_without_refcounts
@@ -24,12 +24,18 @@ def keep_proposal(size: int, truth: int, epsilon: float, stream: StreamState, er
             return answer if verdict == PASS else UNRESOLVED
 
 
-@compiled
+@compiled_without_refcounts
 def select_rows(
-    first: int, last: int, table: Rows, epsilon: float, units: Units, error_bound: float, picks: IndexArray
+    first: int,
+    last: int,
+    table: Rows,
+    epsilon: float,
+    units: Units,
+    stream: StreamState,
+    error_bound: float,
+    picks: IndexArray,
 ) -> None:
     """Report the best candidate of every row by randomised response; ties for the best are broken uniformly."""
-    stream = new_stream(units.key)
     for row in range(first, last):
         seek(stream, units.nonces, row)
         scores = row_of(table.scores, table.bounds, row)
@@ -39,18 +45,18 @@ def select_rows(
         picks[row] = keep_proposal(scores.size, winner, epsilon, stream, error_bound)
 
 
-@compiled
+@compiled_without_refcounts
 def select_bits(
     first: int,
     last: int,
     positive: IndexArray,
     epsilon: float,
     units: Units,
+    stream: StreamState,
     error_bound: float,
     reported: IndexArray,
 ) -> None:
     """Report each row's sign by randomised response; the true sign has odds e^ε : 1."""
-    stream = new_stream(units.key)
     for row in range(first, last):
         seek(stream, units.nonces, row)
         reported[row] = keep_proposal(2, positive[row], epsilon, stream, error_bound)
