@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,10 +16,21 @@ def all_lists(size, count):
 
 
 def by_hand(mechanism, order, scores, sensitivities, public):
-    """Return the probability of a list, round by round, with the candidates that are left in their own order."""
-    left, product = list(range(len(scores))), 1.0
+    """Return the probability of a list, round by round, with the candidates that are left in their own order.
+
+    Neutral offsets stay those of the whole row, in units of the largest noise that is left; where noise does not
+    differ, there are none.
+    """
+    left, product, kept = list(range(len(scores))), 1.0, None
+    if getattr(mechanism, "neutral", False) and mechanism.keep == (0.0, 1.0):
+        law = mechanism.law(np.array([len(scores)]))
+        kept = law.neutral_offsets(mechanism.read(scores, sensitivities), 0) / mechanism.epsilon
+        mechanism = replace(mechanism, neutral=False)
     for pick in order:
         rest = {name: numbers[left] for name, numbers in public.items()}
+        if kept is not None:
+            noises = {sensitivities[a] + max((sensitivities[b] for b in left if b != a), default=0) for a in left}
+            rest["offsets"] = rest.get("offsets", 0.0) + kept[left] * (max(noises) if len(noises) > 1 else 0.0)
         product *= mechanism.pmf(scores[left], sensitivities[left], **rest)[left.index(pick)]
         left.remove(pick)
     return product
@@ -34,6 +46,18 @@ def test_the_probability_of_a_list_is_the_product_of_its_rounds(mechanism):
     expected = [by_hand(mechanism, order, scores, sensitivities, public) for order in lists]
     assert found == pytest.approx(expected, abs=1e-12)
     assert found.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("widths", [(0.25, 2.0, 1.0, 0.5), (1.0, 1.0, 3.0, 1.0)], ids=str)
+def test_lists_keep_neutral_offsets_until_noise_becomes_equal(widths):
+    top, scores, lists = (
+        dps.TopK(dps.HeterogeneousNoisyMax(2.0), 4),
+        np.array([0.5, -1.0, 2.0, 0.0]),
+        all_lists(4, 4),
+    )
+    found = top.probability(lists, np.tile(scores, (len(lists), 1)), widths)
+    expected = [by_hand(top.mechanism, order, scores, np.array(widths), {}) for order in lists]
+    assert found == pytest.approx(expected, rel=1e-9)
 
 
 @every_private_mechanism

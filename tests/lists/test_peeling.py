@@ -105,45 +105,6 @@ def test_lists_of_own_sensitivities_have_the_probabilities_of_their_rounds(noise
 
 # --- Neutral offsets --------------------------------------------------------------------------------------
 
-WIDTHS = np.array([0.25, 2.0, 1.0, 0.5])
-
-
-def kept_probability(scores, widths, epsilon, picks):
-    """Return the probability of a list whose rounds add the neutral offsets of the whole row.
-
-    The offsets are in units of the largest noise that is left. Without different noise there are none.
-    """
-    whole = dps.HeterogeneousNoisyMax(epsilon)
-    offsets = whole.law(np.array([widths.size])).neutral_offsets(whole.read(scores, widths), 0)
-    rounds, left, result = dps.HeterogeneousNoisyMax(epsilon, neutral=False), list(range(widths.size)), 1.0
-    for pick in picks:
-        noises = [widths[a] + max((widths[b] for b in left if b != a), default=0.0) for a in left]
-        unit = max(noises) / epsilon if len(set(noises)) > 1 else 0.0
-        pmf = rounds.pmf(scores[left], widths[left], offsets=offsets[left] * unit)
-        result *= pmf[left.index(pick)]
-        left.remove(pick)
-    return result
-
-
-@pytest.mark.parametrize("widths", [WIDTHS, np.array([1.0, 1.0, 3.0, 1.0])], ids=["all differ", "one differs"])
-def test_a_list_keeps_the_neutral_offsets_of_its_whole_row(widths):
-    top, lists = dps.TopK(dps.HeterogeneousNoisyMax(2.0), 3), np.array(list(permutations(range(4), 3)))
-    found = top.probability(lists, np.tile(SCORES, (len(lists), 1)), widths)
-    assert found == pytest.approx([kept_probability(SCORES, widths, 2.0, picks) for picks in lists], rel=1e-9)
-    assert found.sum() == pytest.approx(1.0, rel=1e-9)
-    counts = np.zeros((3, 4))
-    np.add.at(counts, (np.arange(3), lists), found[:, None])
-    assert dps.lists.rank_probabilities(top, SCORES, widths) == pytest.approx(counts, rel=1e-9)
-
-
-def test_default_lists_have_that_law():
-    top = dps.TopK(dps.HeterogeneousNoisyMax(2.0), 2)
-    lists = top.select(np.broadcast_to(SCORES, (20_000, 4)), WIDTHS, randomness=dps.Randomness.seeded(7))
-    kinds = np.array(list(permutations(range(4), 2)))
-    expected = [len(lists) * kept_probability(SCORES, WIDTHS, 2.0, kind) for kind in kinds]
-    counts = [(lists == kind).all(axis=1).sum() for kind in kinds]
-    assert chisquare(counts, expected, sum_check=False).pvalue > FALSE_ALARM
-
 
 @pytest.mark.parametrize("form", ["own", "shared", "equal"])
 def test_exact_default_lists_are_those_of_kernels_and_of_plain_python(forced, form):
