@@ -48,7 +48,7 @@ def test_the_probability_of_a_list_is_the_product_of_its_rounds(mechanism):
     assert found.sum() == pytest.approx(1.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("widths", [(0.25, 2.0, 1.0, 0.5), (1.0, 1.0, 3.0, 1.0)], ids=str)
+@pytest.mark.parametrize("widths", [[0.25, 2.0, 1.0, 0.5], [1.0, 1.0, 3.0, 1.0]], ids=str)
 def test_lists_keep_neutral_offsets_until_noise_becomes_equal(widths):
     top, scores, lists = (
         dps.TopK(dps.HeterogeneousNoisyMax(2.0), 4),
