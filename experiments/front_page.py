@@ -24,14 +24,15 @@ HEAD = """\
 <title id="problem-title">The noise of two mechanisms around five private scores</title>
 <desc id="problem-text">{text}</desc>
 <style>
-:root, [data-md-color-scheme="default"] {{ --ink: #222; --ours: #1b7f5c; --theirs: #b5762a; }}
-[data-md-color-scheme="slate"] {{ --ink: #ddd; --ours: #4fc79b; --theirs: #e0a85c; }}
-@media (prefers-color-scheme: dark) {{ :root {{ --ink: #ddd; --ours: #4fc79b; --theirs: #e0a85c; }} }}
+:root, [data-md-color-scheme="default"] {{ --ink: #222; --page: #fff; --ours: {ours}; --theirs: #777; }}
+[data-md-color-scheme="slate"] {{ --ink: #ddd; --page: #1e2129; --ours: #ff5cb8; --theirs: #999; }}
+@media (prefers-color-scheme: dark) {{ :root {{ --ink: #ddd; --page: #1e2129; --ours: #ff5cb8; --theirs: #999; }} }}
 .problem text {{ font: 14px system-ui, sans-serif; fill: var(--ink); }}
 .problem .small {{ font-size: 12px; opacity: 0.8; }}
 .problem .best {{ font-weight: 700; }}
 .problem .score, .problem .axis {{ fill: var(--ink); }}
 .problem .axis {{ opacity: 0.3; }}
+.problem .score {{ stroke: var(--page); stroke-width: 1.5; }}
 .problem .ours {{ fill: var(--ours); }}
 .problem .theirs {{ fill: var(--theirs); }}
 </style>
@@ -52,7 +53,11 @@ def draw() -> str:
         f"picks it with probability {ours}. Both are {EPSILON:g}-differentially private."
     )
     height = TOP + ROW * len(SCORES) + 6
-    parts = [HEAD.format(height=height, text=text), _axis(height - 26), _legend()]
+    parts = [
+        HEAD.format(height=height, text=text, ours=dps.MECHANISMS["heterogeneous-rnm"].color),
+        _axis(height - 26),
+        _legend(),
+    ]
     parts += [
         _row(number, drink, widths, [chance[drink] for chance in chances], is_best=drink == best)
         for number, drink in enumerate(SCORES)

@@ -221,13 +221,13 @@ def markdown(entries: Sequence[Entry], origin: Mapping[str, str]) -> str:
         "",
         "`make paper` writes this page. The figures behind it are in `output/report.html`.",
         f"This run was {origin['effort']}. It took {origin['duration']}.",
-        *READING,
-        KEPT,
+        "",
+        *(f"- {sentence}" for sentence in (*READING, KEPT)),
         "",
         f"{', '.join(f'**{count}** {verdict if count == 1 else WORDS[verdict]}' for verdict, count in counts)}.",
         f"Of those that hold, {scoped} hold in the stated range of ε, or on the stated layouts or data.",
         "",
-        "| id | claim | measured | verdict | figure |",
+        "| id | claim | verdict | measured | figure |",
         "| --- | --- | --- | --- | --- |",
     ]
     for entry in entries:
@@ -235,8 +235,8 @@ def markdown(entries: Sequence[Entry], origin: Mapping[str, str]) -> str:
         cells = (
             entry.claim.id,
             _escaped(entry.claim.text),
-            _escaped(entry.finding.measured) + remark,
             " ".join([f"**{entry.finding.verdict}**", *map(_escaped, filter(None, _qualified(entry.finding)))]),
+            _escaped(entry.finding.measured) + remark,
             f"`{entry.experiment}`",
         )
         lines.append(f"| {' | '.join(cells)} |")
