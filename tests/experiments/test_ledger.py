@@ -58,9 +58,16 @@ def test_a_scope_belongs_to_a_claim_that_holds_and_is_shown_with_its_verdict():
     assert judge({"grows": False}, "numbers", scope="for ε ≤ 1").words == "does not hold"
     claim = Claim(id="S1", text="so", check=lambda _: finding)
     page = ledger.markdown([Entry(claim=claim, finding=finding, experiment="figure")], ORIGIN)
-    assert "| **holds** for ε ≤ 1 | `figure` |" in page
+    assert "| **holds** for ε ≤ 1 | numbers | `figure` |" in page
     assert "**1** holds" in page
     assert "1 hold in the stated range" in page
+
+
+def test_a_formula_is_not_escaped_and_the_rest_is():
+    finding = judge({"grows": True}, "a_b is $e^{−ε}_a$")
+    claim = Claim(id="P5", text="$Δ_*$ < [*]", check=lambda _: finding)
+    page = ledger.markdown([Entry(claim=claim, finding=finding, experiment="figure")], ORIGIN)
+    assert r"| $Δ_*$ \< \[\*] | **holds** | a\_b is $e^{−ε}_a$ |" in page
 
 
 def test_a_verdict_that_fails_says_what_is_true_and_the_page_says_it_once():
@@ -72,7 +79,7 @@ def test_a_verdict_that_fails_says_what_is_true_and_the_page_says_it_once():
     claim = Claim(id="P5", text="so", check=lambda _: finding)
     page = ledger.markdown([Entry(claim=claim, finding=finding, experiment="figure")], ORIGIN)
     assert (
-        "| numbers *The proof is short.* | **does not hold** Fails: the ratio stays bounded. | `figure` |" in page
+        "| **does not hold** Fails: the ratio stays bounded. | numbers *The proof is short.* | `figure` |" in page
     )
     assert judge({"grows": True}, "numbers", "why").sentence == ""
 
@@ -84,7 +91,7 @@ def test_a_verdict_that_fails_where_the_paper_makes_it_says_where_it_holds():
     assert failed.words == "does not hold at α = √2; holds for α ≤ 1"
     claim = Claim(id="B1", text="so", check=lambda _: failed)
     page = ledger.markdown([Entry(claim=claim, finding=failed, experiment="figure")], ORIGIN)
-    assert "| **does not hold** at α = √2; holds for α ≤ 1. Fails: UCB wins. | `figure` |" in page
+    assert "| **does not hold** at α = √2; holds for α ≤ 1. Fails: UCB wins. | numbers | `figure` |" in page
 
 
 def test_the_page_says_how_long_its_run_took_and_what_cannot_be_computed_again():
