@@ -422,12 +422,14 @@ def test_an_object_that_is_not_a_mechanism_is_refused_by_name(call, what):
     assert_refused(call, what, names="must be a Mechanism such as dps.GEM(1.0), got ")
 
 
-def test_an_object_that_is_not_a_sampler_is_refused_by_name():
-    assert_refused(dps.auditing.audit_sampler, [SECRET], *PAIR, names="sampler must")
+@pytest.mark.parametrize("what", [[SECRET, 1.0], None, "gem", dps.GEM], ids=repr)
+def test_an_object_that_is_not_a_selector_is_refused_by_name(what):
+    assert_refused(dps.auditing.check, what, [1.0, 1.0], epsilon=1.0, names="selector must be a mechanism such as")
 
 
 OF_SENSITIVITIES = {
     "audit": lambda widths: dps.auditing.audit(NOISY_MAX, widths, restarts=1, sweeps=1),
+    "check": lambda widths: dps.auditing.check(NOISY_MAX, widths, restarts=1, draws=200),
     "advise": lambda widths: dps.advice.advise(widths, 1.0, pool=[NOISY_MAX]),
 }
 MORE_BAD_SENSITIVITIES = {

@@ -6,6 +6,7 @@ import pty
 import subprocess
 import sys
 import termios
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -218,6 +219,53 @@ def test_audits_tell_private_mechanisms_from_others(capsys):
     assert "violated" in capsys.readouterr().out
     assert main(["audit", "--epsilon", "1", "--sensitivities", "1;2"]) == 2
     assert "with commas between them" in capsys.readouterr().err
+
+
+OWN = """
+import numpy as np, dpselect as dps
+rng = np.random.default_rng(0)
+def pick(scores, sensitivities):
+    return np.argmax(scores + rng.exponential(2 * sensitivities))
+def half(scores, sensitivities):
+    return np.full(scores.size, 1 / scores.size)
+def made(epsilon, name="made"):
+    return dps.from_pmf(half, guarantee=dps.Guarantee(epsilon=epsilon, theorem="none", reference="none"), name=name)
+ready, nothing = made(2.0), 3
+"""
+
+
+def test_your_own_selector_can_be_audited_and_your_own_mechanism_used(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", list(sys.path))
+    Path("own_for_a_test.py").write_text(OWN)
+    Path("scores.csv").write_text("user,candidate,score,sensitivity\n1,a,1,1\n1,b,2,1\n")
+    settings = ["--epsilon", "2", "--sensitivities", "1,0.25", "--restarts", "1", "--draws", "2000"]
+    assert main(["audit", "own_for_a_test:pick", *settings, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["verdict"] == "violated"
+    assert main(["audit", "own_for_a_test:ready", *settings]) == 0
+    assert "made, epsilon=2.0): no violation found" in capsys.readouterr().out
+    assert main(["audit", "dpselect:GEM", *settings, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["claimed"] == 2
+    select = ["select", "scores.csv", "--epsilon", "2", "--overwrite", "--output", "picks.csv", "--mechanism"]
+    assert main([*select, "own_for_a_test:ready"]) == 0
+    assert main([*select, "own_for_a_test:made", "--parameter", "name=other", "--count", "2"]) == 0
+    assert len(Path("picks.csv").read_text().splitlines()) == 3
+    capsys.readouterr()
+    for command, rule in (
+        (
+            [*select, "own_for_a_test:ready", "--epsilon", "1"],
+            "--epsilon must be 2.0, the ε of one pick of from_pmf",
+        ),
+        ([*select, "own_for_a_test:nothing"], "must be a mechanism, or make one from epsilon="),
+        ([*select, "own_for_a_test:pick"], "must be a mechanism, or make one from epsilon="),
+        (["audit", "own_for_a_test:nothing", *settings], "selector must be a mechanism such as"),
+        (["audit", "own_for_a_test:missing", *settings], "cannot be imported: AttributeError"),
+        (["audit", "no_such_module:pick", *settings], "cannot be imported: ModuleNotFoundError"),
+        (["audit", "own_for_a_test", *settings], "must be MODULE:NAME, such as own:pick"),
+        (["audit", "own_for_a_test:pick", "--mechanism", "gem", *settings], "leave one out"),
+    ):
+        assert main(command) in {2, 3}
+        assert rule in capsys.readouterr().err
 
 
 def test_advice_ranks_mechanisms_from_what_is_public(tmp_path, capsys):

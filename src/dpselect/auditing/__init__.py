@@ -1,12 +1,12 @@
-"""Audits of privacy: exact losses, a search for the worst neighbours, and tests of samplers.
+"""Audits of privacy: a check of anyone's selector, exact losses, and a search for the worst neighbours.
 
-Exact probabilities make privacy a deterministic test. :func:`privacy_loss` compares a mechanism's laws on two
-neighbouring sets of scores. :func:`audit` searches for the neighbours on which the laws differ most.
-:func:`audit_sampler` tests draws, including those of other libraries.
+:func:`check` looks for violations in a mechanism, in another library's selector or in your own. Exact probabilities
+make privacy a deterministic test: :func:`privacy_loss` compares a mechanism's laws on two neighbouring sets of
+scores, and :func:`audit` searches for the neighbours on which they differ most.
 """
 
+from dpselect.auditing.conformance import Check, check
 from dpselect.auditing.losses import PrivacyLoss, privacy_loss
-from dpselect.auditing.samplers import Sampler, SamplerAudit, audit_sampler
 from dpselect.auditing.search import Audit, audit
 
-__all__ = ["Audit", "PrivacyLoss", "Sampler", "SamplerAudit", "audit", "audit_sampler", "privacy_loss"]
+__all__ = ["Audit", "Check", "PrivacyLoss", "audit", "check", "privacy_loss"]

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpselect.candidates import read_neighbours
 from dpselect.mechanisms.base import Mechanism, require_mechanism
+from dpselect.mechanisms.given import Given
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -73,26 +74,36 @@ def privacy_loss(
     require_mechanism(mechanism, single=True)
     here, there, bounds = read_neighbours(scores, neighbour, sensitivities)
     before, after = (mechanism.pmf(side, bounds, **public) for side in (here, there))
-    forward, backward = certain_losses(before, after, 0.0, claimed_epsilon(mechanism) or 0.0)
+    floor, _ = precision(mechanism)
+    forward, backward = certain_losses(before, after, 0.0, claimed_epsilon(mechanism) or 0.0, floor)
     return PrivacyLoss(forward.max(axis=-1)[()], backward.max(axis=-1)[()])
 
 
+def precision(mechanism: object) -> tuple[float, float]:
+    """Return the smallest probability that counts, and how far one may be off.
+
+    What :func:`dpselect.from_pmf` made samples from its floats as they are, so each of them counts, and a zero is a
+    zero. All other probabilities describe a sampler that is more precise than they are.
+    """
+    return (0.0, 0.0) if isinstance(mechanism, Given) else (FLOOR, ACCURACY)
+
+
 def certain_losses(
-    before: FloatArray, after: FloatArray, accuracy: float, promised: float = 0.0
+    before: FloatArray, after: FloatArray, accuracy: float, promised: float = 0.0, floor: float = FLOOR
 ) -> tuple[FloatArray, FloatArray]:
     """Return lower bounds of each candidate's log-ratios, both ways, if probabilities are off by ``accuracy``.
 
     A probability of zero may also be one too small for a float. It is taken for impossible only if that makes no
     difference to whether a loss of ``promised`` is exceeded.
     """
-    return _one_way(before, after, accuracy, promised), _one_way(after, before, accuracy, promised)
+    return _one_way(before, after, accuracy, promised, floor), _one_way(after, before, accuracy, promised, floor)
 
 
-def _one_way(more: FloatArray, less: FloatArray, accuracy: float, promised: float) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        losses = np.log(np.maximum(more - accuracy, 0)) - np.log(np.maximum(less, FLOOR) + accuracy)
+def _one_way(more: FloatArray, less: FloatArray, accuracy: float, promised: float, floor: float) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        losses = np.log(np.maximum(more - accuracy, 0)) - np.log(np.maximum(less, floor) + accuracy)
     impossible = (less + accuracy == 0) & (losses > promised)
-    return np.where(more > FLOOR, np.where(impossible, np.inf, losses), -np.inf)
+    return np.where(more > floor, np.where(impossible, np.inf, losses), -np.inf)
 
 
 def claimed_epsilon(mechanism: Mechanism) -> float | None:

@@ -1,7 +1,7 @@
 """A search for the neighbours on which a mechanism's laws differ most."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import dpselect.parameters as check
-from dpselect.auditing.losses import ACCURACY, FloatArray, certain_losses, claimed_epsilon
+from dpselect.auditing.losses import ACCURACY, FLOOR, FloatArray, certain_losses, claimed_epsilon, precision
 from dpselect.candidates import read_sensitivities
-from dpselect.guarantees import SAME_DIRECTION
+from dpselect.guarantees import ANY_SCORES, SAME_DIRECTION
 from dpselect.mechanisms.base import Mechanism, require_mechanism
 from dpselect.progress import tracked
 
@@ -25,8 +25,19 @@ ROWS_AT_ONCE = 1 << 20
 OUT_OF_THE_RACE = -64.0
 """The score of a candidate that should hardly matter, in units of the largest sensitivity."""
 
+FAR = 16.0
+"""How far scores move where any two rows are neighbours, in units of the largest sensitivity."""
+
+DEEPEST = 2.0**14
+"""The distance at which floats may underflow, in units of the largest sensitivity over ε."""
+
 SLACK = 1e-9
 """The relative excess of a loss over the claim that counts: more than rounding, less than a real violation."""
+
+
+def shown(numbers: FloatArray) -> str:
+    """Return numbers as a report shows them."""
+    return np.array2string(numbers + 0.0, precision=6, threshold=12)  # + 0.0: no −0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,13 +47,14 @@ class Audit:
     Its scores come from the search, not from anyone's data.
     """
 
-    mechanism: Mechanism
+    mechanism: Any
     claimed: float
     """The ε that the loss is compared with."""
     loss: float
-    """The exact loss of the witness; infinite if the candidate is impossible on one side."""
+    """The loss of the witness; infinite if the candidate is impossible on one side."""
     certain: float
-    """A lower bound of the loss if each probability is off by 1e-12. The verdict depends on this number."""
+    """A lower bound of the loss: if each probability is off by 1e-12, or at the stated error rate of draws. The
+    verdict depends on this number."""
     candidate: int
     """The candidate whose probabilities differ most."""
     scores: FloatArray
@@ -64,14 +76,20 @@ class Audit:
         return self.loss / self.claimed if self.claimed else math.inf if self.loss else 0.0
 
     def __str__(self) -> str:
-        here, there = self.probabilities
         return (
             f"{self.mechanism}: {self.verdict}\n"
-            f"  largest loss {self.loss:.6g}, claimed {self.claimed:g}, {self.pairs:,} pairs tried\n"
+            f"  largest loss {self.loss:.6g}, claimed {self.claimed:g}, {self.pairs:,} pairs tried\n{self.witness}"
+        )
+
+    @property
+    def witness(self) -> str:
+        """The pair, in words."""
+        here, there = self.probabilities
+        return (
             f"  candidate {self.candidate} has probability {here:.6g} on the first, {there:.6g} on the second of\n"
-            f"  scores        {np.array2string(self.scores, precision=6, threshold=12)}\n"
-            f"  neighbour     {np.array2string(self.neighbour, precision=6, threshold=12)}\n"
-            f"  sensitivities {np.array2string(self.sensitivities, precision=6, threshold=12)}"
+            f"  scores        {shown(self.scores)}\n"
+            f"  neighbour     {shown(self.neighbour)}\n"
+            f"  sensitivities {shown(self.sensitivities)}"
         )
 
 
@@ -93,8 +111,8 @@ def audit(
     no violation is found, that is evidence only if the loss found is close to the claim.
 
     *The claim* is the ε of ``mechanism.guarantee`` or, if there is none, of the field ``epsilon``. *Neighbours* are
-    scores within the sensitivities, all moved in the same direction if the guarantee says so. Guarantees for any
-    two score vectors (randomised response) are also searched within the sensitivities only.
+    scores within the sensitivities, all moved in the same direction if the guarantee says so. If it is for any two
+    score vectors (randomised response, top share), scores move as far as it takes to change their order.
 
     Args:
         mechanism: Any mechanism of single picks.
@@ -129,36 +147,55 @@ def audit(
     claimed = claimed_epsilon(mechanism)
     if claimed is None:
         raise ValueError("mechanism must claim an ε: it has neither a guarantee nor a field epsilon")
-    steps = check.count("sweeps", sweeps)
-    random = np.random.default_rng(check.count("seed", seed, least=0))
-    one_way = mechanism.guarantee.neighbours == SAME_DIRECTION
-    search = _Search(mechanism=mechanism, widths=widths, public=public, random=random, one_way=one_way)
-    search.start(check.count("restarts", restarts))
-    quiet = 0
-    for _ in tracked(range(steps), total=steps, label="audit", shown=progress):
-        quiet = 0 if search.sweep() else quiet + 1
-        if quiet == 3:
-            break
-    return search.witness(claimed)
+    floor, accuracy = precision(mechanism)
+    search = Search(
+        mechanism=mechanism,
+        law=lambda scores: mechanism.pmf(scores, widths, **public),
+        claimed=claimed,
+        widths=widths,
+        random=np.random.default_rng(check.count("seed", seed, least=0)),
+        neighbours=mechanism.guarantee.neighbours,
+        floor=floor,
+        accuracy=accuracy,
+    )
+    return search.run(check.count("restarts", restarts), check.count("sweeps", sweeps), progress=progress)
 
 
 @dataclass(kw_only=True)
-class _Search:
+class Search:
     """Ascents side by side: each holds scores q and moves s in [−1, 1], and stands for the pair (q, q + sΔ)."""
 
-    mechanism: Mechanism
+    mechanism: Any
+    law: Callable[[FloatArray], Any]
+    """The probabilities of rows of scores."""
+    claimed: float
     widths: FloatArray
-    public: Mapping[str, ArrayLike]
     random: np.random.Generator
-    one_way: bool
+    neighbours: str
+    floor: float = FLOOR
+    accuracy: float = ACCURACY
     pairs: int = 0
 
     def __post_init__(self) -> None:
         self.unit = float(self.widths.max()) or 1.0
+        self.one_way = self.neighbours == SAME_DIRECTION
+        self.reach = np.full(self.widths.size, FAR * self.unit) if self.neighbours == ANY_SCORES else self.widths
+
+    def run(self, restarts: int, sweeps: int, *, progress: bool | None = False) -> Audit:
+        """Search until three sweeps in a row find nothing better."""
+        self.start(restarts)
+        quiet = 0
+        for _ in tracked(range(sweeps), total=sweeps, label="audit", shown=progress):
+            quiet = 0 if self.sweep() else quiet + 1
+            if quiet == 3:
+                break
+        return self.witness()
 
     def start(self, restarts: int) -> None:
         """Begin with the best structured pairs and the same number of random pairs."""
-        scores, moves = self._structured()
+        scores, moves = self.structured()
+        if self.floor == 0:
+            scores, moves = (np.concatenate(parts) for parts in zip((scores, moves), self._edges(), strict=True))
         drawn = max(4 * restarts, 64)
         spread = self.unit * 2.0 ** self.random.uniform(-4, 6, (drawn, 1))
         wild = self.random.standard_normal((drawn, self.widths.size)) * spread
@@ -173,7 +210,7 @@ class _Search:
             corners = np.array(list(product(ends, repeat=self.widths.size)))
             self._improve(self.scores[:, np.newaxis], corners)
 
-    def _structured(self) -> tuple[FloatArray, FloatArray]:
+    def structured(self) -> tuple[FloatArray, FloatArray]:
         """Return pairs that single out one or two candidates, moved with or against the rest."""
         k = self.widths.size
         chosen = range(k) if k <= 16 else np.unique(np.argsort(self.widths)[[0, 1, k // 2, -2, -1]])
@@ -190,6 +227,18 @@ class _Search:
             pairs.extend(product(starts, ways))
         scores, moves = (np.array(part) for part in zip(*pairs, strict=True))
         return scores, self._allowed(moves)
+
+    def _edges(self) -> tuple[FloatArray, FloatArray]:
+        """Return pairs where a candidate is so far behind that its probability is about to become 0, if it does."""
+        k = self.widths.size
+        singles, deepest = np.eye(k), DEEPEST * self.unit * max(1.0, 1 / self.claimed) if self.claimed else 0.0
+        low, high = np.zeros((k, 1)), np.full((k, 1), deepest)
+        for _ in range(52):
+            middle = (low + high) / 2
+            possible = np.diagonal(self.law(-middle * singles))[:, None] > 0
+            low, high = np.where(possible, middle, low), np.where(possible, high, middle)
+        ends = -low * singles
+        return np.concatenate([ends, ends]), self._allowed(np.concatenate([1 - 2 * singles, 1 - singles]))
 
     def sweep(self) -> bool:
         """Go over all candidates once and return whether any ascent improved."""
@@ -247,44 +296,42 @@ class _Search:
         block = max(1, ROWS_AT_ONCE // self.widths.size)
         return np.concatenate(
             [
-                np.maximum(*self._losses(scores[first : first + block], moves[first : first + block])).max(axis=1)
-                for first in range(0, len(scores), block)
+                np.maximum(*self._losses(scores[part], moves[part], self.accuracy)).max(axis=1)
+                for part in (slice(first, first + block) for first in range(0, len(scores), block))
             ]
         )
 
     def _losses(
-        self, scores: FloatArray, moves: FloatArray, accuracy: float = ACCURACY, promised: float = 0.0
+        self, scores: FloatArray, moves: FloatArray, accuracy: float, promised: float = 0.0
     ) -> tuple[FloatArray, FloatArray]:
-        return certain_losses(self._law(scores), self._law(self._neighbour(scores, moves)), accuracy, promised)
+        there = self.law(self.neighbour(scores, moves))
+        return certain_losses(self.law(scores), there, accuracy, promised, self.floor)
 
-    def _law(self, scores: FloatArray) -> Any:
-        return self.mechanism.pmf(scores, self.widths, **self.public)
-
-    def _neighbour(self, scores: FloatArray, moves: FloatArray) -> FloatArray:
+    def neighbour(self, scores: FloatArray, moves: FloatArray) -> FloatArray:
         """Return q + sΔ, kept inside the box despite rounding."""
-        moved = scores + moves * self.widths
-        return np.where(np.abs(moved - scores) > self.widths, np.nextafter(moved, scores), moved)
+        moved = scores + moves * self.reach
+        return np.where(np.abs(moved - scores) > self.reach, np.nextafter(moved, scores), moved)
 
     def _allowed(self, moves: FloatArray) -> FloatArray:
         return np.abs(moves) if self.one_way else moves
 
-    def witness(self, claimed: float) -> Audit:
+    def witness(self) -> Audit:
         """Return the best pair."""
         ascent = int(self.values.argmax())
         scores, moves = self.scores[[ascent]], self.moves[[ascent]]
-        certain = np.maximum(*self._losses(scores, moves))[0]
+        certain = np.maximum(*self._losses(scores, moves, self.accuracy))[0]
         candidate = int(certain.argmax())
-        neighbour = self._neighbour(scores, moves)
-        exact = np.maximum(*self._losses(scores, moves, accuracy=0.0, promised=claimed))[0]
+        neighbour = self.neighbour(scores, moves)
+        exact = np.maximum(*self._losses(scores, moves, accuracy=0.0, promised=self.claimed))[0]
         return Audit(
             mechanism=self.mechanism,
-            claimed=claimed,
+            claimed=self.claimed,
             loss=float(exact[candidate]),
             certain=float(certain[candidate]),
             candidate=candidate,
             scores=scores[0],
             neighbour=neighbour[0],
             sensitivities=self.widths,
-            probabilities=(float(self._law(scores)[0, candidate]), float(self._law(neighbour)[0, candidate])),
+            probabilities=(float(self.law(scores)[0, candidate]), float(self.law(neighbour)[0, candidate])),
             pairs=self.pairs,
         )

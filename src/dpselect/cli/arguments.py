@@ -50,6 +50,9 @@ examples:
   dpselect audit --mechanism gem --epsilon 1 --sensitivities 1,0.5,0.1
   dpselect audit --mechanism rnmh --epsilon 1 --sensitivities 1,0.5,0.1
       the naive heterogeneous noisy max, which is not private: exit code 1, and a witness
+  dpselect audit own:pick --epsilon 1 --sensitivities 1,0.5,0.1
+      the function pick(scores, sensitivities) of own.py, which returns a position; or a mechanism, a class of
+      mechanisms, an object with select
 """
 
 
@@ -213,8 +216,9 @@ def _add_advise(commands: Commands) -> None:
 
 
 def _add_audit(commands: Commands) -> None:
-    summary = "Search for the neighbouring scores on which a mechanism loses the most privacy. Reads no data."
+    summary = "Look for violations of ε-DP in a mechanism, or in your own selector. Reads no data."
     parser = _command(commands, "audit", summary, epilog=AUDIT_EXAMPLES)
+    parser.add_argument("selector", nargs="?", metavar="MODULE:NAME", help="what to check, if it is your own")
     _add_mechanism(parser)
     parser.add_argument(
         "--sensitivities", required=True, metavar="LIST", help="one for each candidate, with commas: 1,0.5,2"
@@ -222,9 +226,16 @@ def _add_audit(commands: Commands) -> None:
     parser.add_argument(
         "--restarts",
         type=_positive_integer,
-        default=32,
+        default=8,
         metavar="N",
-        help="how often the search starts (default: 32)",
+        help="how often each search starts (default: 8)",
+    )
+    parser.add_argument(
+        "--draws",
+        type=_positive_integer,
+        default=20_000,
+        metavar="N",
+        help="without probabilities, how many picks to draw from each side of the worst pairs (default: 20000)",
     )
     parser.add_argument("--seed", type=int, default=0, help="the seed of the search (default: 0)")
     _add_reporting(parser)
@@ -307,7 +318,7 @@ def _add_mechanism(parser: argparse.ArgumentParser) -> None:
         "--mechanism",
         metavar="NAME",
         help=f"{', '.join(MECHANISMS)} (default: heterogeneous-rnm if there are sensitivities, else top-share, for "
-        "rows that are each about one person)",
+        "rows that are each about one person); or MODULE:NAME, your own, or what makes it from ε",
     )
     group.add_argument(
         "--share",

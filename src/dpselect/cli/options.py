@@ -2,8 +2,10 @@
 
 import argparse
 import dataclasses
+import importlib
 import inspect
 import json
+import operator
 import shutil
 import sys
 import tempfile
@@ -17,6 +19,7 @@ from dpselect.engines import open_tables
 from dpselect.errors import OutputError, OutputExistsError, TwoColumnsError, UnknownColumnError, UsageError
 from dpselect.lists import TopK
 from dpselect.mechanisms import Mechanism, Uniform
+from dpselect.mechanisms.base import require_mechanism
 from dpselect.registry import MECHANISMS, default_mechanism, unknown_name
 from dpselect.release import Charge, Csv, FreshKey, KeyFile, Layout, Limits, Payment
 from dpselect.tables.sorting import memory_bytes
@@ -63,11 +66,20 @@ def with_mechanism(options: argparse.Namespace, table: Path) -> argparse.Namespa
 
 def make_mechanism(options: argparse.Namespace) -> Mechanism:
     """Return the mechanism that the options describe."""
-    if options.mechanism not in MECHANISMS:
+    if ":" in options.mechanism:
+        make = load_object(options.mechanism)
+        if isinstance(make, Mechanism):
+            if make.guarantee.epsilon != options.epsilon:
+                raise UsageError(f"--epsilon must be {make.guarantee.epsilon!r}, the ε of one pick of {make}")
+            return make
+        if not callable(make) or "epsilon" not in inspect.signature(make).parameters:
+            raise UsageError(f"--mechanism {options.mechanism} must be a mechanism, or make one from epsilon=")
+    elif options.mechanism in MECHANISMS:
+        make = MECHANISMS[options.mechanism].constructor
+    else:
         raise UsageError(
             f"--mechanism must be one of {', '.join(MECHANISMS)}: {unknown_name(options.mechanism, MECHANISMS)}"
         )
-    make = MECHANISMS[options.mechanism].constructor
     fields = dict(options.parameter)
     if options.share is not None:
         if options.mechanism != "top-share":
@@ -81,11 +93,25 @@ def make_mechanism(options: argparse.Namespace) -> Mechanism:
             hint = f"it has {', '.join(known)}" if known else "it has none"
             raise UsageError(f"--parameter: {options.mechanism} has no field {name!r} to set; {hint}")
     try:
-        return make(epsilon=options.epsilon, **fields)
+        made: Mechanism = make(epsilon=options.epsilon, **fields)
+        require_mechanism(made)
     except ValueError as error:
         raise UsageError(
             f"--{'parameter ' if str(error).startswith(tuple(dict(options.parameter))) else ''}{error}"
         ) from None
+    return made
+
+
+def load_object(text: str) -> Any:  # noqa: ANN401 - anything that can be imported
+    """Return what MODULE:NAME names; the current folder is searched first."""
+    module, _, name = text.partition(":")
+    if not module or not name:
+        raise UsageError(f"{text!r} must be MODULE:NAME, such as own:pick for the function pick of own.py")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return operator.attrgetter(name)(importlib.import_module(module))
+    except Exception as error:
+        raise UsageError(f"{text} cannot be imported: {type(error).__name__}: {error}") from error
 
 
 def make_list(options: argparse.Namespace) -> TopK:
