@@ -1,6 +1,7 @@
 """A key's streams depend on the law and on the stream format; results of another format are refused."""
 
 import itertools
+import sys
 from operator import attrgetter
 
 import numpy as np
@@ -8,9 +9,8 @@ import pytest
 
 import dpselect as dps
 from dpselect import budget, randomness
-from dpselect.budget import Ledger, ReleaseConflictError, fingerprints, ledger
+from dpselect.budget import Ledger, ReleaseConflictError
 from dpselect.cli import main
-from dpselect.release import key_files
 
 KEY = bytes(range(32))
 ROWS = 4000
@@ -64,8 +64,9 @@ def other_format(monkeypatch):
     """Pretend to be a version of dpselect with another stream format."""
 
     def pretend():
-        for module in (randomness, ledger, fingerprints, key_files):
-            monkeypatch.setattr(module, "STREAM_FORMAT", 3)
+        for name, module in list(sys.modules.items()):
+            if name.startswith("dpselect.") and hasattr(module, "STREAM_FORMAT"):
+                monkeypatch.setattr(module, "STREAM_FORMAT", 3)
 
     return pretend
 
