@@ -23,7 +23,7 @@ from dp_accounting.pld.privacy_loss_distribution import from_laplace_mechanism
 from promises import MONOTONE, PURE
 
 import dpselect as dps
-from dpselect import accounting
+from dpselect import accounting, unsafe
 from dpselect.guarantees import SAME_DIRECTION
 from experiments.accounting import compare_noises, totals
 
@@ -154,6 +154,22 @@ def test_impossible_deltas_are_refused(delta):
 def test_nothing_to_compose_is_refused():
     with pytest.raises(ValueError, match="at least one"):
         accounting.total_guarantee([], delta=DELTA)
+
+
+def test_only_pure_guarantees_are_added_up():
+    total = accounting.total_guarantee([PURE] * 500, delta=DELTA)
+    assert total.delta > 0
+    for part, message in (
+        (total, "δ > 0"),
+        (unsafe.NaiveHeterogeneousNoisyMax(1.0).guarantee, "must be a private one"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            accounting.total_guarantee([PURE, part], delta=DELTA)
+
+
+def test_a_budget_is_for_a_mechanism():
+    with pytest.raises(ValueError, match=r"mechanism\(ε\) must be a Mechanism such as .*, got int"):
+        accounting.epsilon_per_pick(lambda _: 3, 1.0, delta=DELTA, picks=2)
 
 
 # --- Budgets ----------------------------------------------------------------------------------------------
