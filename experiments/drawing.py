@@ -242,7 +242,7 @@ def scatter(
     panel.set(xlabel="score", ylabel="sensitivity")
 
 
-def legend(figure: Figure, mechanisms: Iterable[str], *, columns: int = 5) -> None:
+def legend(figure: Figure, mechanisms: Iterable[str], *, columns: int = 4) -> None:
     """Name the mechanisms below the panels, where no curve is covered."""
     names = set(mechanisms)
     bottom_legend(figure, [handle(style) for name, style in STYLES.items() if name in names], columns=columns)

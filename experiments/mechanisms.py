@@ -12,6 +12,7 @@ from dpselect.registry import UNSAFE, Record
 __all__ = [
     "BETA",
     "COMPARED",
+    "DRAWN",
     "GAMMA",
     "PAPER",
     "PRIVATE",
@@ -148,6 +149,10 @@ STYLES: Mapping[str, Style] = MappingProxyType(
     }
 )
 """The styles of the compared mechanisms, and of top share, which is compared on real data alone."""
+
+
+DRAWN = ("heterogeneous-rnm", "rnm", "rs", "gem", "mgem", "krr", "uniform", "rnmh")
+"""The curves of crowded figures. The tables have the others."""
 
 
 def tilted_style(name: str) -> Style:

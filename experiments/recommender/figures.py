@@ -81,10 +81,10 @@ def draw_unclipped(data: Tables) -> Figure:
     runs = runs_of(data)
     figure, panels = _cells(len(runs))
     for run, panel in zip(runs, panels.flat, strict=False):
-        _errors(panel, where(data["errors"], run=run, variant="unclipped"))
+        _errors(panel, where(data["errors"], run=run, variant="unclipped"), SHOWN)
         panel.set_title(run)
     _label(panels, "error over a random pick’s", "privacy budget ε")
-    drawing.legend(figure, unique(data["errors"], "mechanism"))
+    drawing.legend(figure, SHOWN)
     return figure
 
 
@@ -115,14 +115,14 @@ def draw_generated(data: Tables) -> Figure:
     _tilts(tilts, data["tilts"], data["tuned"])
     tilts.set(title="Error over noisy max’s", xlabel="tilt")
     for panel, variant in ((clipped, "clipped"), (unclipped, "unclipped, not private")):
-        _errors(panel, where(data["errors"], variant=variant.partition(",")[0]))
+        _errors(panel, where(data["errors"], variant=variant.partition(",")[0]), SHOWN)
         panel.set(title=f"Error over a random pick’s,\n{variant}", xlabel="privacy budget ε")
     private_section.picks(private, data["private"])
     private.set(title="Error over a random pick’s,\nprivate from end to end", xlabel="privacy budget ε")
-    known = [style.label for style in STYLES.values()]
+    known = [STYLES[name].label for name in SHOWN]
     others = (*_tilt_handles(), *private_section.pick_handles())
     further = [each for each in others if each.get_label() not in known]
-    drawing.bottom_legend(figure, [*map(drawing.handle, STYLES.values()), *further], columns=5)
+    drawing.bottom_legend(figure, [*(drawing.handle(STYLES[name]) for name in SHOWN), *further], columns=4)
     for panel in (tilts, clipped, unclipped):
         panel.set_ylim(bottom=0)
     return figure
@@ -237,7 +237,7 @@ def _ratios(panel: Axes, table: pa.Table, counts: Normalize) -> None:
     drawing.plain_numbers(panel.yaxis)
 
 
-def _errors(panel: Axes, table: pa.Table, names: Iterable[str] = tuple(STYLES)) -> None:
+def _errors(panel: Axes, table: pa.Table, names: Iterable[str]) -> None:
     for mechanism, style in ((name, STYLES[name]) for name in names):
         epsilons, values, deviations = over_random(table, mechanism)
         if epsilons.size:
