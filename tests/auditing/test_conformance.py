@@ -42,8 +42,10 @@ def too_little_noise(scores, sensitivities, rng):
 
 def gem_with_a_wrong_factor(scores, sensitivities):
     """GEM scores have sensitivity 1, and both sides of a comparison move: the factor is ε/2, not ε."""
-    t = 2 * np.log(scores.size / 0.05)
-    weights = np.exp(np.maximum(dps.gem_scores(scores, sensitivities, t), -600.0))
+    shifted = scores - 2 * np.log(scores.size / 0.05) * sensitivities
+    gaps, sums = np.subtract.outer(shifted, shifted), np.add.outer(sensitivities, sensitivities)
+    quotients = np.divide(gaps, sums, out=np.where(gaps < 0, -np.inf, 0.0), where=sums > 0)
+    weights = np.exp(np.maximum(quotients.min(axis=1), -600.0))
     return weights / weights.sum()
 
 
@@ -179,6 +181,21 @@ def test_other_libraries_draw_what_they_claim(peer):
     found = check(peer, [1.0, 1.0, 1.0], restarts=1, draws=800, error=1e-9)
     assert not [text for text in found.broken if "draws" in text]
     assert found.worst.verdict == "no violation found"
+
+
+def test_an_exponential_mechanism_that_compares_a_float_with_a_cumulative_sum_is_found():
+    """What diffprivlib does with a random number that is a multiple of 2⁻⁵³, as probabilities."""
+    mechanisms = pytest.importorskip("diffprivlib.mechanisms", exc_type=ImportError)
+
+    def as_sampled(scores, sensitivities):
+        sums = mechanisms.Exponential._find_probabilities(1.0, sensitivities.max(), scores.tolist(), False, None)
+        ends = np.append(np.minimum(np.floor(sums[:-1] * 2.0**53) + 1, 2.0**53), 2.0**53)
+        return np.diff(ends, prepend=0.0) / 2.0**53
+
+    found = check(claiming(as_sampled), [1.0, 1.0], restarts=1)
+    assert found.verdict == "violated"
+    assert found.worst.loss == np.inf
+    assert max(found.worst.probabilities) == pytest.approx(2.0**-53)
 
 
 # --- Selectors that misbehave --------------------------------------------------------------------------------

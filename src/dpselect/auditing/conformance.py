@@ -246,7 +246,7 @@ class _Trial:
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
         self.samples_floats = isinstance(self.selector, Given)  # whose picks follow its pmf, whatever that is
-        self.can_draw = hasattr(self.selector, "select") or not self.result.is_exact
+        self.can_draw = not self.samples_floats
         self.share = self.result.error / TESTS
         self.generators = _global_generators()
 
@@ -337,11 +337,7 @@ class _Trial:
             law = self._law(row[None], widths)[0] if self.result.is_exact else np.ones(1)
             if self.result.is_exact and not np.array_equal(law, self._law(row[None], widths)[0]):
                 raise BrokenError("pmf returns other numbers when it is called again", row)
-            if (
-                self.can_draw
-                and not self.samples_floats
-                and not fits(self._counts(row, widths, draws), law, self.share)
-            ):
+            if self.can_draw and not fits(self._counts(row, widths, draws), law, self.share):
                 raise BrokenError("draws do not follow pmf", row)
 
     def compare_pairs(self) -> None:
