@@ -17,7 +17,7 @@ from mkdocs_formulas import Formulas
 ROLE = re.compile(r":(?:attr|class|data|func|meth|mod):<code>(~?)([\w.]+)</code>")
 PATH = re.compile(r"(?<![\w/])docs/[\w/-]+\.md")
 NOTEBOOKS = ("tutorial",)
-FOUND_FIRST = ("guide/sensitivities", "guide/install", "guide/your-own")
+FOUND_FIRST = ("guide/sensitivities", "guide/install", "guide/own-mechanism")
 """What people search for by name."""
 OUTSIDE = {"security.md": "SECURITY.md", "changelog.md": "CHANGELOG.md"}
 

@@ -83,7 +83,7 @@ def _draw(data: Tables) -> Figure:
 
 OVERALL = Experiment(
     name="all-scenarios",
-    title="All eight scenarios: which mechanism, if you know nothing?",
+    title="All eight scenarios: which mechanism without prior knowledge?",
     caption=(
         "Errors divided by RNM’s, which is the black line: below it is better. For ε ≤ 10, mGEM and both RSᵧ are "
         "below 1 only in scenarios 1 and 4, GEM only in scenarios 2, 5, 6 and 8, combined GEM only in 5, 7 and "

@@ -16,7 +16,7 @@ from dpselect.parameters import store
 @final
 @dataclass(frozen=True)
 class HeterogeneousNoisyMax(Mechanism):
-    r"""The mechanism to use if you know nothing: noisy max with noise that fits each candidate.
+    r"""The mechanism to use without prior knowledge: noisy max with noise that fits each candidate.
 
     Returns $argmax_a {q_a + o_a − tΔ_a + n_a + m_a Z_a}$ with
 
