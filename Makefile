@@ -6,13 +6,13 @@ OUTPUT ?= output
 PYTEST_WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help test check format hooks docs test-statistics test-services mutants bench bench-start bench-fleet bench-tables paper recommender suitesparse clean
+.PHONY: help test check format hooks docs test-statistics test-services test-gpu mutants bench bench-start bench-fleet bench-tables bench-gpu paper recommender suitesparse clean
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: $(VENV)/.test  ## Run all tests except the long statistical ones and those that need a database
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not statistics and not services"
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not statistics and not services and not gpu"
 
 check: $(VENV)/.check  ## Check formatting, lint, types and the import layers
 	$(BIN)/ruff format --check .
@@ -37,6 +37,9 @@ test-statistics: $(VENV)/.test  ## Run the long goodness-of-fit tests
 test-services: $(VENV)/.test  ## Run the tests that need PostgreSQL; they start their own server
 	$(BIN)/python -m pytest -m services
 
+test-gpu: $(VENV)/.test $(VENV)/.gpu  ## Run the tests that need a CUDA device, and torch, CuPy and JAX as far as they are there
+	$(BIN)/python -m pytest -m gpu tests/laws/test_gpu.py
+
 mutants: $(VENV)/.test  ## List small mistakes in budget, release and accounting that no test notices (MODULE=word: one module; takes hours)
 	$(BIN)/python tests/support/mutants.py $(MODULE)
 
@@ -51,6 +54,9 @@ bench-fleet: $(VENV)/.bench  ## Measure files, fleets and large selections; writ
 
 bench-tables: $(VENV)/.bench  ## Measure long tables from the shell against pandas; writes docs/long-tables.md
 	$(BIN)/python -m benchmarks.long_tables
+
+bench-gpu: $(VENV)/.gpu  ## Measure top share on a CUDA device against torch, which must be there; writes docs/gpu.md
+	$(BIN)/python -m benchmarks.gpu
 
 paper: $(VENV)/.paper  ## Reproduce the paper into output/report.html (FAST=1: a quick look; FIGURE=name: one figure)
 	DPSELECT_RESULTS=$(OUTPUT)/recommender $(BIN)/python -m experiments --output $(OUTPUT) $(if $(FAST),--fast) $(addprefix --only ,$(FIGURE))

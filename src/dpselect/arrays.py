@@ -60,7 +60,8 @@ def to_host(numbers: Any, name: str = "scores") -> Any:
             plain = plain.float() if hasattr(plain, "float") else plain.astype("float32")
         if not is_elsewhere(plain):
             return np.from_dlpack(plain)
-        _say_copied(str(numbers.device))
+        if name == "scores":
+            _say_copied(str(numbers.device))
         for method in ("cpu", "get"):  # torch, CuPy
             if hasattr(plain, method):
                 return np.asarray(getattr(plain, method)())

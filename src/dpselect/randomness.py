@@ -155,6 +155,11 @@ class Randomness:
             nonces = np.frombuffer(self._nonces, dtype=np.uint32).reshape(-1, 3)
         return Randomness(self.kind, self._key, nonces[chosen].tobytes())
 
+    @property
+    def is_addressed(self) -> bool:
+        """Whether rows have addresses of their own. If not, their numbers are their addresses."""
+        return self._nonces is not None
+
     def check_rows(self, rows: int) -> None:
         """Raise unless the number of rows is the number of units."""
         if self._nonces is not None and len(self._nonces) != NONCE_BYTES * rows:

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, final
 
+from dpselect.arrays import is_elsewhere
 from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.guarantees import Guarantee
 from dpselect.kernels.arrays import IndexArray
@@ -109,16 +110,27 @@ class Mechanism(ABC):
             randomness: A key and the unit of each row, to get the same pick again; or a seed, for experiments. By
                 default a fresh secret key from the operating system.
         """
+        if is_elsewhere(scores) and sensitivities is None and offsets is None:
+            picks = self.select_there(scores, weights, self._stream(randomness))
+            if picks is not None:
+                return picks
         batch = self.read(scores, sensitivities, offsets, weights)
         law = self.law(batch.sizes)
         if not law.checks_scores:
             batch.check_scores()
         if law.refusal is not None:
             raise ValueError(law.refusal)
-        # A fresh key serves this call alone, so only a key that was passed is bound to the law.
-        stream = Randomness.fresh() if randomness is None else Randomness.given(randomness).serving(self.law_name)
+        stream = self._stream(randomness)
         stream.check_rows(batch.rows)
         return batch.restore_picks(law.select(batch, stream))
+
+    def select_there(self, scores: Any, weights: Any, stream: Randomness) -> Any:  # noqa: ARG002
+        """Return picks from scores on another device, made there; ``None`` if the scores must be copied first."""
+        return None
+
+    def _stream(self, randomness: Randomness | None) -> Randomness:
+        # A fresh key serves this call alone, so only a key that was passed is bound to the law.
+        return Randomness.fresh() if randomness is None else Randomness.given(randomness).serving(self.law_name)
 
     @cached_property
     def law_name(self) -> str:

@@ -1,7 +1,7 @@
 """Top share, for rows that are about one person: no sensitivities."""
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import dpselect.parameters as check
 from dpselect.guarantees import ANY_SCORES, Guarantee
@@ -9,6 +9,7 @@ from dpselect.kernels.arrays import IndexArray
 from dpselect.laws.top_share import TopShareLaw
 from dpselect.mechanisms.base import Mechanism
 from dpselect.parameters import store
+from dpselect.randomness import Randomness
 
 
 @final
@@ -90,6 +91,12 @@ class TopShare(Mechanism):
     def takes(self) -> tuple[str, ...]:
         """Public weights."""
         return ("weights",)
+
+    def select_there(self, scores: Any, weights: Any, stream: Randomness) -> Any:
+        """Return picks from scores on a CUDA device, made there; ``None`` if the scores must be copied first."""
+        from dpselect.laws import gpu  # noqa: PLC0415 - only for callers that have a GPU
+
+        return gpu.select_there(TopShareLaw(self.epsilon, self.share), scores, weights, stream)
 
     def law(self, sizes: IndexArray) -> TopShareLaw:  # noqa: ARG002 - the same for all sizes
         """From all weights, or from the best share of them."""
