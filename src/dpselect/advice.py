@@ -245,7 +245,9 @@ def _reason(ranking: Sequence[Ranked], best: Ranked, epsilon: float) -> str:
         reason = "the default: no other is better both on average and in the worst case"
     sentence = f"{name[:1].upper()}{name[1:]} is {reason}."
     if plain is not None and best.error > 0:
-        sentence += f" The error of plain noisy max is {_times(plain.error / best.error)} its error."
+        ratio = plain.error / best.error
+        times = "over a million" if ratio > 1e6 else f"{ratio:.3g}"
+        sentence += f" The error of plain noisy max is {times} times its error."
     return sentence
 
 
@@ -278,8 +280,3 @@ def _complexity(mechanism: Mechanism) -> float:
     kept = getattr(mechanism, "keep", (0.0, 1.0)) != (0.0, 1.0)
     simple = isinstance(mechanism, NoisyMax | HeterogeneousNoisyMax)
     return abs(float(getattr(mechanism, "tilt", 0.0))) + (10.0 if kept else 0.0) + (0.0 if simple else 100.0)
-
-
-def _times(ratio: float) -> str:
-    """Write a ratio of errors."""
-    return "over a million times" if ratio > 1e6 else f"{ratio:.3g} times"

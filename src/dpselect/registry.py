@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from dpselect.mechanisms import (
     GEM,
@@ -275,24 +275,13 @@ UNSAFE: Mapping[str, Record] = _by_name(
 """The mechanisms without a guarantee, for audits and figures."""
 
 
-class Choice(NamedTuple):
-    """The mechanism that is used if none is named, and why."""
-
-    name: str
-    reason: str
-
-    def __call__(self, epsilon: float) -> Mechanism:
-        """Return the mechanism."""
-        return MECHANISMS[self.name](epsilon)
-
-
-def default_mechanism(*, sensitivities: bool) -> Choice:
-    """Return the mechanism for a table with or without sensitivities, if none is named.
+def default_mechanism(*, sensitivities: bool) -> tuple[Record, str]:
+    """Return the mechanism for a table with or without sensitivities, if none is named, and why.
 
     Example:
-        >>> default_mechanism(sensitivities=False)(1.0)
+        >>> default_mechanism(sensitivities=False)[0](1.0)
         TopShare(epsilon=1.0, share=None)
     """
     if sensitivities:
-        return Choice("heterogeneous-rnm", "there are sensitivities")
-    return Choice("top-share", "there are no sensitivities, so each row must be about one person")
+        return MECHANISMS["heterogeneous-rnm"], "there are sensitivities"
+    return MECHANISMS["top-share"], "there are no sensitivities, so each row must be about one person"

@@ -44,7 +44,7 @@ def _selector(options: argparse.Namespace) -> Any:  # noqa: ANN401 - anyone's
             raise UsageError("--mechanism does not go with a selector of your own; leave one out")
         loaded = load_object(options.selector)
         return loaded(options.epsilon) if isinstance(loaded, type) else loaded
-    options.mechanism = options.mechanism or default_mechanism(sensitivities=True).name
+    options.mechanism = options.mechanism or default_mechanism(sensitivities=True)[0].name
     if options.mechanism not in UNSAFE:
         return make_mechanism(options)
     try:

@@ -60,8 +60,8 @@ def with_mechanism(options: argparse.Namespace, table: Path) -> argparse.Namespa
     if options.mechanism is not None:
         return options
     tables = open_tables(table, make_layout(options), limits=make_limits(options))
-    chosen = default_mechanism(sensitivities=tables.has_sensitivities)
-    return argparse.Namespace(**vars(options) | {"mechanism": chosen.name, "reason": chosen.reason})
+    record, reason = default_mechanism(sensitivities=tables.has_sensitivities)
+    return argparse.Namespace(**vars(options) | {"mechanism": record.name, "reason": reason})
 
 
 def make_mechanism(options: argparse.Namespace) -> Mechanism:

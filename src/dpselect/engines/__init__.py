@@ -96,6 +96,6 @@ def check_mechanism(mechanism: object) -> None:
 def choose_mechanism(mechanism: "Mechanism | float", tables: Tables) -> "tuple[Mechanism, str]":
     """Return a mechanism as it is; for an ε, the one that suits the tables by default, and why."""
     if isinstance(mechanism, int | float):
-        chosen = default_mechanism(sensitivities=tables.has_sensitivities)
-        return chosen(mechanism), chosen.reason
+        record, reason = default_mechanism(sensitivities=tables.has_sensitivities)
+        return record(mechanism), reason
     return mechanism, ""

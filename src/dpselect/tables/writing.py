@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
@@ -41,12 +40,10 @@ def check_output(path: Path) -> None:
 
 
 def write_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema, kind: str, file: IO[bytes]) -> None:
-    """Write record batches in a format. In CSV, each entry of a list gets a row."""
+    """Write record batches in a format."""
     if kind == "parquet":
         # Units are all distinct, so a dictionary of them would save nothing, and takes longer than all else.
-        nested = any(pa.types.is_nested(field.type) for field in schema)
-        repeating = True if nested else schema.names[1:]
-        with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=repeating) as parquet:
+        with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=schema.names[1:]) as parquet:
             for table in _row_groups(batches, schema):
                 parquet.write_table(table)
     elif kind == "arrow":
@@ -55,30 +52,11 @@ def write_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema, kind: st
                 arrow.write_batch(batch)
     elif kind == "csv":
         options = pa.csv.WriteOptions(quoting_style="needed")
-        with pa.csv.CSVWriter(file, _flat(schema), write_options=options) as table:
+        with pa.csv.CSVWriter(file, schema, write_options=options) as table:
             for batch in batches:
-                table.write_batch(_flatten(batch))
+                table.write_batch(batch)
     else:
         _write_json(batches, kind, file)
-
-
-def _flat(schema: pa.Schema) -> pa.Schema:
-    """Return a schema with lists replaced by their entries."""
-    kinds = [f.type.value_type if pa.types.is_large_list(f.type) else f.type for f in schema]
-    return pa.schema([pa.field(f.name, kind) for f, kind in zip(schema, kinds, strict=True)])
-
-
-def _flatten(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a row for each entry of the lists of a batch, if it has any."""
-    lists = [field.name for field in batch.schema if pa.types.is_large_list(field.type)]
-    if not lists:
-        return batch
-    parents = pc.list_parent_indices(batch.column(lists[0]))
-    columns = [
-        column.flatten() if name in lists else column.take(parents)
-        for name, column in zip(batch.schema.names, batch.columns, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=_flat(batch.schema))
 
 
 def _row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
