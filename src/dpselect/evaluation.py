@@ -1,19 +1,17 @@
 """The exact error of a mechanism on given scores, from its probabilities."""
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from dpselect import kernels
 from dpselect import parameters as check
 from dpselect.arrays import to_host
 from dpselect.candidates import Batch, Numbers, read_batch
 from dpselect.kernels.arrays import FloatArray
 from dpselect.labels import split_labels
 from dpselect.mechanisms.base import Mechanism, require_mechanism
-from dpselect.parallel import over_rows
-from dpselect.ranks import sorted_places
 
 
 def expected_error(
@@ -100,18 +98,21 @@ def error_quantile(
     """
     excess = (1 - check.probability("level", level)) * (1 + 1e-12)
     law = _ErrorLaw.of(mechanism, scores, sensitivities, public)
-    quantiles, bounds = np.empty(law.batch.rows), law.batch.table.bounds
+    batch, errors, chances = law.batch, law.errors, law.probabilities
+    if batch.shape is not None:
+        rows = (batch.rows, batch.row_size)
+        return batch.restore_rows(_quantiles(errors.reshape(rows), chances.reshape(rows), excess))
+    ends = pairwise(batch.table.bounds.tolist())
+    return np.array([_quantiles(errors[first:last], chances[first:last], excess) for first, last in ends])
 
-    def fill(first: int, last: int) -> None:
-        own = bounds[first : last + 1]
-        order = own[0] + sorted_places(law.errors[own[0] : own[-1]], own - own[0])
-        kernels.quantiles.tail_quantiles(
-            first, last, bounds, law.errors, order, law.probabilities, excess, quantiles
-        )
 
-    if law.batch.rows:
-        over_rows(bounds, fill, seconds=2e-8)
-    return law.batch.restore_rows(quantiles)
+def _quantiles(errors: FloatArray, probabilities: FloatArray, excess: float) -> FloatArray:
+    """Return the smallest error of each row that is exceeded with a probability of at most ``excess``."""
+    falling = np.argsort(-errors, axis=-1)
+    reached = np.cumsum(np.take_along_axis(probabilities, falling, axis=-1), axis=-1) > excess
+    reached[..., -1] = True
+    place = np.take_along_axis(falling, reached.argmax(axis=-1, keepdims=True), axis=-1)
+    return np.take_along_axis(errors, place, axis=-1)[..., 0]
 
 
 def mean_errors(mechanism: Mechanism, batch: Batch, power: float) -> FloatArray:

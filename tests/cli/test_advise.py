@@ -22,12 +22,10 @@ def test_the_options_of_a_mechanism_can_be_pasted(mechanism):
     assert make_mechanism(options) == mechanism
 
 
-EPSILONS, CORRELATIONS = (0.1, 1 / 3, 1.0, 5.0, 20.0), (None, -0.9, -0.3, 0.0, 0.3, 0.9)
-SITUATIONS = [(e, c) for i, e in enumerate(EPSILONS) for c in CORRELATIONS[i % 2 :: 2]]
-"""Every budget and every correlation, in every second pair."""
-
-
-@pytest.mark.parametrize(("epsilon", "correlation"), SITUATIONS)
+@pytest.mark.parametrize(
+    ("epsilon", "correlation"),
+    [(0.1, None), (0.1, 0.3), (1 / 3, -0.9), (1.0, None), (1.0, 0.9), (5.0, -0.3), (20.0, 0.0), (20.0, None)],
+)
 def test_advice_agrees_with_itself(epsilon, correlation, capsys):
     widths = [0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0]
     stated = [] if correlation is None else [f"--correlation={correlation}"]

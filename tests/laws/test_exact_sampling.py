@@ -39,7 +39,7 @@ def exact_rows(mechanism, rows):
 
 
 @every_mechanism
-@pytest.mark.parametrize(("rows", "size"), [(20, 1), (20, 2), (20, 6), (4, 70), (1, 700)])
+@pytest.mark.parametrize(("rows", "size"), [(20, 1), (20, 6), (4, 70), (1, 700)])
 def test_exact_picks_are_those_of_the_kernels(forced, mechanism, rows, size):
     scores, sensitivities, public = candidates(mechanism, (exact_rows(mechanism, rows), size), size)
     handed_over = 0

@@ -6,7 +6,7 @@ import pytest
 import reference
 
 import dpselect as dps
-from dpselect.laws.noises import SAMPLERS, Sampler, code_of, sampler_of
+from dpselect.laws.noises import SAMPLERS, code_of, sampler_of
 from dpselect.parameters import NOISES, Noise
 
 
@@ -15,9 +15,9 @@ def test_every_noise_has_a_sampler_and_a_slow_twin():
     assert all(sampler_of(noise) for noise in NOISES)
 
 
-@pytest.mark.parametrize("name", sorted(set(SAMPLERS.values())))
-def test_every_sampler_has_a_kernel_an_exact_twin_and_a_law(name):
-    sampler = Sampler(name)
+@pytest.mark.parametrize("noise", NOISES)
+def test_every_sampler_has_a_kernel_an_exact_twin_and_a_law(noise):
+    sampler = sampler_of(noise)
     assert callable(sampler.kernel.select_from_scores)
     assert callable(sampler.kernel.select_from_gaps)
     assert callable(sampler.twin.pick)

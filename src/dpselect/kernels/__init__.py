@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         heterogeneous,
         neutral,
         normalisations,
-        quantiles,
         weighted_draws,
     )
 
@@ -29,7 +28,6 @@ __all__ = [
     "heterogeneous",
     "neutral",
     "normalisations",
-    "quantiles",
     "weighted_draws",
 ]
 

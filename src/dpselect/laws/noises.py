@@ -5,7 +5,7 @@ There is one table and one lookup. A noise that is not in the table raises an er
 
 import importlib
 from functools import cache
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dpselect import kernels
@@ -22,31 +22,23 @@ SAMPLERS = MappingProxyType(
 
 
 class Sampler(NamedTuple):
-    """Three modules of the same name. Each is imported on first use, so a call compiles only what it uses."""
+    """Three modules of the same name."""
 
-    name: str
-
-    @property
-    def kernel(self) -> Any:
-        """The compiled sampler."""
-        return _module(f"dpselect.kernels.samplers.{self.name}")
-
-    @property
-    def twin(self) -> Any:
-        """The sampler in exact arithmetic."""
-        return _module(f"dpselect.exact.samplers.{self.name}")
-
-    @property
-    def pmf(self) -> Any:
-        """The exact probabilities."""
-        return _module(f"dpselect.kernels.pmf.{self.name}")
+    kernel: Any
+    """The compiled sampler."""
+    twin: Any
+    """The sampler in exact arithmetic."""
+    pmf: Any
+    """The exact probabilities."""
 
 
+@cache
 def sampler_of(noise: Noise) -> Sampler:
     """Return the sampler of noisy max for a noise."""
     if noise not in SAMPLERS:
         raise ValueError(f"noise must be one of {', '.join(map(repr, SAMPLERS))}; got {noise!r}")
-    return Sampler(SAMPLERS[noise])
+    homes = ("kernels.samplers", "exact.samplers", "kernels.pmf")
+    return Sampler(*(importlib.import_module(f"dpselect.{home}.{SAMPLERS[noise]}") for home in homes))
 
 
 def code_of(noise: Noise) -> int:
@@ -57,8 +49,3 @@ def code_of(noise: Noise) -> int:
         raise ValueError(f"noise must be one of {', '.join(map(repr, codes))}; got {noise!r}")
     code: int = codes[noise]
     return code
-
-
-@cache
-def _module(name: str) -> ModuleType:
-    return importlib.import_module(name)
