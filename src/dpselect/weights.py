@@ -1,7 +1,6 @@
 """Weights for :class:`~dpselect.TopShare`, from public rows or from picks that are already released."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 import dpselect.parameters as check
 from dpselect import kernels
 from dpselect.candidates import read_numbers
+from dpselect.extras import from_extra
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.laws.top_share import share_by_rule
 from dpselect.mechanisms import Mechanism, RandomizedResponse, TopShare
@@ -21,7 +21,7 @@ LARGE = 30.0
 WIDTHS = (0.1, 0.03, 0.01, 0.003, 0.001)
 """How far the error is smoothed, relative to itself: less from stage to stage."""
 STEPS, MEMORY, CLOSE = 100, 15, 0.005
-"""Steps in each stage, pairs that a step remembers, and the relative gap at which to stop."""
+"""Steps of the search in each stage, how many of them it remembers, and the relative gap at which to stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ def fit_top_share(public_scores: ArrayLike, *, epsilon: float, losses: ArrayLike
 
     The expected error is convex in the smallest probabilities $c_a = s π_a$, so the fit comes with a proof of how
     far it is from the best possible. That is for these rows: for others like them, expect more, half as much again
-    with a few hundred rows.
+    with a few hundred rows. It needs the extra ``fit`` (SciPy).
 
     Args:
         public_scores: Rows of scores that you may look at, with the same candidates as the private rows.
@@ -173,48 +173,13 @@ def _minimise(order: IndexArray, losses: FloatArray, epsilon: float) -> tuple[Fl
         bound = max(bound, (1 - lifted) * constant)
         return smooth, 2 * x * slopes
 
+    with from_extra("fit"):
+        from scipy.optimize import minimize  # noqa: PLC0415 - optional
+
     evaluate(np.sqrt(start), 1.0)
     for width in WIDTHS:
         if reached - bound <= CLOSE * reached:
             break
-        _descend(partial(evaluate, width=width * reached), np.sqrt(best))
+        smoothed = partial(evaluate, width=width * reached)
+        minimize(smoothed, np.sqrt(best), jac=True, method="L-BFGS-B", options={"maxiter": STEPS, "maxcor": MEMORY})
     return best, bound
-
-
-def _descend(evaluate: Callable[[FloatArray], tuple[float, FloatArray]], x: FloatArray) -> None:
-    """Minimise a smooth function by the limited-memory BFGS method; ``evaluate`` keeps what is found."""
-    value, slope = evaluate(x)
-    pairs: list[tuple[FloatArray, FloatArray]] = []
-    for _ in range(STEPS):
-        step = _direction(slope, pairs) if pairs else slope
-        largest = np.abs(x).max()
-        step *= min(
-            1.0 if pairs else 0.3 * largest / (np.abs(step).max() or 1.0), largest / (np.abs(step).max() or 1.0)
-        )
-        if not step @ slope > 0:
-            break
-        size = 1.0
-        moved, moved_slope = evaluate(x - step)
-        while moved > value - 1e-4 * size * (step @ slope) and size > 1e-4:
-            size /= 2
-            moved, moved_slope = evaluate(x - size * step)
-        if not moved < value:
-            break
-        change, turn = -size * step, moved_slope - slope
-        if change @ turn > 0:
-            pairs = [*pairs, (change, turn)][-MEMORY:]
-        x, value, slope = x + change, moved, moved_slope
-
-
-def _direction(slope: FloatArray, pairs: list[tuple[FloatArray, FloatArray]]) -> FloatArray:
-    """Return the slope times the inverse curvature that the latest pairs (change of x, change of slope) tell."""
-    found = slope.copy()
-    parts = []
-    for change, turn in reversed(pairs):
-        parts.append((change @ found) / (change @ turn))
-        found -= parts[-1] * turn
-    change, turn = pairs[-1]
-    found *= (change @ turn) / (turn @ turn)
-    for (change, turn), part in zip(pairs, reversed(parts), strict=True):
-        found += (part - (turn @ found) / (change @ turn)) * change
-    return found
