@@ -89,9 +89,7 @@ def recorded(mechanism: Guaranteed, units: int) -> str:
 
 def find_paid(statement: Statement, asked: Release, mechanism: Guaranteed) -> Release | None:
     """Return the release of that name, if it is paid for; raise if it is another one."""
-    for release in statement.releases:
-        if release.name != asked.name:
-            continue
+    for release in (each for each in statement.releases if each.name == asked.name):
         _, _, stream_format = release.fingerprint.partition(" ")
         if stream_format != str(STREAM_FORMAT):
             raise ReleaseConflictError(
