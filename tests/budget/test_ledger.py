@@ -91,12 +91,16 @@ def test_a_refused_release_leaves_neither_record_nor_key(ledger, tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "what"),
-    [({"fingerprint": "others"}, "fingerprint"), ({"units_per_person": 2}, "units per person"), ({}, "mechanism")],
+    [
+        ({"fingerprint": "others"}, "other inputs"),
+        ({"units_per_person": 2}, "another units per person"),
+        ({}, "another mechanism"),
+    ],
 )
 def test_a_name_belongs_to_one_release(ledger, change, what):
     charge(ledger, "spring")
     mechanism = GEM if change else dps.GEM(epsilon=0.5, beta=0.1)
-    with pytest.raises(ReleaseConflictError, match=f"'spring' is refused.*another {what}; use a new name"):
+    with pytest.raises(ReleaseConflictError, match=f"'spring' is refused.*with {what}; use a new name"):
         charge(ledger, "spring", mechanism, **change)
     assert len(ledger.statement("readers").releases) == 1
 

@@ -331,7 +331,7 @@ def test_a_frame_is_charged_once_and_its_picks_are_those_of_the_releases_key(spa
     [paid] = ledger.statement("readers").releases
     key = ledger.keys.get(paid.key_id)
     assert collected(first.picks) == collected(again.picks) == locally(key=key)
-    with pytest.raises(ReleaseConflictError, match="another fingerprint"):
+    with pytest.raises(ReleaseConflictError, match="other inputs"):
         release(frame.limit(3), MECHANISM, payment=charge)
 
 

@@ -57,7 +57,7 @@ def test_a_release_from_the_command_line_is_paid_for_once(commands, tmp_path):
     (tmp_path / "scores.csv").write_text(CSV.replace("0.5", "0.75"))
     code, errors = commands("select", "--release", "spring", output="other.csv")
     assert code == 4
-    assert "another fingerprint" in errors
+    assert "other inputs" in errors
     code, shown = commands("budget", "show")
     [population] = shown["populations"]
     assert [(r["name"], r["what"], r["epsilon"]) for r in population["releases"]] == [("spring", "a test", 0.6)]
@@ -129,7 +129,7 @@ def test_the_same_bytes_read_in_another_way_are_other_inputs(tmp_path, capsys):
     for name in ("t.csv", "u.csv", "t.tsv"):
         (tmp_path / name).write_text(content)
     assert [main(["select", str(tmp_path / name), *command]) for name in ("t.csv", "u.csv", "t.tsv")] == [0, 0, 4]
-    assert "another fingerprint" in capsys.readouterr().err
+    assert "other inputs" in capsys.readouterr().err
 
 
 def test_a_budget_spent_by_others_in_the_meantime_leaves_nothing_unpaid(commands, tmp_path, monkeypatch):

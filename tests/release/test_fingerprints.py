@@ -94,7 +94,7 @@ def test_one_setting_changed_alone_is_another_release(what, folder, ledger, key_
     for payment in (charge, key):
         release(folder / table, mechanism, layout=first, payment=payment)
         release(folder / table, mechanism, layout=replace(first), payment=payment)  # the same settings
-    with pytest.raises(ReleaseConflictError, match="another fingerprint"):
+    with pytest.raises(ReleaseConflictError, match="other inputs"):
         release(folder / table, mechanism, layout=second, payment=charge)
     with pytest.raises(KeyReuseError, match="other inputs or options"):
         release(folder / table, mechanism, layout=second, payment=key)

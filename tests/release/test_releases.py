@@ -60,7 +60,7 @@ def test_a_release_is_charged_once_and_gives_the_same_picks_again(tmp_path, ledg
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
     [stored] = ledger.statement("readers").releases
     assert read(tmp_path / "a.csv") == expected(key=ledger.keys.get(stored.key_id))
-    with pytest.raises(ReleaseConflictError, match="another fingerprint"):
+    with pytest.raises(ReleaseConflictError, match="other inputs"):
         release(LISTS.slice(1), MECHANISM, tmp_path / "c.csv", payment=charge)
     with pytest.raises(BudgetExhaustedError):
         release(LISTS, dps.GEM(epsilon=4.0), tmp_path / "c.csv", payment=Charge(ledger, "readers", "summer"))
@@ -190,7 +190,7 @@ def test_one_pick_that_an_earlier_version_has_paid_for_is_not_computed_in_anothe
     with monkeypatch.context() as patch:
         patch.setattr(LocalTables, "_settings", lambda tables: genuine(tables) | {"unit": "user"})  # as they had it
         release(WHOLE, MECHANISM, layout=Layout(unit=None), payment=charge)
-    with pytest.raises(ReleaseConflictError, match="another fingerprint"):
+    with pytest.raises(ReleaseConflictError, match="other inputs"):
         release(WHOLE, MECHANISM, layout=Layout(unit=None), payment=charge)
 
 

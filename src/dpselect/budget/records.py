@@ -99,10 +99,11 @@ def find_paid(statement: Statement, asked: Release, mechanism: Guaranteed) -> Re
             )
         if release.mechanism == repr(mechanism):  # the text of earlier versions
             asked = dataclasses.replace(asked, mechanism=release.mechanism)
+        before, now = release.guarantee.epsilon, asked.guarantee.epsilon
         for name in ("fingerprint", "mechanism", "units_per_person"):
             if getattr(release, name) != getattr(asked, name):
-                before, now = release.guarantee.epsilon, asked.guarantee.epsilon
-                other = f"another {name.replace('_', ' ')}" if before == now else f"ε = {before:g}, not {now:g}"
+                other = "other inputs" if name == "fingerprint" else f"another {name.replace('_', ' ')}"
+                other = other if before == now else f"ε = {before:g}, not {now:g}"
                 raise ReleaseConflictError(
                     f"{asked.name!r} is refused: a release of that name about {statement.population!r} was made on "
                     f"{release.made} with {other}; use a new name for a new release"
