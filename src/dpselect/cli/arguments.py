@@ -233,9 +233,9 @@ def _add_audit(commands: Commands) -> None:
     parser.add_argument(
         "--draws",
         type=_positive_integer,
-        default=20_000,
+        default=50_000,
         metavar="N",
-        help="without probabilities, how many picks to draw from each side of the worst pairs (default: 20000)",
+        help="without probabilities, how many picks to draw from each side of the worst pairs (default: 50000)",
     )
     parser.add_argument("--seed", type=int, default=0, help="the seed of the search (default: 0)")
     _add_reporting(parser)
