@@ -78,7 +78,7 @@ class Advice:
 
     def __str__(self) -> str:
         shown = self._shown()
-        lines = [f"Use {self.best.label}: {self.best!r}", f"Assumed: {self.assumption}."]
+        lines = [f"Use {self.best.label}: {self.best.law_name}", f"Assumed: {self.assumption}."]
         lines += ["", *_table(shown)] if shown else []
         if len(shown) < len(self.ranking):
             lines.append(f"({len(shown)} of {len(self.ranking)} mechanisms: the five best and those of the paper)")
