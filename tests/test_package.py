@@ -23,7 +23,7 @@ PUBLIC = {
     *("expected_error", "error_quantile", "probability_of_best"),
     *("TopShare", "lists", "select_list"),
     *("TopK", "accounting", "auditing", "correlation", "__version__"),
-    *("advice", "pools", "ranges", "select_table", "tuning"),
+    *("advice", "pools", "select_table", "tuning"),
 }
 
 

@@ -26,7 +26,6 @@ MODULES = (
     "evaluation",
     "lists",
     "pools",
-    "ranges",
     "release",
     "table_selection",
     "tuning",

@@ -10,7 +10,7 @@ mechanism:
 - an item that the private user has seen gets the lowest score of its range.
 
 Every score then lies in its public range whatever the user did, and one pick is ε-DP for a user's whole history.
-Percentiles of private scores (``dps.ranges.from_private_scores``) would cost budget: 1,000 quantiles at a total of
+Percentiles of private scores (docs/guide/ranges.md) would cost budget: 1,000 quantiles at a total of
 ε have a rank error of about 1,000 · log(resolution)/ε users each, which is thousands for ε = 1. Public percentiles
 cost nothing.
 
@@ -101,7 +101,7 @@ class HeldOut:
         """The input of the private protocol."""
         people, shared = self.private_people, self.shared
         worth = people.worth[:, shared].astype(np.float64)
-        clipped = dps.ranges.Ranges(self.ranges.lower[shared], self.ranges.upper[shared]).clip(worth)
+        clipped = np.clip(worth, self.ranges.lower[shared], self.ranges.upper[shared])
         sensitivities = np.broadcast_to(self.ranges.sensitivities[shared], clipped.shape)
         users = Lists(scores=clipped, sensitivities=sensitivities)
         return Side(users=users, worth=worth, seen=people.seen[:, shared])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dpselect._version import __version__
 
 if TYPE_CHECKING:
-    from dpselect import accounting, advice, auditing, correlation, lists, pools, ranges, tuning, unsafe
+    from dpselect import accounting, advice, auditing, correlation, lists, pools, tuning, unsafe
     from dpselect.evaluation import error_quantile, expected_error, probability_of_best
     from dpselect.guarantees import Guarantee
     from dpselect.lists.public import select_list
@@ -66,14 +66,13 @@ __all__ = [
     "lists",
     "pools",
     "probability_of_best",
-    "ranges",
     "select_list",
     "select_table",
     "tuning",
     "unsafe",
 ]
 
-_MODULES = {"accounting", "advice", "auditing", "correlation", "lists", "pools", "ranges", "tuning", "unsafe"}
+_MODULES = {"accounting", "advice", "auditing", "correlation", "lists", "pools", "tuning", "unsafe"}
 _HOMES = {
     "MECHANISMS": "registry",
     "Guarantee": "guarantees",
