@@ -14,7 +14,8 @@ from statistics import NormalDist
 import numpy as np
 
 from dpselect import parameters as check
-from dpselect.candidates import Numbers, read_batch, read_sensitivities
+from dpselect.candidates import read_batch, read_sensitivities
+from dpselect.inputs import Numbers
 from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism, NoisyMax, TopShare, Uniform
 from dpselect.pools import read_pool

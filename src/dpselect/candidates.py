@@ -1,4 +1,4 @@
-"""Reads the caller's arguments. Only this module validates, broadcasts and flattens arrays.
+"""Reads the arguments of a call together: validates, broadcasts and flattens them.
 
 Scores are private: messages name the argument and the rule, and never show a value.
 """
@@ -6,27 +6,25 @@ Scores are private: messages name the argument and the rule, and never show a va
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpselect import kernels, rules
-from dpselect.arrays import host_blocks, is_elsewhere, is_foreign, like, to_host
-from dpselect.kernels.arrays import LARGEST, Column, FloatArray, IndexArray, Rows
+from dpselect import rules
+from dpselect.arrays import is_foreign, like
+from dpselect.inputs import (
+    Numbers,
+    check_finite,
+    check_public,
+    is_arrow,
+    is_ragged,
+    read_numbers,
+    read_only,
+    split_ragged,
+)
+from dpselect.kernels.arrays import Column, FloatArray, IndexArray, Rows
 from dpselect.labels import Labels, is_labelled, split_labels
-
-Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
-"""The accepted forms of scores and of public numbers:
-
-- an array whose last axis is candidates and whose leading axes are a batch: NumPy's, or one of torch, CuPy, JAX or
-  another library with DLPack, and then picks are arrays of that library on the same device;
-- a tuple ``(values, offsets)`` for rows of different length: row i is ``values[offsets[i]:offsets[i + 1]]``;
-- an Arrow list array (``ListArray``, ``LargeListArray``, ``FixedSizeListArray``, chunked or not) or a polars list
-  column, with one list for each row;
-- a mapping or a pandas Series, with a label for each candidate: then a pick is a label (:mod:`dpselect.labels`).
-"""
-
 
 MOST_CANDIDATES = 2**32
 """The largest number of candidates that random 32-bit integers can index."""
@@ -34,10 +32,6 @@ MOST_CANDIDATES = 2**32
 
 OUTSIDE = 1e-9
 """Neighbours may exceed a sensitivity by this fraction of it: that is rounding, not a violation."""
-
-
-WORTH_A_KERNEL = 1 << 14
-"""NumPy checks fewer numbers than this faster than a compiled kernel is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +68,7 @@ class Batch:
 
     def check_scores(self) -> None:
         """Raise if a score is not finite, or too large."""
-        _check_finite("scores", self.table.scores.values)
+        check_finite("scores", self.table.scores.values)
 
     def check_weights(self, count: int = 1) -> None:
         """Raise unless each row has a positive weight for each of ``count`` picks, or for all its candidates."""
@@ -178,7 +172,7 @@ def read_batch(
     if is_labelled(scores) or is_labelled(sensitivities) or is_labelled(public):
         scores, others, labels = split_labels(scores, sensitivities=sensitivities, **{name: public})
         sensitivities, public = others.values()
-    read = _read_ragged if _is_ragged(scores) else _read_dense
+    read = _read_ragged if is_ragged(scores) else _read_dense
     batch = read(scores, sensitivities, name, public)
     if labels is not None:
         batch = replace(batch, labels=labels)
@@ -195,13 +189,13 @@ def read_neighbours(
     scores: ArrayLike, neighbour: ArrayLike, sensitivities: ArrayLike
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Check two sets of scores that are neighbours, and the sensitivities; return them as arrays."""
-    if _is_ragged(scores) or _is_ragged(neighbour):
+    if is_ragged(scores) or is_ragged(neighbour):
         raise ValueError("scores and neighbour must be arrays whose last axis is candidates, not ragged rows")
     scores, others, _ = split_labels(scores, neighbour=neighbour, sensitivities=sensitivities)
     neighbour, sensitivities = others.values()
     read_batch(scores, sensitivities)
     here, there = read_numbers("scores", scores), read_numbers("neighbour", neighbour)
-    _check_finite("neighbour", there)
+    check_finite("neighbour", there)
     if here.shape != there.shape:
         raise ValueError(f"neighbour must have the shape of scores, {here.shape}, got {there.shape}")
     bounds = _fit_last_axis("sensitivities", sensitivities, here.shape[-1])
@@ -215,108 +209,8 @@ def read_sensitivities(sensitivities: Numbers) -> FloatArray:
     widths = read_numbers("sensitivities", sensitivities)
     if widths.ndim > 1 or not widths.size:
         raise ValueError("sensitivities must be one number for each candidate, without leading axes")
-    _check_public("sensitivities", widths)
+    check_public("sensitivities", widths)
     return widths
-
-
-def refuse_scores(name: str = "scores") -> NoReturn:
-    """Raise the error for numbers that are not finite, or too large."""
-    raise ValueError(f"{name} {rules.FINITE.words}")
-
-
-def _is_arrow(numbers: Numbers) -> bool:
-    return type(numbers).__module__.partition(".")[0] == "pyarrow"
-
-
-def _is_ragged(numbers: Numbers) -> bool:
-    return isinstance(numbers, tuple) or _is_arrow(numbers) or _is_polars_list(numbers)
-
-
-def _is_polars_list(numbers: Numbers) -> bool:
-    """Tell whether numbers are a polars column of lists; one of numbers, or of lists of one size, is an array."""
-    return type(numbers).__module__.startswith("polars.") and str(getattr(numbers, "dtype", "")).startswith("List")
-
-
-# --- Numbers ------------------------------------------------------------------------------------------
-
-
-def read_numbers(name: str, numbers: Any) -> FloatArray:
-    """Return numbers as contiguous float64; raise if float64 cannot represent them exactly."""
-    if isinstance(numbers, np.ma.MaskedArray) or (
-        isinstance(numbers, list) and any(isinstance(entry, np.ma.MaskedArray) for entry in numbers)
-    ):
-        raise ValueError(f"{name} must not be a masked array: fill or drop the masked entries first")
-    if not isinstance(numbers, np.ndarray | float) and is_elsewhere(numbers) and numbers.ndim:
-        host = np.empty(numbers.shape)
-        for block, part in host_blocks(numbers, name):
-            host[block] = read_numbers(name, part)
-        return host
-    numbers = to_host(numbers, name)
-    try:
-        array = np.asarray(numbers)
-    except ValueError:
-        raise ValueError(
-            f"{name} must be rectangular; pass rows of different length as (values, offsets)"
-        ) from None
-    if array.dtype.kind not in "iuf" and array.size:
-        lists = isinstance(array.reshape(-1)[0], list | np.ndarray)
-        hint = f"; pass lists as an Arrow array, pyarrow.array({name})" if lists else ""
-        raise ValueError(f"{name} must hold numbers, got {array.dtype.name}{hint}")
-    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
-        raise ValueError(f"{name} must be float64 or narrower, got {array.dtype.name}; convert with astype(float)")
-    if _holds_wide_integers(array, numbers):
-        raise ValueError(f"{name} {rules.EXACT_INTEGERS}")
-    if array.ndim == 0:  # `ascontiguousarray` would add an axis
-        return array.astype(np.float64)
-    return np.ascontiguousarray(array, dtype=np.float64)
-
-
-def _holds_wide_integers(array: NDArray[Any], numbers: Numbers) -> bool:
-    """Return whether any number is an integer beyond 2⁵³, also if NumPy has converted it to a float."""
-    limit = 2**53
-    if array.dtype.kind in "iu":
-        return array.size > 0 and (int(array.max()) > limit or int(array.min()) < -limit)
-    if isinstance(numbers, np.ndarray | float) or array.size == 0 or not np.abs(array).max() >= limit:
-        return False
-    entries = np.asarray(numbers, dtype=object).reshape(-1)
-    return any(isinstance(entry, int | np.integer) and abs(int(entry)) > limit for entry in entries)
-
-
-def _check_finite(name: str, values: FloatArray) -> None:
-    if not _largest_magnitude(values) <= LARGEST:  # NaN compares false
-        refuse_scores(name)
-
-
-def _largest_magnitude(values: FloatArray) -> float:
-    if values.size < WORTH_A_KERNEL:
-        if values.ndim == 0:
-            return abs(float(values))
-        return max(float(values.max()), -float(values.min())) if values.size else 0.0
-    return kernels.blocks.largest_magnitude(_read_only(values.reshape(-1)))
-
-
-def _check_public(name: str, values: FloatArray) -> None:
-    _check_finite(name, values)
-    further = rules.NUMBERS[name][1:]  # the first rule, that numbers are finite, is already checked
-    if not further or not values.size or (values if values.ndim == 0 else values.min()) >= 1 / LARGEST:
-        return
-    for rule in further:
-        if rule.is_broken(values).any():
-            raise ValueError(f"{name} {rule.words}")
-
-
-Scalar = TypeVar("Scalar", bound=np.generic)
-
-
-def _read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    """Return a view that cannot be written to.
-
-    Inputs are never changed. The compiler makes different code for writable and for read-only arrays, such as
-    Arrow's. Making all of them read-only halves what is compiled.
-    """
-    view = array.view()
-    view.setflags(write=False)
-    return view
 
 
 def frozen(table: Rows) -> Rows:
@@ -327,11 +221,11 @@ def frozen(table: Rows) -> Rows:
 def map_columns(table: Rows, change: Callable[[Column], Column], bounds: IndexArray) -> Rows:
     """Return a table of read-only arrays whose columns are changed, each by the same function."""
     columns = (change(column) for column in (table.scores, table.sensitivities, table.offsets))
-    scores, sensitivities, offsets = (Column(_read_only(c.values), _read_only(c.starts)) for c in columns)
-    return Rows(scores, sensitivities, offsets, _read_only(bounds))
+    scores, sensitivities, offsets = (Column(read_only(c.values), read_only(c.starts)) for c in columns)
+    return Rows(scores, sensitivities, offsets, read_only(bounds))
 
 
-FIRST_ROW = _read_only(np.zeros(1, dtype=np.int64))
+FIRST_ROW = read_only(np.zeros(1, dtype=np.int64))
 
 
 # --- Dense batches ------------------------------------------------------------------------------------
@@ -355,7 +249,7 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, name: str, public: Numb
     rows = math.prod(shape)
     score_column, sensitivity_column, public_column = (_dense_column(a, shape) for a in arrays.values())
     bounds = np.arange(0, (rows + 1) * size, size, dtype=np.int64)
-    table = Rows(score_column, sensitivity_column, public_column, _read_only(bounds))
+    table = Rows(score_column, sensitivity_column, public_column, read_only(bounds))
     return Batch(table, shape, arrow=False, has_offsets=public is not None, row_size=size)
 
 
@@ -374,10 +268,10 @@ def _broadcast_leading_axes(arrays: dict[str, FloatArray]) -> tuple[int, ...]:
 
 def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
     """Return numbers whose last axis has length ``size``, repeating a single number."""
-    if _is_ragged(numbers):
+    if is_ragged(numbers):
         raise ValueError(f"{name} must be an array like scores, got ragged rows")
     array = read_numbers(name, numbers)
-    _check_public(name, array)  # before it is repeated
+    check_public(name, array)  # before it is repeated
     if array.ndim == 0:
         return np.full(size, array)
     if array.shape[-1] == 1 != size:
@@ -390,105 +284,44 @@ def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
 def _dense_column(array: FloatArray, shape: tuple[int, ...]) -> Column:
     """Return a column whose rows repeat where the array is broadcast, without copying numbers."""
     if not shape:
-        return Column(_read_only(array), FIRST_ROW)
+        return Column(read_only(array), FIRST_ROW)
     size = array.shape[-1]
     lead = array.shape[:-1]
     starts = np.arange(math.prod(lead), dtype=np.int64) * size
     if lead != shape:
         starts = np.broadcast_to(starts.reshape(lead), shape).flatten()  # contiguous: kernels are compiled for that
-    return Column(_read_only(array.reshape(-1)), _read_only(starts))
+    return Column(read_only(array.reshape(-1)), read_only(starts))
 
 
 # --- Ragged rows --------------------------------------------------------------------------------------
 
 
 def _read_ragged(scores: Numbers, sensitivities: Numbers, name: str, public: Numbers | None) -> Batch:
-    values, bounds = _split("scores", scores)
-    bounds = _read_only(bounds)
+    values, bounds = split_ragged("scores", scores)
+    bounds = read_only(bounds)
     if (np.diff(bounds) == 0).any():
         row = int(np.argmax(np.diff(bounds) == 0))
         raise ValueError(f"scores {rules.HAS_CANDIDATES} in each row: row {row} has none")
     sensitivity_column = _ragged_column("sensitivities", sensitivities, bounds)
     public_column = _ragged_column(name, 0.0 if public is None else public, bounds)
-    table = Rows(Column(_read_only(values), bounds[:-1]), sensitivity_column, public_column, bounds)
-    return Batch(table, None, arrow=_is_arrow(scores), has_offsets=public is not None)
+    table = Rows(Column(read_only(values), bounds[:-1]), sensitivity_column, public_column, bounds)
+    return Batch(table, None, arrow=is_arrow(scores), has_offsets=public is not None)
 
 
 def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:
     """Return public numbers in the layout of ragged scores. They may be ragged rows, flat, or one number."""
-    if _is_ragged(numbers):
-        values, own_bounds = _split(name, numbers)
+    if is_ragged(numbers):
+        values, own_bounds = split_ragged(name, numbers)
         if not np.array_equal(own_bounds, bounds):
             raise ValueError(f"{name} must have rows of the same lengths as scores")
-        _check_public(name, values)
-        return Column(_read_only(values), bounds[:-1])
+        check_public(name, values)
+        return Column(read_only(values), bounds[:-1])
     array = read_numbers(name, numbers)
-    _check_public(name, array)
+    check_public(name, array)
     if array.ndim == 0:
         widest = int(np.diff(bounds).max(initial=1))
         starts = np.zeros(bounds.size - 1, dtype=np.int64)
-        return Column(_read_only(np.full(widest, array)), _read_only(starts))
+        return Column(read_only(np.full(widest, array)), read_only(starts))
     if array.shape != (bounds[-1],):
         raise ValueError(f"{name} must be flat, with one number for each of the {bounds[-1]} candidates")
-    return Column(_read_only(array), bounds[:-1])
-
-
-def _split(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:
-    """Return (values, bounds) of ragged rows; bounds start at 0."""
-    if not isinstance(numbers, tuple):
-        return _split_arrow(name, numbers if _is_arrow(numbers) else numbers.to_arrow())
-    if len(numbers) != 2:
-        raise ValueError(f"{name}: a tuple means ragged rows (values, offsets); pass an array as a list")
-    numbers = to_host(numbers, name)
-    values = read_numbers(name, numbers[0])
-    bounds = np.asarray(numbers[1])
-    alike = all(isinstance(part, list | tuple) for part in numbers) or np.asarray(numbers[0]).dtype.kind in "iu"
-    if alike and values.shape == bounds.shape and bounds.dtype.kind in "iu":
-        raise ValueError(
-            f"{name} may be two rows, or ragged rows (values, offsets): pass two rows as a list, "
-            "[[…], […]], or ragged values as an array of floats, (numpy.array(values, float), numpy.array(offsets))"
-        )
-    if bounds.dtype.kind not in "iu" or bounds.ndim != 1 or bounds.size == 0:
-        raise ValueError(
-            f"{name}: a tuple means ragged rows (values, offsets); offsets must be a flat array of integers, "
-            "one more than there are rows"
-        )
-    bounds = np.ascontiguousarray(bounds, dtype=np.int64)
-    if values.ndim != 1:
-        raise ValueError(f"{name}: the values of ragged rows must be flat")
-    if bounds[0] != 0 or bounds[-1] != values.size or (np.diff(bounds) < 0).any():
-        raise ValueError(f"{name}: offsets must increase from 0 to the number of values, {values.size}")
-    return values, bounds
-
-
-def _split_arrow(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:
-    """Return (values, bounds) of an Arrow list array, zero-copy where Arrow allows it."""
-    import pyarrow as pa  # noqa: PLC0415 - only for callers that pass Arrow arrays
-
-    if not isinstance(numbers, pa.Array | pa.ChunkedArray):
-        raise ValueError(
-            f"{name} must be an Arrow list array, got {type(numbers).__name__}; for a table use "
-            "dps.select_table(table, mechanism)"
-        )
-    array = numbers.combine_chunks() if isinstance(numbers, pa.ChunkedArray) else numbers
-    if isinstance(array, pa.ChunkedArray):  # older versions of Arrow return a chunked array of one chunk
-        array = array.chunk(0) if array.num_chunks else pa.array([], array.type)
-    kind = array.type
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
-        raise ValueError(
-            f"{name} must be an Arrow list array with one list for each row, got {kind}; pass a column of numbers "
-            f"as {name}.to_numpy(), and a table to dps.select_table"
-        )
-    if not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
-        raise ValueError(f"{name} must hold numbers, got {kind.value_type}")
-    if array.null_count:
-        raise ValueError(f"{name} must not have null rows; drop or fill them first")
-    flat = array.flatten()
-    if flat.null_count:
-        raise ValueError(f"{name} must not have nulls; drop or fill them first")
-    if pa.types.is_fixed_size_list(kind):
-        bounds = np.arange(len(array) + 1, dtype=np.int64) * kind.list_size
-    else:
-        bounds = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
-        bounds -= bounds[0]
-    return read_numbers(name, flat.to_numpy(zero_copy_only=False)), bounds
+    return Column(read_only(array), bounds[:-1])

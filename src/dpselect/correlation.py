@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dpselect.candidates import Numbers, read_batch
+from dpselect.candidates import read_batch
+from dpselect.inputs import Numbers
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.ranks import over_ranks, rank_covariances
 

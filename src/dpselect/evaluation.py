@@ -8,7 +8,8 @@ import numpy as np
 
 from dpselect import parameters as check
 from dpselect.arrays import to_host
-from dpselect.candidates import Batch, Numbers, read_batch
+from dpselect.candidates import Batch, read_batch
+from dpselect.inputs import Numbers
 from dpselect.kernels.arrays import FloatArray
 from dpselect.labels import split_labels
 from dpselect.mechanisms.base import Mechanism, require_mechanism

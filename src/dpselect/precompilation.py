@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from dpselect.candidates import WORTH_A_KERNEL, read_batch
+from dpselect.candidates import read_batch
+from dpselect.inputs import WORTH_A_KERNEL
 from dpselect.kernels.compilation import compiled_at_once
 from dpselect.mechanisms import Mechanism
 from dpselect.registry import MECHANISMS

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 import dpselect.parameters as check
 from dpselect import kernels
-from dpselect.candidates import read_numbers
 from dpselect.extras import from_extra
+from dpselect.inputs import read_numbers
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.laws.top_share import share_by_rule
 from dpselect.mechanisms import Mechanism, RandomizedResponse, TopShare

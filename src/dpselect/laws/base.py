@@ -11,8 +11,9 @@ from typing import ClassVar, TypeAlias, final
 import numpy as np
 
 from dpselect import kernels
-from dpselect.candidates import Batch, refuse_scores
+from dpselect.candidates import Batch
 from dpselect.exact import ExactStream
+from dpselect.inputs import refuse_scores
 from dpselect.kernels.arrays import INVALID, FloatArray, IndexArray, Units
 from dpselect.parallel import over_rows
 from dpselect.randomness import Randomness

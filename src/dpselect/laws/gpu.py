@@ -13,9 +13,10 @@ import numpy as np
 
 from dpselect import kernels
 from dpselect.arrays import to_host
-from dpselect.candidates import read_batch, refuse_scores
+from dpselect.candidates import read_batch
 from dpselect.exact import ExactStream
 from dpselect.extras import install_command
+from dpselect.inputs import refuse_scores
 from dpselect.kernels.arrays import INVALID
 from dpselect.laws import base
 from dpselect.laws.top_share import TopShareLaw

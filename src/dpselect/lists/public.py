@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import dpselect.parameters as check
-from dpselect.candidates import Numbers, read_numbers
 from dpselect.guarantees import ANY_SCORES
+from dpselect.inputs import Numbers, read_numbers
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.mechanisms import Mechanism
 from dpselect.mechanisms.base import require_mechanism

@@ -9,8 +9,8 @@ import numpy as np
 
 from dpselect import parameters as check
 from dpselect.accounting.totals import epsilon_per_pick, total_guarantee
-from dpselect.candidates import Numbers
 from dpselect.guarantees import Guarantee, compose_counted
+from dpselect.inputs import Numbers
 from dpselect.kernels.arrays import IndexArray
 from dpselect.lists.peeling import ListLaw, keeps_offsets
 from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism

@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import Any, final
 
 from dpselect.arrays import is_elsewhere
-from dpselect.candidates import Batch, Numbers, read_batch
+from dpselect.candidates import Batch, read_batch
 from dpselect.guarantees import Guarantee
+from dpselect.inputs import Numbers
 from dpselect.kernels.arrays import IndexArray
 from dpselect.laws import Law
 from dpselect.randomness import Randomness

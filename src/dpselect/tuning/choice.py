@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpselect import parameters as check
-from dpselect.candidates import Numbers, read_numbers
 from dpselect.evaluation import mean_errors
 from dpselect.guarantees import ONE_USER_CHANGED, SAME_USERS, Guarantee, remainder
+from dpselect.inputs import Numbers, read_numbers
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.compilation import compiled_at_once
 from dpselect.mechanisms import Mechanism, NoisyMax

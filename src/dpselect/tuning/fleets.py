@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpselect import parameters as check
-from dpselect.candidates import Batch, Numbers, read_batch
+from dpselect.candidates import Batch, read_batch
 from dpselect.evaluation import mean_errors
+from dpselect.inputs import Numbers
 from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms import Mechanism
 from dpselect.parallel import cut_rows
