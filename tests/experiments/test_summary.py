@@ -95,7 +95,10 @@ TABLES = {
             ("run", "protocol", "mechanism", "epsilon", "mean_squared_error"),
             [
                 (run, protocol, name, 4.0, value if protocol == "private" else 9.0)
-                for run, own in {"A": {"top-share": 0.2, "rnm": 1.0}, "B": {"top-share": 1.6, "rnm": 2.0}}.items()
+                for run, own in {
+                    "A": {"top-share": 0.2, "rnm": 1.0, "top-share-fitted": 0.1, "uniform": 2.0},
+                    "B": {"top-share": 1.6, "rnm": 2.0, "top-share-fitted": 0.8, "uniform": 2.5},
+                }.items()
                 for name, value in own.items()
                 for protocol in ("paper", "private")
             ],
@@ -109,6 +112,7 @@ NUMBERS = {
     "S1": ("mGEM 0.123, RNM 2, random 4, GEM 8.76", "GEM 0.321, mGEM 6.54"),
     "G3": ("GEM 5.1, mGEM 3.3, RSᵧ 1",),
     "": ("2 of 3 cases", "2 values of ε from 0.5 to 2", "a row of 70 candidates", "5.43 times"),
+    "N1": ("is 0.05 to 0.32 of a random pick’s in 2 runs", "has 0.50 to 0.80"),
     "R3": ("0.30 to 0.75 times", "2 runs"),
     "B1": ("does not hold at α = 3; holds for α = 0.03",),
     "P5": ("k = 500 it is 1.4321", "1.5432", "4,321"),
@@ -126,9 +130,9 @@ def test_every_number_is_read_from_the_tables():
             assert part in said[claim]
 
 
-def test_there_are_five_findings_three_corrections_and_a_recommendation():
+def test_there_are_six_findings_three_corrections_and_a_recommendation():
     summary = summarise(TABLES, entries())
-    assert (len(summary.findings), len(summary.corrections)) == (5, 3)
+    assert (len(summary.findings), len(summary.corrections)) == (6, 3)
     assert all(re.search(r"\d", each.text) for each in (*summary.findings, *summary.corrections))
     assert {each.whose for each in summary.recommendation if each.use == "top-share"} == {"one person’s"}
     assert {each.use: each.number for each in summary.recommendation} == {
