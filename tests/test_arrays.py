@@ -1,6 +1,8 @@
 """Arrays of other libraries give NumPy's picks, as arrays of their own kind on their own device."""
 
 import logging
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -146,6 +148,9 @@ def test_tensors_give_tensors():
         picks = MECHANISM.select(tensor, torch.tensor(WIDTHS), randomness=SEED)
         assert (type(picks), picks.device, picks.dtype) == (torch.Tensor, tensor.device, torch.int64)
         assert picks.tolist() == PICKS.tolist()
+    page = (Path(__file__).parent.parent / "docs/guide/batches.md").read_text("utf-8")
+    [block] = re.findall(r"```py\n(.*?)```", page, flags=re.DOTALL)
+    exec(block, {"dps": dps})  # noqa: S102 - our own text
     for bad in (torch.eye(3).to_sparse(), torch.empty(3, device="meta")):
         with pytest.raises(ValueError, match=r"^scores must be a dense array"):
             MECHANISM.select(bad, 1.0)

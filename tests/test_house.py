@@ -16,6 +16,7 @@ ACROSS = {
         "test_contract",
         "test_documentation",
         "test_house",
+        "test_install",
         "test_package",
         "test_peers",
     ),

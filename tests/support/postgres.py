@@ -26,16 +26,20 @@ def find_programs():
     raise RuntimeError("PostgreSQL's server programs (initdb, pg_ctl) are not installed: install `postgresql`")
 
 
+def run_as(folder):
+    """Return the command that runs another as an owner of a folder who is not root: PostgreSQL refuses root."""
+    if os.geteuid() != 0:
+        return []
+    shutil.chown(folder, "nobody")
+    return ["setpriv", "--reuid=nobody", "--clear-groups"]
+
+
 @contextlib.contextmanager
 def postgres_server():
     """Start a server that listens on a socket in a temporary folder only, and yield its URL."""
     programs = find_programs()
     with tempfile.TemporaryDirectory(prefix="pg") as folder:
-        account = (
-            ["setpriv", "--reuid=nobody", "--clear-groups"] if os.geteuid() == 0 else []
-        )  # PostgreSQL refuses to run as root
-        if account:
-            shutil.chown(folder, "nobody")
+        account = run_as(folder)
 
         def run(*command):
             subprocess.run([*account, *map(str, command)], check=True, capture_output=True, cwd=folder)  # noqa: S603

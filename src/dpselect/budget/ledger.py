@@ -77,7 +77,7 @@ class Ledger:
         self.keys = keys
 
     @classmethod
-    def create(cls, location: str | Path, *, keys: Path | None = None) -> Self:
+    def create(cls, location: str | Path, *, keys: str | Path | None = None) -> Self:
         """Create a ledger, or open an existing one: a file, or a URL such as ``postgresql://host/name``.
 
         Keys are stored in ``keys``. The default for a file is a directory beside it whose name ends in ``.keys``.
@@ -89,7 +89,7 @@ class Ledger:
         return cls._open(location, keys, create=True)
 
     @classmethod
-    def open(cls, location: str | Path, *, keys: Path | None = None) -> Self:
+    def open(cls, location: str | Path, *, keys: str | Path | None = None) -> Self:
         """Open an existing ledger. A mistyped name must not create an empty one.
 
         Args:
@@ -99,7 +99,7 @@ class Ledger:
         return cls._open(location, keys, create=False)
 
     @classmethod
-    def _open(cls, location: str | Path, keys: Path | None, *, create: bool) -> Self:
+    def _open(cls, location: str | Path, keys: str | Path | None, *, create: bool) -> Self:
         if str(location).startswith(("postgresql://", "postgres://")):
             if keys is None:
                 raise LedgerError("a budget in PostgreSQL needs a directory for its keys: pass keys= (or --keys)")
@@ -108,7 +108,7 @@ class Ledger:
             path = Path(location)
             keys = keys or path.with_name(path.name + ".keys")
             database = open_sqlite(path, create=create)
-        ledger = cls(database, KeyStore(keys))
+        ledger = cls(database, KeyStore(Path(keys)))
         try:
             ledger._prepare(create=create)
         except BaseException:
