@@ -61,7 +61,7 @@ def _compared() -> dict[str, Record]:
         name="rs-improved-matched",
         symbol=f"{improved.symbol}, equal E[K]",
         description=f"{improved.description}, with as many draws on average as {dps.MECHANISMS['rs'].symbol}",
-        constructor=lambda *, gamma, **other: improved(gamma=matched_gamma(gamma), **other),
+        constructor=lambda *, gamma=0.05, **other: improved(gamma=matched_gamma(gamma), **other),
         color="#8c6bb1",
     )
     found = {}

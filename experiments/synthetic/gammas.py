@@ -25,7 +25,7 @@ STOPPING = (0.5, 0.2, 0.1, 0.05, 0.02, 0.008, 0.004, 0.002, 0.001)
 RIVALS = ("rnm", "mgem", "gem")
 
 RECORDS: dict[str, Record] = {
-    name: record for name, record in dps.MECHANISMS.items() if record.family == "random stopping"
+    name: record for name, record in dps.MECHANISMS.items() if record.family is dps.RandomStopping
 }
 
 

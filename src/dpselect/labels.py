@@ -62,11 +62,7 @@ def is_labelled(numbers: Any) -> bool:
 
 
 def split_labels(scores: Any, **others: Any) -> tuple[Any, dict[str, Any], Labels | None]:
-    """Return scores and other numbers without labels, in the order of the scores' labels, and these labels.
-
-    Raises:
-        ValueError: If the labels of two arguments differ, or if it is not clear what the columns of a table are.
-    """
+    """Return scores and other numbers without labels, in the order of the scores' labels, and these labels."""
     labels = _labels(scores)
     has_labels = any(isinstance(numbers, Mapping) or _has_axes(numbers) for numbers in others.values())
     if labels is not None and labels.form == "frame" and not has_labels:

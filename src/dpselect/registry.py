@@ -42,15 +42,21 @@ class Record:
     description: str
     constructor: Callable[..., Mechanism]
     """Takes ε, with or without its name, and further fields as keywords."""
-    family: str
-    """Mechanisms that differ only in parameters are one family."""
     parameters: tuple[str, ...] = ()
     """The public parameters that you may want to set."""
     in_paper: bool = False
     is_private: bool = True
-    has_slow_pmf: bool = False
-    """Whether ``pmf`` is a quadrature that takes milliseconds."""
     color: str
+
+    @property
+    def family(self) -> type[Mechanism]:
+        """The class: mechanisms that differ only in parameters are one family."""
+        return type(self.constructor(epsilon=1.0))
+
+    @property
+    def has_slow_pmf(self) -> bool:
+        """Whether ``pmf`` is a quadrature that takes milliseconds."""
+        return self.family in {RandomStopping, NaiveHeterogeneousNoisyMax}
 
     def __call__(self, *epsilon: float, **parameters: Any) -> Mechanism:
         """Return the mechanism with these parameters."""
@@ -95,7 +101,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="heterogeneous noisy max",
         description="noisy max with noise that fits each candidate; the default",
         constructor=HeterogeneousNoisyMax,
-        family="heterogeneous noisy max",
         color="#d6007f",
     ),
     Record(
@@ -104,7 +109,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="keep 0 to 0.25",
         description="the same, for candidates in a range of sensitivities",
         constructor=partial(HeterogeneousNoisyMax, keep=(0.0, 0.25)),
-        family="heterogeneous noisy max",
         parameters=("keep",),
         color="#7b3294",
     ),
@@ -114,7 +118,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="RNM",
         description="report noisy max",
         constructor=NoisyMax,
-        family="noisy max",
         in_paper=True,
         color="#000000",
     ),
@@ -124,7 +127,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="EM",
         description="noisy max with Gumbel noise",
         constructor=partial(NoisyMax, noise="gumbel"),
-        family="noisy max",
         color="#666666",
     ),
     Record(
@@ -133,7 +135,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="tilted RNM",
         description="noisy max with offsets in proportion to sensitivities",
         constructor=partial(NoisyMax, tilt=1.0),
-        family="noisy max",
         parameters=("tilt", "beta"),
         color="#7f5f00",
     ),
@@ -143,7 +144,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="GEM",
         description="generalised exponential mechanism",
         constructor=GEM,
-        family="GEM",
         parameters=("beta",),
         in_paper=True,
         color="#0072b2",
@@ -154,7 +154,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="mGEM",
         description="GEM with the opposite tilt",
         constructor=ModifiedGEM,
-        family="GEM",
         parameters=("beta",),
         in_paper=True,
         color="#d55e00",
@@ -165,7 +164,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="tilted GEM",
         description="GEM with any tilt",
         constructor=partial(GEM, tilt=2.0),
-        family="GEM",
         parameters=("tilt", "beta"),
         color="#5e3c99",
     ),
@@ -175,10 +173,8 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="RSᵧ",
         description="the best of a random number of noisy draws",
         constructor=RandomStopping,
-        family="random stopping",
         parameters=("gamma",),
         in_paper=True,
-        has_slow_pmf=True,
         color="#cc79a7",
     ),
     Record(
@@ -187,10 +183,8 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="improved RSᵧ",
         description="random stopping, η = 0",
         constructor=partial(RandomStopping, eta=0.0),
-        family="random stopping",
         parameters=("gamma",),
         in_paper=True,
-        has_slow_pmf=True,
         color="#56b4e9",
     ),
     Record(
@@ -199,9 +193,7 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="RSᵧ, exponential",
         description="random stopping with exponential in place of Laplace noise",
         constructor=partial(RandomStopping, noise="exponential"),
-        family="random stopping",
         parameters=("gamma",),
-        has_slow_pmf=True,
         color="#882255",
     ),
     Record(
@@ -210,9 +202,7 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="improved RSᵧ, exponential",
         description="random stopping, η = 0, with exponential noise",
         constructor=partial(RandomStopping, eta=0.0, noise="exponential"),
-        family="random stopping",
         parameters=("gamma",),
-        has_slow_pmf=True,
         color="#117a8b",
     ),
     Record(
@@ -221,7 +211,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="combined GEM",
         description="GEM or modified GEM, chosen privately",
         constructor=CombinedGEM,
-        family="combined GEM",
         parameters=("beta",),
         in_paper=True,
         color="#009e73",
@@ -232,7 +221,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="top share",
         description="from public weights, or from those of the best share; for one person's row",
         constructor=TopShare,
-        family="top share",
         color="#44aa99",
     ),
     Record(
@@ -241,7 +229,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="kRR",
         description="k-ary randomised response",
         constructor=RandomizedResponse,
-        family="randomised response",
         in_paper=True,
         color="#e69f00",
     ),
@@ -251,7 +238,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="random",
         description="a candidate at random",
         constructor=_uniform,
-        family="random",
         in_paper=True,
         color="#555555",
     ),
@@ -265,10 +251,8 @@ UNSAFE: Mapping[str, Record] = _by_name(
         symbol="naive noisy max",
         description="the paper's RNMH: noise in proportion to each sensitivity; not private",
         constructor=NaiveHeterogeneousNoisyMax,
-        family="naive noisy max",
         in_paper=True,
         is_private=False,
-        has_slow_pmf=True,
         color="#8a8a8a",
     ),
 )

@@ -63,11 +63,7 @@ class SQLite:
 
 
 def open_sqlite(path: Path, *, create: bool) -> SQLite:
-    """Open a ledger's file, or create one that only its owner can read.
-
-    Raises:
-        DatabaseError: If the file is missing or damaged, or belongs to another program.
-    """
+    """Open a ledger's file, or create one that only its owner can read; refuse another program's."""
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -141,8 +137,7 @@ class Postgres:
 def _shown(url: str) -> str:
     """Return the host and the database of a URL, the only parts of it that messages show.
 
-    Raises:
-        DatabaseError: If the URL cannot be read, or if part of a password could be mistaken for another part.
+    A URL in which part of a password could be mistaken for another part is refused.
     """
     import psycopg
     from psycopg.conninfo import conninfo_to_dict

@@ -42,11 +42,7 @@ class KeyStore:
         return self.get(SECRET)
 
     def get(self, identifier: str) -> bytes:
-        """Return a key.
-
-        Raises:
-            ValueError: If it is lost, damaged, or readable by others.
-        """
+        """Return a key; refuse one that is lost, damaged, or readable by others."""
         path = self._path(identifier)
         try:
             others = path.stat().st_mode & 0o077

@@ -73,14 +73,7 @@ class Tables(Protocol):
 def open_tables(
     table: object, layout: "Layout | None" = None, *, limits: Limits | None = None, output: Path | None = None
 ) -> Tables:
-    """Open tables with the engine for their kind, and check their columns.
-
-    Args:
-        table: A path, an Arrow table or a data frame.
-        layout: Where the columns are.
-        limits: How much is held in memory.
-        output: The file for which picks will be made.
-    """
+    """Open tables with the engine for their kind, and check their columns; picks may go to ``output``."""
     library = type(table).__module__.partition(".")[0]
     engine = importlib.import_module(f"{__name__}.{ENGINES.get(library, 'local')}")
     opened: Tables = engine.open_tables(table, layout, limits=limits or Limits(), output=output)

@@ -179,7 +179,7 @@ def _law(name: str, setting: Setting) -> FloatArray:
     ignored: dict[str, Any] = {field: 0.5 for field in ("beta", "gamma", "tilt") if field not in record.parameters}
     ignored |= {} if "keep" in record.parameters else {"drop": 0.0}
     relevant = replace(setting, names=(), neighbour=(), chosen=(), parts=(), **ignored)
-    if record.family == "heterogeneous noisy max" and setting.epsilon in EPSILONS:
+    if record.family is dps.HeterogeneousNoisyMax and setting.epsilon in EPSILONS:
         return _laws_by_epsilon(name, replace(relevant, epsilon=EPSILONS[-1]))[setting.epsilon]
     return _computed_law(name, relevant)
 

@@ -8,11 +8,7 @@ import pyarrow as pa
 
 
 def as_arrow(frame: Any, columns: Collection[str] | None = None) -> pa.Table:  # noqa: ANN401 - any library's
-    """Return a frame as an Arrow table, at least with the columns asked for.
-
-    Raises:
-        ValueError: If it is no table, or if a column cannot be Arrow's. The message shows no value.
-    """
+    """Return a frame as an Arrow table, at least with the columns asked for; no message shows a value."""
     library = _library(frame)
     if library == "pandas":
         return _from_pandas(frame, columns)

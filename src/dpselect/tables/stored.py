@@ -35,14 +35,7 @@ def open_table(
     columns: Collection[str] | None = None,
     numbers: Collection[str] = (),
 ) -> "StoredTable":
-    """Return a table, ready to be read.
-
-    Args:
-        table: A path to a file or to a folder of Parquet files, an Arrow table, or a data frame.
-        format: The format of the file, by default what its name says; or how to read it if it is CSV.
-        columns: The columns to be read of a data frame; by default all.
-        numbers: The columns to be read as numbers of CSV, where all is text.
-    """
+    """Return a table, ready to be read: ``columns`` of a data frame, and ``numbers`` in CSV, where all is text."""
     if not isinstance(table, str | os.PathLike):
         held = as_arrow(table, columns)
         return StoredTable(None, lambda _: _read_memory(held), column_names(table))

@@ -56,11 +56,9 @@ class UnitBatch(NamedTuple):
 
 
 def read_units(batch: pa.RecordBatch, layout: Layout) -> UnitBatch:
-    """Return the units of a batch, without copying list columns.
+    """Return the units of a batch, without copying list columns; refuse it if anything is wrong with a unit.
 
-    Raises:
-        ValueError: If anything is wrong with a unit. :func:`find_problems` then says what and where. The mechanism
-            checks the values of numbers.
+    :func:`find_problems` then says what and where. The mechanism checks the values of numbers.
     """
     if batch.column(layout.unit).null_count:
         raise ValueError("a unit is missing")
