@@ -1,5 +1,6 @@
 """The search for the worst neighbours."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -12,9 +13,20 @@ from dpselect.unsafe import NaiveHeterogeneousNoisyMax
 QUICK = {"restarts": 12, "sweeps": 6}
 
 
-def claiming(mechanism, epsilon):
-    """Return the same law with another claim."""
-    return dps.from_pmf(mechanism.pmf, guarantee=dps.Guarantee(epsilon=epsilon, theorem="none", reference="none"))
+@dataclass(frozen=True)
+class Claiming(dps.Mechanism):
+    """The law of a mechanism, with another claim."""
+
+    inner: dps.Mechanism
+    claim: float
+    label = "claiming"
+
+    @property
+    def guarantee(self):
+        return dps.Guarantee(epsilon=self.claim, theorem="none", reference="none")
+
+    def law(self, sizes):
+        return self.inner.law(sizes)
 
 
 def test_the_violation_by_heterogeneous_noisy_max_is_found():
@@ -98,11 +110,11 @@ def test_combined_gem_loses_more_than_its_parts():
 
 
 def test_a_claim_that_is_too_small_is_refuted():
-    found = audit(claiming(dps.NoisyMax(epsilon=2.0), 1.9), [1.0, 1.0], **QUICK)
+    found = audit(Claiming(dps.NoisyMax(epsilon=2.0), 1.9), [1.0, 1.0], **QUICK)
     assert found.verdict == "violated"
     assert found.loss == pytest.approx(2.0, rel=1e-6)
-    assert audit(claiming(dps.GEM(epsilon=2.0), 1.1), [1.0, 1.0], **QUICK).verdict == "no violation found"
-    assert audit(claiming(dps.GEM(epsilon=2.0), 0.9), [1.0, 1.0], **QUICK).verdict == "violated"
+    assert audit(Claiming(dps.GEM(epsilon=2.0), 1.1), [1.0, 1.0], **QUICK).verdict == "no violation found"
+    assert audit(Claiming(dps.GEM(epsilon=2.0), 0.9), [1.0, 1.0], **QUICK).verdict == "violated"
 
 
 def test_monotone_noise_is_audited_on_monotone_neighbours():
@@ -111,7 +123,7 @@ def test_monotone_noise_is_audited_on_monotone_neighbours():
     assert 0.99 <= found.loss <= 1 + 1e-9
     moved = found.neighbour - found.scores
     assert (moved >= 0).all() or (moved <= 0).all()
-    careless = audit(claiming(mechanism, 1.0), [1.0] * 3, **QUICK)
+    careless = audit(Claiming(mechanism, 1.0), [1.0] * 3, **QUICK)
     assert careless.verdict == "violated"
     assert careless.loss == pytest.approx(2, rel=1e-2)
 

@@ -5,7 +5,7 @@ import random as global_random
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,9 @@ from dpselect.kernels.arrays import LARGEST, FloatArray
 from dpselect.mechanisms.base import Mechanism, require_mechanism
 from dpselect.mechanisms.given import Given
 from dpselect.progress import tracked
+
+Pair: TypeAlias = tuple[str, FloatArray, FloatArray]
+"""The kind of sensitivities, the sensitivities, and two neighbours."""
 
 GIVEN = "as given"
 
@@ -224,15 +227,6 @@ def _kinds(widths: FloatArray) -> Iterator[tuple[str, FloatArray]]:
             yield kind, those
 
 
-class _Pair(NamedTuple):
-    """Neighbours to draw from, if there are no probabilities."""
-
-    kind: str
-    widths: FloatArray
-    here: FloatArray
-    there: FloatArray
-
-
 @dataclass(kw_only=True)
 class _Trial:
     """Runs a selector, and writes down what it does."""
@@ -243,12 +237,11 @@ class _Trial:
     draws: int
     seed: int
     result: Check
-    to_draw: list[_Pair] = field(default_factory=list)
+    to_draw: list[Pair] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
-        self.samples_floats = isinstance(self.selector, Given)  # whose picks follow its pmf, whatever that is
-        self.can_draw = not self.samples_floats
+        self.can_draw = not isinstance(self.selector, Given)  # whose picks follow its floats, whatever they are
         self.share = self.result.error / TESTS
         self.generators = _global_generators()
 
@@ -260,10 +253,8 @@ class _Trial:
         except Exception as problem:
             for row in scores if scores.ndim == 2 and len(scores) > 1 else ():
                 self._call(function, row[None])  # to show the scores that it is about
-            text = (
-                str(problem) if isinstance(problem, BrokenError) else f"raised {type(problem).__name__}: {problem}"
-            )
-            raise BrokenError(text, scores) from problem
+            what = "" if isinstance(problem, BrokenError) else f"raised {type(problem).__name__}: "
+            raise BrokenError(f"{what}{problem}", scores) from problem
 
     def _law(self, scores: FloatArray, widths: FloatArray) -> Any:
         law = np.asarray(self._call(lambda rows: self.selector.pmf(rows, widths.copy()), scores))
@@ -284,9 +275,8 @@ class _Trial:
 
     def _record(self, problem: BrokenError, kind: str) -> None:
         text, scores = problem.args
-        self.result.broken.setdefault(
-            text, f", with sensitivities {kind} and scores {shown(np.atleast_2d(scores)[0])}"
-        )
+        where = f", with sensitivities {kind} and scores {shown(np.atleast_2d(scores)[0])}"
+        self.result.broken.setdefault(text, where)
 
     # --- What is tried ----------------------------------------------------------------------------------------
 
@@ -314,10 +304,10 @@ class _Trial:
                 self._search(kind, search)
             elif widths.size > 1:
                 scores, moves = search.structured()
-                chosen = self.random.permutation(len(scores))[: PAIRS[kind != GIVEN]]
-                pairs = zip(scores[chosen], search.neighbour(scores[chosen], moves[chosen]), strict=True)
-                self.to_draw += [_Pair(kind, widths, here, there) for here, there in pairs]
-                search.pairs = chosen.size
+                pairs = np.stack([scores, search.neighbour(scores, moves)], axis=1)
+                chosen = self.random.permutation(pairs)[: PAIRS[kind != GIVEN]]
+                self.to_draw += [(kind, widths, pair) for pair in chosen]
+                search.pairs = len(chosen)
             else:
                 self._compare_draws(search.unit * np.array([[0.0], [-1.0], [2.0**40]]), widths, 50)
         except BrokenError as problem:
@@ -330,7 +320,7 @@ class _Trial:
         found = search.run(self.restarts, max(2, self.restarts // 2))
         self.result.found.append((kind, found))
         self._compare_draws(np.array([found.scores, found.neighbour]), search.widths, self.draws // 4)
-        if self.samples_floats and found.verdict != "violated":
+        if not self.can_draw and found.verdict != "violated":
             search.floor = search.accuracy = 0.0
             self.result.found.append((kind, search.run(self.restarts, 2)))
 
@@ -345,13 +335,12 @@ class _Trial:
 
     def compare_pairs(self) -> None:
         """Find the worst pairs by draws: more draws for fewer pairs in each round, then a test with fresh draws."""
-        pairs = [(pair, 0, 0) for pair in self.to_draw]
+        pairs = [(0.0, 0, 0, pair) for pair in self.to_draw]
         for share, kept in ROUNDS:
-            told = [(*self._explore(pair, max(50, int(share * self.draws))), pair) for pair, _, _ in pairs]
-            best = sorted(told, key=lambda one: -one[0])[:kept]
-            pairs = [(pair, candidate, side) for promise, candidate, side, pair in best if promise > -math.inf]
-        for pair, candidate, side in pairs:
-            counts = self._both(pair, self.draws)[:, candidate].tolist()
+            told = [(*self._explore(pair, max(50, int(share * self.draws))), pair) for *_, pair in pairs]
+            pairs = sorted((one for one in told if one[0] > -math.inf), key=lambda one: -one[0])[:kept]
+        for _, candidate, side, (kind, widths, (here, there)) in pairs:
+            counts = self._both((kind, widths, np.array([here, there])), self.draws)[:, candidate].tolist()
             more, less = counts[side], counts[1 - side]
             test = Audit(
                 mechanism=self.result.name,
@@ -359,29 +348,30 @@ class _Trial:
                 loss=math.log(more / less) if less and more else math.inf if more else 0.0,
                 certain=epsilon_shown(more, less, self.draws, self.share),
                 candidate=candidate,
-                scores=pair.here,
-                neighbour=pair.there,
-                sensitivities=pair.widths,
+                scores=here,
+                neighbour=there,
+                sensitivities=widths,
                 probabilities=(counts[0] / self.draws, counts[1] / self.draws),
                 pairs=len(self.to_draw),
             )
-            self.result.found.append((pair.kind, test))
+            self.result.found.append((kind, test))
 
-    def _explore(self, pair: _Pair, draws: int) -> tuple[float, int, int]:
+    def _explore(self, pair: Pair, draws: int) -> tuple[float, int, int]:
         """Return the largest log-ratio of counts, less its standard error; its candidate; the likelier side."""
         counts = self._both(pair, draws)
         errors = 1 / (counts + 0.5)
         promise = np.log(errors[::-1] / errors) - np.sqrt(errors.sum(axis=0))
-        side, candidate = divmod(int(promise.argmax()), pair.widths.size)
+        side, candidate = divmod(int(promise.argmax()), counts.shape[1])
         return float(promise.max()) if counts.any() else -math.inf, candidate, side
 
-    def _both(self, pair: _Pair, draws: int) -> Any:
+    def _both(self, pair: Pair, draws: int) -> Any:
         """Return the counts of both sides; none, if the selector breaks down there."""
+        kind, widths, sides = pair
         try:
-            return np.array([self._counts(side, pair.widths, draws) for side in (pair.here, pair.there)])
+            return np.array([self._counts(side, widths, draws) for side in sides])
         except BrokenError as problem:
-            self._record(problem, pair.kind)
-            return np.zeros((2, pair.widths.size), dtype=np.int64)
+            self._record(problem, kind)
+            return np.zeros((2, widths.size), dtype=np.int64)
 
     def take_notes(self, widths: FloatArray) -> None:
         """Try what breaks no promise, and is worth knowing."""

@@ -19,9 +19,6 @@ from dpselect.progress import tracked
 EXHAUSTIVE = 8
 """With at most this number of candidates, the search tries all corners of the box of neighbours."""
 
-ROWS_AT_ONCE = 1 << 20
-"""The largest number of scores in one call of ``pmf``."""
-
 OUT_OF_THE_RACE = -64.0
 """The score of a candidate that should hardly matter, in units of the largest sensitivity."""
 
@@ -216,8 +213,7 @@ class Search:
         chosen = range(k) if k <= 16 else np.unique(np.argsort(self.widths)[[0, 1, k // 2, -2, -1]])
         pairs: list[tuple[FloatArray, FloatArray]] = []
         for a in chosen:
-            single = np.zeros(k)
-            single[a] = 1.0
+            single = np.eye(k)[a]
             starts = [single * height * self.unit for height in (0.0, -0.5, 0.5, -2.0, 2.0, -4.0)]
             for b in set(chosen) - {a}:
                 duel = np.full(k, OUT_OF_THE_RACE * self.unit)
@@ -245,8 +241,7 @@ class Search:
         before = self.values.copy()
         for candidate in self.random.permutation(self.widths.size):
             self._improve(*self._variants(self.scores, self.moves, candidate))
-        gained = self.values > before + 1e-6
-        return bool(gained.any())
+        return bool((self.values > before + 1e-6).any())
 
     def _variants(self, scores: FloatArray, moves: FloatArray, j: int) -> tuple[FloatArray, FloatArray]:
         """Return each pair with one candidate's score, move, or both changed."""
@@ -263,14 +258,11 @@ class Search:
             ],
             axis=1,
         )
-        shifts = np.array([-1.0, 0.0, 1.0])
         count = values.shape[1]
-        new_scores = np.repeat(scores[:, np.newaxis], 2 * count + shifts.size, axis=1)
-        new_moves = np.repeat(moves[:, np.newaxis], 2 * count + shifts.size, axis=1)
-        new_scores[:, :count, j] = values
-        new_scores[:, count : 2 * count, j] = values
+        new_scores, new_moves = (np.repeat(part[:, None], 2 * count + 3, axis=1) for part in (scores, moves))
+        new_scores[:, : 2 * count, j] = np.tile(values, 2)
         new_moves[:, count : 2 * count, j] *= -1
-        new_moves[:, 2 * count :, j] = shifts
+        new_moves[:, 2 * count :, j] = [-1.0, 0.0, 1.0]
         return new_scores, self._allowed(new_moves)
 
     def _improve(self, proposed_scores: FloatArray, proposed_moves: FloatArray) -> None:
@@ -278,12 +270,10 @@ class Search:
         scores, moves = np.broadcast_arrays(proposed_scores, proposed_moves)
         ascents, count, k = scores.shape
         values = self._values(scores.reshape(-1, k), moves.reshape(-1, k)).reshape(ascents, count)
-        best = values.argmax(axis=1)
-        rows = np.arange(ascents)
+        best, rows = values.argmax(axis=1), np.arange(ascents)
         better = values[rows, best] > self.values
-        self.scores[better] = scores[rows, best][better]
-        self.moves[better] = moves[rows, best][better]
-        self.values[better] = values[rows, best][better]
+        for kept, proposed in ((self.scores, scores), (self.moves, moves), (self.values, values)):
+            kept[better] = proposed[rows, best][better]
 
     def _best(self, scores: FloatArray, moves: FloatArray, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         values = self._values(scores, moves)
@@ -293,19 +283,9 @@ class Search:
     def _values(self, scores: FloatArray, moves: FloatArray) -> FloatArray:
         """Return the certain loss of each pair."""
         self.pairs += len(scores)
-        block = max(1, ROWS_AT_ONCE // self.widths.size)
-        return np.concatenate(
-            [
-                np.maximum(*self._losses(scores[part], moves[part], self.accuracy)).max(axis=1)
-                for part in (slice(first, first + block) for first in range(0, len(scores), block))
-            ]
-        )
-
-    def _losses(
-        self, scores: FloatArray, moves: FloatArray, accuracy: float, promised: float = 0.0
-    ) -> tuple[FloatArray, FloatArray]:
         there = self.law(self.neighbour(scores, moves))
-        return certain_losses(self.law(scores), there, accuracy, promised, self.floor)
+        losses = certain_losses(self.law(scores), there, self.accuracy, floor=self.floor)
+        return np.concatenate(losses, axis=1).max(axis=1)
 
     def neighbour(self, scores: FloatArray, moves: FloatArray) -> FloatArray:
         """Return q + sΔ, kept inside the box despite rounding."""
@@ -318,20 +298,19 @@ class Search:
     def witness(self) -> Audit:
         """Return the best pair."""
         ascent = int(self.values.argmax())
-        scores, moves = self.scores[[ascent]], self.moves[[ascent]]
-        certain = np.maximum(*self._losses(scores, moves, self.accuracy))[0]
+        pair = np.array([self.scores[ascent], self.neighbour(self.scores[ascent], self.moves[ascent])])
+        here, there = self.law(pair)
+        certain = np.maximum(*certain_losses(here, there, self.accuracy, floor=self.floor))
         candidate = int(certain.argmax())
-        neighbour = self.neighbour(scores, moves)
-        exact = np.maximum(*self._losses(scores, moves, accuracy=0.0, promised=self.claimed))[0]
         return Audit(
             mechanism=self.mechanism,
             claimed=self.claimed,
-            loss=float(exact[candidate]),
+            loss=float(np.maximum(*certain_losses(here, there, 0.0, self.claimed, self.floor))[candidate]),
             certain=float(certain[candidate]),
             candidate=candidate,
-            scores=scores[0],
-            neighbour=neighbour[0],
+            scores=pair[0],
+            neighbour=pair[1],
             sensitivities=self.widths,
-            probabilities=(float(self.law(scores)[0, candidate]), float(self.law(neighbour)[0, candidate])),
+            probabilities=(float(here[candidate]), float(there[candidate])),
             pairs=self.pairs,
         )
