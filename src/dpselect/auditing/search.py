@@ -285,7 +285,8 @@ class Search:
         self.pairs += len(scores)
         there = self.law(self.neighbour(scores, moves))
         losses = certain_losses(self.law(scores), there, self.accuracy, floor=self.floor)
-        return np.concatenate(losses, axis=1).max(axis=1)
+        largest: FloatArray = np.concatenate(losses, axis=1).max(axis=1)
+        return largest
 
     def neighbour(self, scores: FloatArray, moves: FloatArray) -> FloatArray:
         """Return q + sΔ, kept inside the box despite rounding."""
