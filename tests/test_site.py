@@ -170,7 +170,7 @@ def test_the_comparison_names_the_versions_that_are_installed():
     versions = dict(
         re.findall(r"^\| ([\w ]+) \| ([\d.]+) \| the installed", (DOCS / "comparison.md").read_text(), re.MULTILINE)
     )
-    assert set(versions) == {"OpenDP", "diffprivlib"}
+    assert set(versions) == {"OpenDP", "diffprivlib", "dp_accounting"}
     for library, version in versions.items():
         try:
             installed = importlib.metadata.version(library.lower())
