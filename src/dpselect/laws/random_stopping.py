@@ -9,6 +9,7 @@ from dpselect.candidates import Batch
 from dpselect.exact import ExactStream
 from dpselect.exact.samplers import random_stopping
 from dpselect.kernels.arrays import MOST_DRAWS, FloatArray, IndexArray, Units
+from dpselect.kernels.pmf.integrands import NO_ETA
 from dpselect.laws.base import RowLaw
 from dpselect.laws.noises import code_of
 from dpselect.parameters import Noise
@@ -41,7 +42,8 @@ class RandomStoppingLaw(RowLaw):
         if self.gamma == 1:
             return 1.0
         exponent = self.eta * math.log(self.gamma)
-        shape = -math.expm1(exponent) / self.eta if exponent else -math.log(self.gamma)  # the limit at η = 0
+        limit = -math.log(self.gamma)  # at η = 0; a quotient of numbers that underflow would have few digits
+        shape = limit if abs(exponent) < NO_ETA else -math.expm1(exponent) / self.eta
         return (1 - self.gamma) / (self.gamma * shape)
 
     @property
