@@ -170,6 +170,8 @@ def test_only_pure_guarantees_are_added_up():
 def test_a_budget_is_for_a_mechanism():
     with pytest.raises(ValueError, match=r"mechanism\(ε\) must be a Mechanism such as .*, got int"):
         accounting.epsilon_per_pick(lambda _: 3, 1.0, delta=DELTA, picks=2)
+    with pytest.raises(ValueError, match="mechanism must make a mechanism that costs the ε it is given"):
+        accounting.epsilon_per_pick(lambda _: dps.GEM(1.0), 1.0, delta=DELTA, picks=2)
 
 
 # --- Budgets ----------------------------------------------------------------------------------------------
