@@ -57,12 +57,8 @@ def test_random_stopping_with_exponential_noise_stays_within_its_budget_where_it
     assert 0.2 < found.certain <= 1
 
 
-SENSITIVITIES = {
-    "equal": [1.0, 1.0, 1.0],
-    "unequal": [0.1, 0.3, 1.0],
-    "one-zero": [0.0, 1.0, 4.0],
-    "two-zero": [0.0, 0.0, 1.0],
-}
+SENSITIVITIES = {"unequal": [0.1, 0.3, 1.0], "one-zero": [0.0, 1.0, 4.0]}
+"""tests/auditing/test_conformance.py tries further kinds with every mechanism."""
 
 
 @pytest.mark.parametrize("sensitivities", SENSITIVITIES.values(), ids=SENSITIVITIES)

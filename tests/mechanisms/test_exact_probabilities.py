@@ -59,7 +59,7 @@ def random_candidates(size, seed=0, decades=1.0):
 
 
 @named(members(1.0))
-@pytest.mark.parametrize("size", [1, 2, 3, 10])
+@pytest.mark.parametrize("size", [1, 3, 10])
 def test_random_candidates_have_their_exact_probabilities(mechanism, size):
     assert_exact(mechanism, *random_candidates(size, seed=size))
 
@@ -78,16 +78,15 @@ QUADRATURES = [m for m in members(1.0) if getattr(m, "noise", "") == "laplace" o
 
 
 @named([*CHEAP, dps.ModifiedGEM(epsilon=1.0), dps.CombinedGEM(epsilon=1.0), dps.RandomizedResponse(epsilon=1.0)])
-@pytest.mark.parametrize("size", [100, 250, pytest.param(500, marks=pytest.mark.statistics)])
+@pytest.mark.parametrize("size", [100, pytest.param(500, marks=pytest.mark.statistics)])
 def test_hundreds_of_distinct_candidates_have_their_exact_probabilities(mechanism, size):
     assert_exact(mechanism, *random_candidates(size))
 
 
 @named(QUADRATURES)
-@pytest.mark.parametrize("size", [100, 500])
-def test_hundreds_of_candidates_in_a_few_groups_have_their_exact_probabilities(mechanism, size):
+def test_hundreds_of_candidates_in_a_few_groups_have_their_exact_probabilities(mechanism):
     scores, sensitivities = random_candidates(5)
-    group = np.random.default_rng(1).integers(5, size=size)
+    group = np.random.default_rng(1).integers(5, size=500)
     assert_exact(mechanism, scores[group], sensitivities[group])
 
 
@@ -181,7 +180,7 @@ def test_random_stopping_is_exact_for_shapes_next_to_the_logarithmic(noise, eta)
 
 
 @pytest.mark.parametrize("noise", STOPPING)
-@pytest.mark.parametrize("gamma", [1.0, 1 - 2**-53, 1 - 1e-5, 0.5, 1e-3, 1e-8, 1e-20, 1e-30])
+@pytest.mark.parametrize("gamma", [1.0, 1 - 2**-53, 0.5, 1e-3, 1e-20, 1e-30])
 def test_random_stopping_is_exact_for_every_stopping_probability(noise, gamma):
     for corner in ("ties", "tied zero sensitivities"):
         scores, sensitivities = map(np.array, CORNERS[corner])
