@@ -148,6 +148,24 @@ def test_every_mechanism_passes_a_long_check(name, epsilon):
     assert (found.verdict, found.notes) == ("no violation found", [])
 
 
+class WithoutProbabilities:
+    """A mechanism that only picks, from one seed after the other."""
+
+    def __init__(self, mechanism, seed):
+        self.mechanism, self.seeds = mechanism, iter(range(seed, seed + 10**6))
+
+    def select(self, scores, sensitivities):
+        return self.mechanism.select(scores, sensitivities, randomness=dps.Randomness.seeded(next(self.seeds)))
+
+
+def test_a_correct_selector_fails_no_more_often_than_stated():
+    """Of 4 checks at an error of 1 %, two or more fail for one in 1,700 choices of seeds."""
+    selectors = (WithoutProbabilities(dps.NoisyMax(1.0), 10**6 * number) for number in range(4))
+    found = [check(one, [1.0, 1.0], epsilon=1.0, draws=2000, error=0.01, seed=n) for n, one in enumerate(selectors)]
+    assert sum(one.verdict != "no violation found" for one in found) <= 1
+    assert max(one.worst.certain for one in found) > 0.5
+
+
 def test_rows_about_one_person_have_any_row_as_a_neighbour():
     found = check(dps.TopShare(1.0), [1.0, 1.0, 1.0], restarts=2)
     assert found.worst.loss == pytest.approx(1.0)

@@ -80,6 +80,11 @@ def test_answers_that_are_not_candidates_are_shown(answer):
         samplers.draw(lambda *_: answer, np.zeros(3), np.ones(3), 2, 0)
 
 
+def test_a_function_that_returns_probabilities_is_told_of_from_pmf():
+    with pytest.raises(samplers.BrokenError, match="if these are probabilities, use dps"):
+        samplers.draw(lambda *_: np.full(3, 1 / 3), np.zeros(3), np.ones(3), 2, 0)
+
+
 def test_a_selector_of_batches_must_answer_for_each_row():
     class OfOneRow:
         def select(self, scores, sensitivities):  # noqa: ARG002

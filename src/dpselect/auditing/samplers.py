@@ -53,7 +53,8 @@ def _position(pick: Any, size: int) -> int:
     except TypeError:
         position = -1
     if isinstance(pick, bool) or not 0 <= position < size:
-        raise BrokenError(f"returned {pick!r}, which is not the position of a candidate, 0 to {size - 1}")
+        hint = "; if these are probabilities, use dps.from_pmf" if np.shape(pick) == (size,) else ""
+        raise BrokenError(f"returned {pick!r:.60}, which is not the position of a candidate, 0 to {size - 1}{hint}")
     return position
 
 
