@@ -38,7 +38,7 @@ test-services: $(VENV)/.test  ## Run the tests that need PostgreSQL; they start 
 	$(BIN)/python -m pytest -m services
 
 test-gpu: $(VENV)/.test $(VENV)/.gpu  ## Run the tests that need a CUDA device, and torch, CuPy and JAX as far as they are there
-	$(BIN)/python -m pytest -m gpu tests/laws/test_gpu.py
+	$(BIN)/python -m pytest -W default -m gpu tests/laws/test_gpu.py
 
 mutants: $(VENV)/.test  ## List small mistakes in budget, release and accounting that no test notices (MODULE=word: one module; takes hours)
 	$(BIN)/python tests/support/mutants.py $(MODULE)

@@ -123,12 +123,10 @@ def as_page(lines: str, own: float, copy: float, first: float) -> str:
     """Return the documentation page."""
     return f"""# Scores on a GPU
 
-Recommenders score on a GPU. [`TopShare`][dpselect.TopShare] picks there, too: pass a CUDA tensor and get a tensor
-of picks on the same device. No scores are copied to the host.
+Recommenders score on a GPU. `TopShare` picks there, too: pass a CUDA tensor and get a tensor of picks on the same
+device. No scores are copied to the host.
 
-```python
-import torch, dpselect as dps
-
+```text
 scores = model(users)  # float32 or float64, on the device
 picks = dps.TopShare(4.0).select(scores)  # int64, on the same device
 ```
@@ -148,9 +146,9 @@ Arrays of torch, CuPy and JAX work alike. This needs Numba for CUDA: `pip instal
 ## How fast
 
 From `make bench-gpu`, on one {torch.cuda.get_device_name()}, torch {torch.__version__}. Times are medians in
-milliseconds for a whole call, until its picks are ready. The scores are normal random numbers. *Fitted* weights are
-shared by all rows. *Noise* adds Gumbel noise in torch and takes the largest; *selection* is top share by
-`torch.topk`. Neither of them is exact or secure.
+milliseconds for a whole call, until its picks are ready. About 0.2 ms of it are for starting a kernel from Python.
+The scores are normal random numbers. *Fitted* weights are shared by all rows. *Noise* adds Gumbel noise in torch
+and takes the largest; *selection* is top share by `torch.topk`. Neither of them is exact or secure.
 
 | scores | type | ε | top share | fitted weights | argmax | top share / argmax | noise | selection |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |

@@ -1,9 +1,9 @@
 """Top share on a CUDA device: the same words of the same streams, so the same picks as on the CPU.
 
 A warp takes ROWS rows. First its lanes compute the first group of all their streams, one block of ChaCha20 each.
-Then it takes row after row. Lanes read a word each and draw a candidate from it, 32 at once. The first whose score
-is above the bar is weighed against the whole row, as the CPU does it; that seldom takes more than a few passes, and
-only the first of them reads memory beyond the caches. All lanes of a warp always take the same branches.
+Then it takes row after row. Lanes read a word each and draw a candidate from it, 32 at once, and some of these are
+weighed against the whole row. That takes two or three passes, and only the first of them reads memory beyond the
+caches. All lanes of a warp always take the same branches.
 
 Floats decide only the coin. Where they cannot, the pick is UNRESOLVED, and the caller decides in exact arithmetic.
 
@@ -14,12 +14,11 @@ makes 64 bits of them.
 import importlib.util
 import math
 import sys
-from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numba import cuda, types
+from numba import config, cuda, types
 from numpy import int32, int64, uint64
 from numpy import uint32 as u32
 from numpy.typing import NDArray
@@ -52,6 +51,9 @@ those that tie."""
 
 AT_ONCE = 4
 """Scores that a lane reads before it compares the first. This many weights must have a sum below 2³²."""
+
+OPTIONS = {} if config.ENABLE_CUDASIM else {"max_registers": 64}  # type: ignore[attr-defined]
+"""With fewer registers, more warps wait for memory at once. The simulator has no such option."""
 
 C0, C1, C2, C3 = (u32(word) for word in CONSTANTS.view(u32))
 
@@ -147,7 +149,17 @@ def leading_zeros(number: int) -> Any:
 
 
 @cuda.jit(device=True)
-def total(value: int64) -> int64:
+def total(value: int32) -> int64:
+    """Return the sum over the lanes of a warp, of 32 bits."""
+    step = WARP // 2
+    while step > 0:
+        value = int32(value + cuda.shfl_xor_sync(ALL, value, step))
+        step //= 2
+    return int64(value)
+
+
+@cuda.jit(device=True)
+def total_long(value: int64) -> int64:
     """Return the sum over the lanes of a warp."""
     step = WARP // 2
     while step > 0:
@@ -176,34 +188,35 @@ def weigh(scores: FloatArray, weights: PartArray, bar: float, limit: float) -> t
 
     A single weight is that of all. Beyond the end, lanes read the last score, so that no load waits for a branch.
     """
-    size, first = uint64(scores.size), uint64(cuda.laneid)
-    above, at, fine = int64(0), int64(0), True
-    if weights.size == 1:
-        number_above, number_at = u32(0), u32(0)
-        while first < size & ~uint64(AT_ONCE * WARP - 1):
-            step = 0
-            while step < AT_ONCE:
-                score = scores[first + uint64(step * WARP)]
-                fine &= abs(score) <= limit
-                number_above = u32(number_above + u32(score > bar))
-                number_at = u32(number_at + u32(score == bar))
-                step += 1
-            first += uint64(AT_ONCE * WARP)
-        above, at = int64(number_above) * UNIT, int64(number_at) * UNIT
-    while first < size:
-        step, more_above, more_at = 0, u32(0), u32(0)
+    size, first, single = u32(scores.size), u32(cuda.laneid), weights.size == 1
+    above, at, few_above, few_at, fine = int64(0), int64(0), u32(0), u32(0), True
+    while single and first < u32(size & ~u32(AT_ONCE * WARP - 1)):
+        step, start = 0, uint64(first)
         while step < AT_ONCE:
-            a = first + uint64(step * WARP)
-            inside = a < size
-            a = a if inside else size - uint64(1)
-            score, weight = scores[a], u32(weights[a if weights.size > 1 else uint64(0)])
+            score = scores[start + uint64(step * WARP)]
             fine &= abs(score) <= limit
-            more_above = u32(more_above + (weight if inside & (score > bar) else u32(0)))
-            more_at = u32(more_at + (weight if inside & (score == bar) else u32(0)))
+            few_above = u32(few_above + u32(score > bar))
+            few_at = u32(few_at + u32(score == bar))
             step += 1
-        above, at = above + int64(more_above), at + int64(more_at)
-        first += uint64(AT_ONCE * WARP)
-    return total(above), total(at), cuda.all_sync(ALL, fine)
+        first = u32(first + u32(AT_ONCE * WARP))
+    while first < size:
+        step = 0
+        while step < AT_ONCE:
+            a = u32(first + u32(step * WARP))
+            inside = a < size
+            a = a if inside else u32(size - u32(1))
+            score, weight = scores[a], u32(1) if single else u32(weights[a])
+            fine &= abs(score) <= limit
+            few_above = u32(few_above + (weight if inside & (score > bar) else u32(0)))
+            few_at = u32(few_at + (weight if inside & (score == bar) else u32(0)))
+            step += 1
+        if not single:
+            above, at, few_above, few_at = above + int64(few_above), at + int64(few_at), u32(0), u32(0)
+        first = u32(first + u32(AT_ONCE * WARP))
+    fine = cuda.all_sync(ALL, fine)
+    if single:
+        return total(int32(few_above)) * UNIT, total(int32(few_at)) * UNIT, fine
+    return total_long(above), total_long(at), fine
 
 
 @cuda.jit(device=True)
@@ -234,21 +247,24 @@ def pick_row(
     """Return the pick of a row, UNRESOLVED, or INVALID.
 
     The words after the coin are read in windows of 32, one for each lane, as long as all candidates are drawn from.
-    Then they are read one by one: to draw from better candidates, or to share what is left among those that tie.
+    The CPU weighs one after the other of those that are better than all before, until one is inside the share. If
+    one is, so are those after it, so the first is searched by halving. Then words are read one by one: to draw from
+    better candidates, or to share what is left among those that tie.
     """
     lane, coin, share = u32(cuda.laneid), word_at(stream, u32(0)), int64(facts[SHARE])
     left = int32(1 + FREE_DRAWS + scores.size // DIVISOR)
-    stage, cursor, window, after = DRAW, u32(1), u32(0), u32(0)
+    stage, cursor, window, after, records = DRAW, u32(1), u32(0), u32(0), u32(0)
     better, tied, bound = int64(0), int64(0), int64(1)
-    a, candidate, from_all, mine, checked = NONE, NONE, NONE, False, False
+    a, candidate, from_all, checked, found = NONE, NONE, NONE, False, False
     bar = level = score = limit
     while True:
-        ahead = u32(cuda.ballot_sync(ALL, mine and stage == DRAW and (score > bar or not checked)))
-        if ahead != 0:
-            source = int32(cuda.ffs(ahead) - 1)
-            candidate = u32(cuda.shfl_sync(ALL, int32(a), source))
-            level = cuda.shfl_sync(ALL, score, source)
-            after = u32(window + u32(source + 1))
+        if records != 0:
+            middle, skipped = records, (cuda.popc(records) - 1) // 2
+            while skipped > 0:
+                middle, skipped = u32(middle & u32(middle - u32(1))), skipped - 1
+            source = int32(cuda.ffs(middle) - 1)
+            trial, trial_level = u32(cuda.shfl_sync(ALL, int32(a), source)), cuda.shfl_sync(ALL, score, source)
+            trial_after = u32(window + u32(source + 1))
         else:
             load(stream, u32(cursor // u32(WORDS)))
             if stage == DRAW and left > 0:
@@ -263,9 +279,20 @@ def pick_row(
                 if from_all == NONE and drawn != 0:
                     from_all = u32(cuda.shfl_sync(ALL, int32(a), int32(cuda.ffs(drawn) - 1)))
                     drawn = u32(drawn & u32(drawn - u32(1)))
-                mine = u32(drawn >> lane) & u32(1) != 0
+                mine, top = u32(drawn >> lane) & u32(1) != 0, bar if checked else -limit
                 if mine:
                     score = scores[a]
+                    top = score if score > top else top  # noqa: FURB136 - as compiled code it is one type
+                step = 1
+                while step < WARP:
+                    other = cuda.shfl_up_sync(ALL, top, step)
+                    top = other if lane >= step and other > top else top
+                    step *= 2
+                other = cuda.shfl_up_sync(ALL, top, 1)
+                higher = score > other if lane > 0 else (score > bar or not checked)
+                records = u32(cuda.ballot_sync(ALL, mine and higher))
+                if not checked:
+                    records = u32(records | u32(drawn & u32(~drawn + u32(1))))
                 continue
             number = int64(word_at(stream, cursor) >> uint64(leading_zeros(bound)))
             cursor = u32(cursor + u32(1))
@@ -279,24 +306,32 @@ def pick_row(
             if stage == PLACE and number >= better:
                 stage, bound = AMONG, tied
                 continue
-            candidate = find(scores, weights, bar, stage == AMONG, number)
+            trial, source = find(scores, weights, bar, stage == AMONG, number), int32(0)
             if stage != DRAW:
+                candidate = trial
                 break
-            level, after = scores[candidate], cursor
-        better, tied, fine = weigh(scores, weights, level, limit)
+            trial_level, trial_after = scores[trial], cursor
+        above, at, fine = weigh(scores, weights, trial_level, limit)
         if not fine:
             return int64(INVALID)
-        bar, bound, checked = level, better, True
-        if better < share:
+        checked = True
+        lower = u32(u32(u32(1) << u32(source)) - u32(1))
+        if above < share:
+            candidate, level, better, tied, after, found = trial, trial_level, above, at, trial_after, True
+            records = u32(records & lower)
+        else:
+            bar, bound = trial_level, above
+            records = u32(records & ~u32(u32(lower << u32(1)) | u32(1)))
+        if found and records == 0:
             if better + tied <= share:
                 break
-            stage, bound, cursor = TIED, tied, after
+            stage, bound, cursor, bar = TIED, tied, after, level
     if coin < facts[PASS_BELOW]:
         return int64(from_all)
     return int64(candidate) if coin > facts[FAIL_ABOVE] else int64(UNRESOLVED)
 
 
-@cuda.jit
+@cuda.jit(**OPTIONS)
 def select_rows(
     scores: FloatArray,
     limit: float,
@@ -333,8 +368,8 @@ def select_rows(
 def tables(weights: bytes | None, size: int, share: Share, error_bound: float, device: int) -> tuple[Any, ...]:
     """Return the facts about weights, the weights, columns to draw from, and what stands for addresses.
 
-    They stay on the device for later calls, with their types: a small transfer takes as long as many rows. The coin
-    falls as in :mod:`dpselect.kernels.coins`: it is sure below one bound and above another.
+    They stay on the device for later calls: a small transfer takes as long as many rows. The coin falls as in
+    :mod:`dpselect.kernels.coins`: it is sure below one bound and above another.
     """
     del device  # each has its own
     urn = weighted_draws.new_urn(size if weights else 1)
@@ -347,7 +382,7 @@ def tables(weights: bytes | None, size: int, share: Share, error_bound: float, d
     facts = [int(fact) for fact in (sizes.equal, *columns, odds.share, low, min(high, 2**64 - 1), 0)]
     whole = np.full(1, UNIT) if sizes.equal else urn.weights
     arrays = np.array(facts, uint64), whole.astype(int32), np.array(urn[1:], int32), np.zeros((1, 1), u32)
-    return tuple(cuda.In(cuda.to_device(array)) for array in arrays)
+    return tuple(map(cuda.to_device, arrays))
 
 
 def select(
@@ -373,9 +408,9 @@ def select(
         *public, addresses = tables(shared, size, share, error_bound, device)
         addresses = addresses if nonces is None else cuda.to_device(nonces, stream)
         blocks = max(LEAST_BLOCKS, -(-rows // (ROWS * WARPS)))
-        arguments = _argument(scores), limit, *public, tuple(key), addresses, _argument(picks)
-        select_rows[blocks, WARP * WARPS, stream](*arguments)
-        facts = public[0].value.copy_to_host(stream=stream)
+        arguments = _argument(scores), limit, *public, tuple(key), addresses, picks
+        _kernel_for(arguments, device)[blocks, WARP * WARPS, stream](*arguments)
+        facts = public[0].copy_to_host(stream=stream)
         if stream:
             stream.synchronize()
     if facts[REPORT]:
@@ -399,18 +434,23 @@ def _library(array: Any) -> tuple[str, Any]:
     return name, sys.modules.get(name)
 
 
-def _argument(array: Any) -> Any:
-    """Return an array as an argument of a kernel, with what Numba cannot find out, or only slowly."""
-    name, torch = _library(array)
-    if name == "jaxlib":  # it refuses Numba's request by DLPack
-        return cuda.as_cuda_array(array, sync=False)
-    if name != "torch" or not array.is_contiguous():
-        return array
-    argument = cuda.In(array)
-    kind = {torch.float32: types.float32, torch.float64: types.float64, torch.int64: types.int64}[array.dtype]
-    with suppress(AttributeError):  # the Numba before Numba-CUDA finds it out each time
-        argument._numba_type_ = types.Array(kind, array.ndim, "C")
-    return argument
+def _argument(scores: Any) -> Any:
+    """Return scores as an argument of a kernel. JAX refuses Numba's request by DLPack."""
+    return cuda.as_cuda_array(scores, sync=False) if _library(scores)[0] == "jaxlib" else scores
+
+
+_KERNELS: dict[tuple[int, type], Any] = {}
+
+
+def _kernel_for(arguments: tuple[Any, ...], device: int) -> Any:
+    """Return the kernel; for torch's rows one after the other, with known types, which are slow to find out."""
+    scores, limit, *_ = arguments
+    if _library(scores)[0] != "torch" or not scores.is_contiguous():
+        return select_rows
+    key = device, type(limit)
+    if key not in _KERNELS:
+        _KERNELS[key] = select_rows.specialize(*arguments)
+    return _KERNELS[key]
 
 
 def _stream_of(scores: Any) -> Any:
