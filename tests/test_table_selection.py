@@ -17,6 +17,7 @@ from score_tables import KEY, LISTS, LONG, MECHANISM, expected, read
 
 import dpselect as dps
 from dpselect.budget import Ledger
+from dpselect.errors import LayoutError
 from dpselect.release import Charge, FreshKey, KeyFile, release
 
 LONG_TABLE = pa.Table.from_pylist(LONG)
@@ -372,7 +373,8 @@ def test_a_bad_value_of_a_column_for_each_candidate_names_its_row_user_and_colum
         ({"candidate_columns": "tea"}, "candidate_columns must be a list of columns, not 'tea'"),
         ({"candidate_columns": ["tea", "tea"]}, "candidate_columns must be distinct"),
         ({"candidate_columns": ["user", "tea"]}, "candidate_columns must be distinct"),
-        ({"unit": None}, "go with a unit"),
+        ({"unit": None}, "unit and candidate must have names.*number them, as in table.reset_index"),
+        ({"sensitivity": {"tea": 1.0}}, 'for a number for each candidate pass candidates={"candidate"'),
         ({"candidate_columns": ["tea", "gin"]}, "unknown column 'gin'.*name it with candidate_columns="),
         ({"candidate_columns": ["tea", "note"]}, "column 'note' must hold numbers"),
         ({"candidate_columns": ["tea", "wide"]}, "column 'wide' must not hold integers beyond"),
@@ -388,6 +390,20 @@ def test_what_does_not_go_with_a_column_for_each_candidate_is_refused(change, me
     table = WIDE | {"note": ["a", "b", "c"], "wide": [1, 2, 2**60]}
     with pytest.raises(ValueError, match=message):
         dps.select_table(table, MECHANISM, **({"candidate_columns": NAMES, "sensitivity": 1.0} | change))
+
+
+def test_columns_of_a_pivoted_frame_may_have_numbers_for_names_and_be_empty():
+    long = pd.DataFrame({"user": ["ann", "ann", "bob"], "item": [7, 8, 7], "score": [1.0, 9.0, 2.0]})
+    wide = long.pivot(index="user", columns="item", values="score").fillna(0.0).assign(other=None)
+    items = {"candidate": [8, 7], "sensitivity": [0.1, 0.1]}
+    picks = dps.select_table(wide, dps.GEM(90.0), candidate_columns=[7, 8], candidates=items)
+    assert picks.to_dict("list") == {"user": ["ann", "bob"], "candidate": ["8", "7"]}
+    picks = dps.select_table(wide, MECHANISM, candidate_columns=[7, "other"], sensitivity=1.0, on_bad_unit="skip")
+    assert set(picks["problem"]) == {"column 'other' is missing or not a number"}
+    with pytest.raises(
+        LayoutError, match="name it with candidate=, or all columns of candidates with candidate_columns="
+    ):
+        dps.select_table(wide, MECHANISM, sensitivity=1.0)
 
 
 def test_a_lazy_frame_is_computed_once_and_only_its_columns():

@@ -68,8 +68,8 @@ def to_host(numbers: Any, name: str = "scores") -> Any:
         return np.asarray(plain)
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError):
         raise ValueError(
-            f"{name} must be a dense array whose numbers can be read, not sparse and not inside jax.jit; or pass a "
-            "NumPy array"
+            f"{name} must be a dense array of a type that NumPy has, not sparse and not inside jax.jit: pass "
+            f"{name}.float(), or a NumPy array"
         ) from None
 
 

@@ -83,7 +83,8 @@ class UnknownColumnError(LayoutError):
     def __init__(self, column: str, role: str, table: str, names: Sequence[str]) -> None:
         self.role = role
         self.problem = f"unknown column {column!r}: {table} has {', '.join(map(repr, names))}"
-        super().__init__(f"{self.problem}; name it with {role}=")
+        wide = ", or all columns of candidates with candidate_columns=" if role == "candidate" else ""
+        super().__init__(f"{self.problem}; name it with {role}={wide}")
 
 
 class TwoColumnsError(LayoutError):

@@ -75,7 +75,7 @@ def _from_pandas(frame: Any, columns: Collection[str] | None) -> pa.Table:  # no
     if getattr(frame, "ndim", 0) != 2:
         raise ValueError(_not_a_table(frame))
     whole = _with_index(frame)
-    names = [name for name in whole.columns if columns is None or name in columns]
+    names = [name for name in whole.columns if columns is None or str(name) in columns]
     arrays = []
     for name in names:
         if names.count(name) > 1:

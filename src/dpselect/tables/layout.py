@@ -88,11 +88,16 @@ class Layout:
             raise LayoutError("on_bad_unit must be 'raise' if there is no unit: nothing would be left")
         if isinstance(self.candidate_columns, str):
             raise LayoutError(f"candidate_columns must be a list of columns, not {self.candidate_columns!r}")
-        object.__setattr__(self, "candidate_columns", tuple(self.candidate_columns))
+        object.__setattr__(self, "candidate_columns", tuple(map(str, self.candidate_columns)))
         if self.candidate_columns:
             self._check_wide()
         if self.public_from not in (None, "table", "candidates"):
             raise LayoutError(f"public_from must be 'table' or 'candidates', not {self.public_from!r}")
+        if hasattr(self.sensitivity, "__len__") and not isinstance(self.sensitivity, str):
+            raise LayoutError(
+                "sensitivity must be the name of a column, or one number; for a number for each candidate pass "
+                'candidates={"candidate": […], "sensitivity": […]}'
+            )
         if not (self.sensitivity is None or isinstance(self.sensitivity, str)):
             number = check.real("sensitivity", self.sensitivity)
             if number < 0:
@@ -109,8 +114,13 @@ class Layout:
     def _check_wide(self) -> None:
         """Raise if another argument does not go with a column for each candidate."""
         names = [*self.candidate_columns, self.unit]
-        if None in {self.unit, self.candidate} or len(set(names)) < len(names):
-            raise LayoutError("candidate_columns must be distinct columns, and go with a unit and a candidate name")
+        if self.unit is None or self.candidate is None:
+            raise LayoutError(
+                "unit and candidate must have names if each candidate has a column of its own: if no column tells "
+                'users apart, number them, as in table.reset_index(names="user")'
+            )
+        if len(set(names)) < len(names):
+            raise LayoutError("candidate_columns must be distinct columns, and not the column of units")
         if isinstance(self.sensitivity, str) and self.candidates is None:
             raise LayoutError(WIDE_SENSITIVITY)
 

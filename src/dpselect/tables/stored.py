@@ -163,8 +163,9 @@ class StoredTable:
         for name in (unit, *columns):
             check_column(self.column_names, name, "unit" if name == unit else "candidate_columns", self.label)
         for name in columns:
-            if not (self.is_text or is_number(self.schema.field(name).type)):
-                raise ValueError(f"column {name!r} must hold numbers, not {self.schema.field(name).type}")
+            kind = self.schema.field(name).type
+            if not (self.is_text or is_number(kind) or pa.types.is_null(kind)):
+                raise ValueError(f"column {name!r} must hold numbers, not {kind}")
 
         def lists(batch: pa.RecordBatch, place: str) -> pa.RecordBatch:
             rows, size = batch.num_rows, len(columns)
