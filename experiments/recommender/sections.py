@@ -387,7 +387,7 @@ END_TO_END_LISTS = Experiment(
 GENERATED = Experiment(
     name="recommender-generated",
     title="Recommendations from synthetic interactions",
-    caption="All of this on synthetic interactions, computed again with every report. Not real data. At ε = "
+    caption="The same on synthetic interactions, not real data. Every report computes them again. At ε = "
     "{epsilon} mGEM’s error is {mgem} of a random pick’s, RNM’s {rnm} and GEM’s {gem}; on unclipped scores "
     "mGEM’s is {unclipped}.",
     description="Synthetic data. Top: histogram of correlations; mGEM’s mean score over GEM’s against correlation; "

@@ -165,8 +165,8 @@ TUNING = Experiment(
     caption=(
         "Mean squared error of the privately tuned choice, relative to the best of the paper’s private mechanisms "
         "at the same ε, which is named in each cell. Finding that best one would need the private scores. Blue: "
-        "the tuned choice is better. It is so by more than 2 % in {better} of all cases up to ε = 10, and at "
-        "worst {largest} times as bad."
+        "the tuned choice is better. In {better} of all cases up to ε = 10 it is more than 2 % better. Its error "
+        "is never more than {largest} times that of the best."
     ),
     description=(
         "A map with a row for each fleet of users, the eight scenarios and MovieLens-1M, and a column for each ε. "
