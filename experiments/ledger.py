@@ -34,6 +34,10 @@ LETTERS = "PGTSARBUN"
 utility bounds; and what is new here."""
 
 
+INDEXED = r"(?:[Δq][₁₂](?: ?[<>/−] ?(?=[Δq]))?)+|√\d"
+"""Such as Δ₁ < Δ₂."""
+
+
 class Verdict(StrEnum):
     """The outcome of a check. The words follow "this claim"."""
 
@@ -251,8 +255,11 @@ def _qualified(finding: Finding) -> tuple[str, str]:
 def _escaped(text: str) -> str:
     """Escape what has a meaning in Markdown: a bar would end the cell, an underscore start emphasis.
 
-    What is between dollar signs is a formula, and stays.
+    What is between dollar signs is a formula, and stays. Indices and roots that are not become formulas.
     """
+    text = re.sub(
+        r"(\$[^$]+\$)|" + INDEXED, lambda found: found[1] or f"${found[0]}$".replace("√", r"\sqrt "), text
+    )
     parts = re.split(r"(\$[^$]+\$)", text)
     return "".join(part if part.startswith("$") else re.sub(r"([\\|*_<\[`])", r"\\\1", part) for part in parts)
 

@@ -91,7 +91,7 @@ def test_long_formulas_break_before_relations_outside_of_brackets():
 
 
 def test_theory_and_reference_show_no_raw_formula(site):
-    pages = [*site.glob("theory/*/index.html"), *site.glob("reference/**/index.html")]
+    pages = [*site.glob("theory/*/index.html"), *site.glob("reference/**/index.html"), site / "claims/index.html"]
     assert len(pages) > 25
     for page in pages:
         text = text_of(page).replace("dp_accounting", "")
@@ -177,3 +177,16 @@ def test_the_comparison_names_the_versions_that_are_installed():
         except importlib.metadata.PackageNotFoundError:  # diffprivlib has no wheels for the newest Python
             continue
         assert installed == version, f"check docs/comparison.md against {library} {installed}"
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("install", "^# Install"),
+        ("own-mechanism", "^A custom mechanism"),
+        ("data-frames", "^## Missing values"),
+        ("sensitivities", "^# What is a sensitivity"),
+    ],
+)
+def test_what_people_search_for_has_a_page_or_a_heading(page, words):
+    assert re.search(words, (ROOT / f"docs/guide/{page}.md").read_text("utf-8"), flags=re.MULTILINE)

@@ -104,7 +104,7 @@ def _check(data: Tables) -> Finding:
             "one large scale makes the tail": tails["all but one 0.5, one 10"] > 100 * tails["all 0.5"],
             "the larger the scales, the larger the maximum": few < one < many < all_,
         },
-        f"The medians are {few:.2f}, {one:.2f}, {many:.1f} and {all_:.1f}. Pr[maximum > 8] is "
+        f"The medians are {few:.2f}, {one:.2f}, {many:.1f} and {all_:.1f}. The maximum exceeds 8 with probability "
         f"{tails['all 0.5']:.1e} if all scales are 0.5, and {tails['all but one 0.5, one 10']:.3f} if one is 10. "
         f"That one is the maximum with probability {share:.3f}.",
     )

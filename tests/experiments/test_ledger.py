@@ -64,10 +64,10 @@ def test_a_scope_belongs_to_a_claim_that_holds_and_is_shown_with_its_verdict():
 
 
 def test_a_formula_is_not_escaped_and_the_rest_is():
-    finding = judge({"grows": True}, "a_b is $e^{−ε}_a$")
+    finding = judge({"grows": True}, "a_b is $e^{−ε}_a$ if Δ₁ < Δ₂, at √2")
     claim = Claim(id="P5", text="$Δ_*$ < [*]", check=lambda _: finding)
     page = ledger.markdown([Entry(claim=claim, finding=finding, experiment="figure")], ORIGIN)
-    assert r"| $Δ_*$ \< \[\*] | **holds** | a\_b is $e^{−ε}_a$ |" in page
+    assert r"| $Δ_*$ \< \[\*] | **holds** | a\_b is $e^{−ε}_a$ if $Δ₁ < Δ₂$, at $\sqrt 2$ |" in page
 
 
 def test_a_verdict_that_fails_says_what_is_true_and_the_page_says_it_once():
@@ -91,7 +91,7 @@ def test_a_verdict_that_fails_where_the_paper_makes_it_says_where_it_holds():
     assert failed.words == "does not hold at α = √2; holds for α ≤ 1"
     claim = Claim(id="B1", text="so", check=lambda _: failed)
     page = ledger.markdown([Entry(claim=claim, finding=failed, experiment="figure")], ORIGIN)
-    assert "| **does not hold** at α = √2; holds for α ≤ 1. Fails: UCB wins. | numbers | `figure` |" in page
+    assert r"| **does not hold** at α = $\sqrt 2$; holds for α ≤ 1. Fails: UCB wins. | numbers | `figure` |" in page
 
 
 def test_the_page_says_how_long_its_run_took_and_what_cannot_be_computed_again():
