@@ -364,6 +364,9 @@ def select_rows(
         turn = u32(turn + u32(1))
 
 
+_KERNELS: dict[tuple[int, type], Any] = {}
+
+
 @lru_cache(maxsize=16)
 def tables(weights: bytes | None, size: int, share: Share, error_bound: float, device: int) -> tuple[Any, ...]:
     """Return the facts about weights, the weights, columns to draw from, and what stands for addresses.
@@ -403,13 +406,15 @@ def select(
     limit = kind(min(LARGEST, float(np.finfo(kind).max)))
     rows, size = scores.shape
     with cuda.gpus[device]:
-        stream, picks = _stream_of(scores), _new_picks(scores)
+        stream, argument, picks = _prepare(scores)
         shared = None if weights is None else weights.tobytes()
         *public, addresses = tables(shared, size, share, error_bound, device)
         addresses = addresses if nonces is None else cuda.to_device(nonces, stream)
-        blocks = max(LEAST_BLOCKS, -(-rows // (ROWS * WARPS)))
-        arguments = _argument(scores), limit, *public, tuple(key), addresses, picks
-        _kernel_for(arguments, device)[blocks, WARP * WARPS, stream](*arguments)
+        arguments = argument, limit, *public, tuple(key), addresses, picks
+        kernel = select_rows
+        if _library(scores) == "torch" and scores.is_contiguous():  # whose types are slow to find out
+            kernel = _KERNELS[device, kind] = _KERNELS.get((device, kind)) or select_rows.specialize(*arguments)
+        kernel[max(LEAST_BLOCKS, -(-rows // (ROWS * WARPS))), WARP * WARPS, stream](*arguments)
         facts = public[0].copy_to_host(stream=stream)
         if stream:
             stream.synchronize()
@@ -429,53 +434,28 @@ def is_available() -> bool:
     return bool(cuda.is_available())
 
 
-def _library(array: Any) -> tuple[str, Any]:
-    name = type(array).__module__.partition(".")[0]
-    return name, sys.modules.get(name)
+def _library(array: Any) -> str:
+    return type(array).__module__.partition(".")[0]
 
 
-def _argument(scores: Any) -> Any:
-    """Return scores as an argument of a kernel. JAX refuses Numba's request by DLPack."""
-    return cuda.as_cuda_array(scores, sync=False) if _library(scores)[0] == "jaxlib" else scores
-
-
-_KERNELS: dict[tuple[int, type], Any] = {}
-
-
-def _kernel_for(arguments: tuple[Any, ...], device: int) -> Any:
-    """Return the kernel; for torch's rows one after the other, with known types, which are slow to find out."""
-    scores, limit, *_ = arguments
-    if _library(scores)[0] != "torch" or not scores.is_contiguous():
-        return select_rows
-    key = device, type(limit)
-    if key not in _KERNELS:
-        _KERNELS[key] = select_rows.specialize(*arguments)
-    return _KERNELS[key]
-
-
-def _stream_of(scores: Any) -> Any:
-    """Return the stream on which the library of the scores now works on their device."""
-    name, library = _library(scores)
-    number = 0
-    if name == "torch":
+def _prepare(scores: Any) -> tuple[Any, Any, Any]:
+    """Return the stream on which the library of the scores works, scores as Numba takes them, room for picks."""
+    library: Any = sys.modules.get(_library(scores))
+    rows = scores.shape[0]
+    if _library(scores) == "torch":
         number = library.cuda.current_stream(scores.device).cuda_stream
-    elif name == "cupy":
-        number = library.cuda.get_current_stream().ptr
-    elif hasattr(scores, "block_until_ready"):  # JAX has streams of its own
-        scores.block_until_ready()
-    return cuda.external_stream(number) if number else 0
-
-
-def _new_picks(scores: Any) -> Any:
-    """Return room for picks that the library of the scores manages, or else Numba."""
-    name, library = _library(scores)
-    if name == "torch":
-        return scores.new_empty(scores.shape[0], dtype=library.int64)
-    return (library.empty if name == "cupy" else cuda.device_array)(scores.shape[0], int64)
+        picks = scores.new_empty(rows, dtype=library.int64)
+    elif _library(scores) == "cupy":
+        number, picks = library.cuda.get_current_stream().ptr, library.empty(rows, int64)
+    else:
+        number, picks = 0, cuda.device_array(rows, int64)
+        if _library(scores) == "jaxlib":  # which has streams of its own, and refuses Numba's request by DLPack
+            scores = cuda.as_cuda_array(scores.block_until_ready(), sync=False)
+    return cuda.external_stream(number) if number else 0, scores, picks
 
 
 def as_library(picks: Any, scores: Any) -> Any:
     """Return picks as an array of the library of the scores."""
-    if _library(scores)[0] == "jaxlib":
+    if _library(scores) == "jaxlib":
         return sys.modules["jax"].numpy.array(picks).block_until_ready()  # a copy: Numba frees the original
     return picks
