@@ -101,6 +101,16 @@ def test_permute_and_flip_in_floats_is_found_where_it_underflows():
     assert any("add up to 1" in text for text in many.broken)  # its sum of signs cancels
 
 
+def test_probabilities_that_keep_two_digits_are_found():
+    def clipped_too_late(scores, sensitivities):
+        weights = np.exp(np.maximum((scores - scores.max()) / (2 * sensitivities.max() or 1.0), -741.0))
+        return weights / weights.sum()
+
+    found = check(claiming(clipped_too_late), [1.0, 1.0], restarts=2)
+    assert found.verdict == "violated"
+    assert 1.001 < found.worst.loss < 1.5
+
+
 def test_permute_and_flip_that_never_underflows_passes():
     def clipped(scores, sensitivities):
         unit = 2 * (sensitivities.max() or 1.0)

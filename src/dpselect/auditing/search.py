@@ -28,6 +28,9 @@ FAR = 16.0
 DEEPEST = 2.0**14
 """The distance at which floats may underflow, in units of the largest sensitivity over ε."""
 
+LAST_DIGITS = 1e-321
+"""Floats below have two digits, so that a ratio of them is off by per cents."""
+
 SLACK = 1e-9
 """The relative excess of a loss over the claim that counts: more than rounding, less than a real violation."""
 
@@ -225,13 +228,14 @@ class Search:
         return scores, self._allowed(moves)
 
     def _edges(self) -> tuple[FloatArray, FloatArray]:
-        """Return pairs where a candidate is so far behind that its probability is about to become 0, if it does."""
+        """Return pairs where a candidate is so far behind that floats lose its last digits, or all of it."""
         k = self.widths.size
-        singles, deepest = np.eye(k), DEEPEST * self.unit * max(1.0, 1 / self.claimed) if self.claimed else 0.0
-        low, high = np.zeros((k, 1)), np.full((k, 1), deepest)
+        singles, least = np.tile(np.eye(k), (2, 1)), np.repeat([[0.0], [LAST_DIGITS]], k, axis=0)
+        low = 0 * least
+        high = low + (DEEPEST * self.unit * max(1.0, 1 / self.claimed) if self.claimed else 0.0)
         for _ in range(52):
             middle = (low + high) / 2
-            possible = np.diagonal(self.law(-middle * singles))[:, None] > 0
+            possible = self.law(-middle * singles)[singles == 1][:, None] > least
             low, high = np.where(possible, middle, low), np.where(possible, high, middle)
         ends = -low * singles
         return np.concatenate([ends, ends]), self._allowed(np.concatenate([1 - 2 * singles, 1 - singles]))
