@@ -46,10 +46,10 @@ def _lists(table: pa.Table, name: str) -> Curve:
 
 
 def _curves(table: pa.Table, name: str, read: Callable[[pa.Table, str], Curve]) -> list[Curve]:
-    """Return a mechanism's curve for each run."""
+    """Return a mechanism's curve for each run that has it."""
     found = [read(where(table, run=run), name) for run in unique(table, "run")]
     shown = [(epsilons >= 1) & (epsilons <= MOST) for epsilons, _ in found]
-    return [(epsilons[own], values[own]) for (epsilons, values), own in zip(found, shown, strict=True)]
+    return [(epsilons[own], values[own]) for (epsilons, values), own in zip(found, shown, strict=True) if own.any()]
 
 
 def means(curves: Sequence[Curve]) -> dict[float, float]:

@@ -55,6 +55,13 @@ def test_the_caption_states_means_over_the_runs_of_each_table(lists):
     assert "public lists has 0.50 of the best list’s score" in said
 
 
+def test_a_run_without_a_mechanism_does_not_count_for_its_mean():
+    data = tables({"A": 1.0, "B": 0.5}, {"A": 1.0})
+    lacking = [row for row in data["private"].to_pylist() if (row["run"], row["mechanism"]) != ("B", "top-share")]
+    said = overview.numbers(data | {"private": pa.Table.from_pylist(lacking)})
+    assert (said["rule"], said["fitted"]) == ("0.50", "0.22")
+
+
 def test_each_run_is_a_faint_line_and_nothing_is_drawn_beyond_the_axis():
     with look():
         figure = overview.draw(tables({"A": 1.0, "B": 0.5, "C": 0.1}, {"A": 1.0}))
