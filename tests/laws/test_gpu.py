@@ -73,7 +73,20 @@ def weights_of(form, size):
 @pytest.mark.skipif(SIMULATED, reason="this starts the simulator")
 def test_the_simulator_passes_all_tests_of_this_module():
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "gpu", "-p", "no:xdist", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-qx",
+        "-W",
+        "default",
+        "-m",
+        "gpu",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:cacheprovider",
+    ]
     done = subprocess.run(  # noqa: S603 - our own
         [*command, __file__], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
