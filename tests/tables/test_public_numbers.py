@@ -146,7 +146,7 @@ def test_the_command_line_says_which_mechanism_it_used_and_why(table, line, tmp_
     assert main([*command, "-o", str(tmp_path / "p.csv")]) == 0
     assert capsys.readouterr().err.startswith(line)
     assert main([*command, "--count", "2", "-o", str(tmp_path / "lists.csv")]) == 0
-    assert capsys.readouterr().err.startswith(line)
+    assert line in capsys.readouterr().err  # after a line on progress, if it took long
     assert main([*command, "--json", "-o", str(tmp_path / "again.csv")]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["mechanism"].startswith("TopShare" if "top-share" in line else "HeterogeneousNoisyMax")

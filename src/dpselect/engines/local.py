@@ -180,38 +180,29 @@ class LocalTables:
                 done += len(batch.column(score).flatten()) if long else batch.num_rows
                 progress(Step(done, self.source.rows, "candidates" if long else f"{unit}s"))
         except BadUnitsError as error:
-            raise self.bad_unit(current[0], error) from None
+            place = self._bad_row(current[0].batch.column(unit)[error.row], error.problem) if long else ""
+            raise ValueError(f"{place or current[0].locate(error.row, unit)}: {error.problem}") from None
 
-    def bad_unit(self, located: Located, error: BadUnitsError) -> ValueError:
-        """Return an error that names the row and the unit of what is wrong with a batch."""
-        place = located.locate(error.row, self.columns.unit_name)
-        if self.source is not self.table:
-            place = self._bad_row(located.batch.column(self.columns.unit_name)[error.row], error.problem) or place
-        return ValueError(f"{place}: {error.problem}")
-
-    def _bad_row(self, unit: pa.Scalar, problem: str) -> str | None:
+    def _bad_row(self, unit: pa.Scalar, problem: str) -> str:
         """Say which row of a unit has a problem, in a table that was sorted: a bad value, or a name again."""
         names: set[object] = set()
         alone = replace(self.layout, weight=None)  # for a weight there is a rule about all rows of a unit
         layout = self.layout if problem.startswith(f"column {self.layout.weight!r}") else alone
         for located in self.table.batches(self.columns.columns):
-            rows = located.batch
-            places = np.arange(rows.num_rows)
+            places = np.arange(located.batch.num_rows)
             if self.columns.unit is not None:
-                units = decoded(rows.column(self.columns.unit)).cast(unit.type)
-                own = pc.is_in(units, value_set=pa.array([unit.as_py()], unit.type))  # null is in null
-                places = np.flatnonzero(to_numpy(own))
-            rows = rows.take(from_numpy(places))
-            ends = from_numpy(np.arange(places.size + 1))
+                units = decoded(located.batch.column(self.columns.unit)).cast(unit.type)
+                places = np.flatnonzero(to_numpy(pc.is_in(units, value_set=pa.array([unit.as_py()], unit.type))))
+            rows, ends = located.batch.take(from_numpy(places)), from_numpy(np.arange(places.size + 1))
             own = [pa.LargeListArray.from_arrays(ends, rows.column(name)) for name in layout.columns[1:]]
-            units = pa.nulls(places.size, unit.type).fill_null(unit) if unit.is_valid else pa.nulls(places.size)
+            units = pa.array([unit.as_py()] * places.size, unit.type)
             found = find_problems(pa.RecordBatch.from_arrays([units, *own], layout.columns), layout)
             candidates = rows.column(self.columns.pick_name).to_pylist()
             for place, rule, name in zip(places.tolist(), found.to_pylist(), candidates, strict=True):
                 if (rule is not None and problem.startswith(rule)) or name in names:
                     return located.locate(place, self.columns.unit_name)
                 names.add(name)
-        return None
+        return ""
 
 
 def read_ahead(

@@ -40,8 +40,7 @@ def convert_like(frame: Any, table: pa.Table) -> Any:  # noqa: ANN401 - any libr
     """Return an Arrow table as the kind of frame that another one is, or as it is if there is no such kind."""
     library = _library(frame)
     if library == "pandas":
-        picks = table.to_pandas(integer_object_nulls=True)
-        return picks.astype({c: _kind(frame, c, table[c]) for c in table.column_names if _keeps(frame, c)})
+        return table.to_pandas(integer_object_nulls=True).astype(_kinds(frame, table))
     if library == "polars":
         import polars as pl  # noqa: PLC0415 - the caller has it
 
@@ -124,16 +123,13 @@ def _with_index(frame: Any) -> Any:  # noqa: ANN401 - pandas is not installed he
     return frame.reset_index(level=levels) if levels else frame
 
 
-def _kind(frame: Any, name: str, picks: pa.ChunkedArray) -> str:  # noqa: ANN401 - pandas is not installed here
-    """Return the type of a column of picks: the frame's, or one with missing integers if a unit was skipped."""
-    kind = frame.dtypes[name]
-    integers = picks.null_count and str(kind).startswith(("int", "uint"))
-    return str(kind).replace("i", "I").replace("u", "U") if integers else kind
-
-
-def _keeps(frame: Any, name: str) -> bool:  # noqa: ANN401 - pandas is not installed here
-    """Tell whether a column of picks can have the type of the frame's column: not if that holds lists."""
-    return name in frame.columns and not str(frame.dtypes[name]).startswith(("object", "list", "large_list"))
+def _kinds(frame: Any, table: pa.Table) -> dict[str, Any]:  # noqa: ANN401 - pandas is not installed here
+    """Return the types of picks: the frame's, unless it has lists there, or integers and a unit was skipped."""
+    kinds = {name: frame.dtypes[name] for name in table.column_names if name in frame.columns}
+    for name, kind in kinds.items():
+        if table[name].null_count and str(kind).startswith(("int", "uint")):
+            kinds[name] = str(kind).replace("i", "I").replace("u", "U")
+    return {c: kind for c, kind in kinds.items() if not str(kind).startswith(("object", "list", "large_list"))}
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

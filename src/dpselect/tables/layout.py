@@ -35,9 +35,9 @@ ONE = "the whole table"
 PUBLIC = {"sensitivity": "sensitivities", "offset": "offsets", "weight": "weights"}
 """Roles of columns that a second table may hold, and the arguments of a mechanism that they are for."""
 
-WIDE_SENSITIVITY = (
-    "sensitivity must be a number, or a column of candidates= (a table with a row for each candidate), if each "
-    "candidate has a column of its own"
+ONE_OR_EACH = (
+    "sensitivity must be one number or the name of a column, of candidates= if each candidate has a column of its "
+    'own: candidates={"candidate": […], "sensitivity": […]}'
 )
 
 SENSITIVITY = "sensitivity"
@@ -93,11 +93,9 @@ class Layout:
             self._check_wide()
         if self.public_from not in (None, "table", "candidates"):
             raise LayoutError(f"public_from must be 'table' or 'candidates', not {self.public_from!r}")
-        if hasattr(self.sensitivity, "__len__") and not isinstance(self.sensitivity, str):
-            raise LayoutError(
-                "sensitivity must be the name of a column, or one number; for a number for each candidate pass "
-                'candidates={"candidate": […], "sensitivity": […]}'
-            )
+        missing = self.candidate_columns and self.candidates is None
+        if missing if isinstance(self.sensitivity, str) else hasattr(self.sensitivity, "__len__"):
+            raise LayoutError(ONE_OR_EACH)
         if not (self.sensitivity is None or isinstance(self.sensitivity, str)):
             number = check.real("sensitivity", self.sensitivity)
             if number < 0:
@@ -121,8 +119,6 @@ class Layout:
             )
         if len(set(names)) < len(names):
             raise LayoutError("candidate_columns must be distinct columns, and not the column of units")
-        if isinstance(self.sensitivity, str) and self.candidates is None:
-            raise LayoutError(WIDE_SENSITIVITY)
 
     def _checked_candidates(self) -> pa.Table:
         """Return the second table, its identifiers without a dictionary and its public columns as numbers."""
@@ -255,9 +251,9 @@ class Layout:
 
     def check_mechanism(self, mechanism: Mechanism, names: Sequence[str], table: str = "the table") -> None:
         """Raise if a mechanism needs sensitivities that are not there, or takes no offsets or weights."""
-        if self.sensitivity is None and mechanism.uses_sensitivities and self.candidate_columns:
-            raise LayoutError(WIDE_SENSITIVITY)
         if self.sensitivity is None and mechanism.uses_sensitivities:
+            if self.candidate_columns:
+                raise LayoutError(ONE_OR_EACH)
             raise UnknownColumnError(SENSITIVITY, "sensitivity", table, names)
         for role in ("offset", "weight"):
             if getattr(self, role) is not None and PUBLIC[role] not in mechanism.takes:
