@@ -213,11 +213,13 @@ def _hashed_nonces(key: bytes, identifiers: list[Any]) -> WordArray:
     texts = kinds <= {str, np.str_}
     if not (texts or kinds <= {bytes, np.bytes_}):
         raise ValueError("units must be all integers of at most 64 bits, all strings, or all bytes")
-    digests = bytearray()
     person = b"dpselect text" if texts else b"dpselect bytes"
     keyed = hashlib.blake2b(key=key, digest_size=NONCE_BYTES, person=person)
-    for identifier in identifiers:
-        digest = keyed.copy()
-        digest.update(identifier.encode() if isinstance(identifier, str) else bytes(identifier))
-        digests += digest.digest()
-    return np.frombuffer(bytes(digests), dtype="<u4").astype(np.uint32).reshape(-1, 3)
+
+    def digest(identifier: bytes) -> bytes:
+        copy = keyed.copy()
+        copy.update(identifier)
+        return copy.digest()
+
+    digests = b"".join(map(digest, map(str.encode, identifiers) if texts else identifiers))
+    return np.frombuffer(digests, dtype="<u4").astype(np.uint32).reshape(-1, 3)

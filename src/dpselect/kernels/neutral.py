@@ -29,7 +29,7 @@ from numpy.polynomial.polynomial import polyval
 from dpselect.kernels.arrays import FloatArray
 from dpselect.kernels.compilation import compiled, compiled_in_any_order, compiled_without_refcounts
 from dpselect.kernels.shares import Extremes, share_of
-from dpselect.kernels.vectorised import exponential, product_sum
+from dpselect.kernels.vectorised import exponential, logarithm, product_sum
 
 ATOMS = 11
 FEW = 16
@@ -302,19 +302,13 @@ def fill_masses(k: int, atoms: int, room: Room) -> None:
 def fill_ratios(place: float, count: float, decays: FloatArray, ratios: FloatArray, product: FloatArray) -> None:
     """Fill f/F of one atom at each point, and add ``count`` · log F to ``product``.
 
-    With exp(−z) = exp(``place``) · decay. Short series, which the compiler vectorises, replace logarithms where
-    exp(−z) is small.
+    With exp(−z) = exp(``place``) · decay. The compiler vectorises it.
     """
     factor = math.exp(place)
     for i in range(decays.size):
         tail = factor * decays[i]
         ratios[i] = tail / (1.0 - tail)
-        product[i] += count * log_series(tail if tail < SMALL else 0.0)
-    for i in range(decays.size):
-        tail = factor * decays[i]
-        if tail < SMALL:
-            return  # and so are all further ones
-        product[i] += count * math.log1p(-tail)
+        product[i] += count * (log_series(tail) if tail < SMALL else logarithm(1.0 - tail))
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Functions that the compiler vectorises: an exponential that calls no library, and a sum of products."""
+"""Functions that the compiler vectorises: an exponential, a logarithm and a sum of products."""
 
 import math
 
@@ -34,6 +34,38 @@ def exponential(x: float) -> float:
     value = 1.0 + fused_multiply_add(square, rest, y)
     scaled = float_of_bits(float_bits(value) + (float_bits(rounded) << np.int64(52)))
     return scaled if x >= LOWEST else 0.0
+
+
+_ATANH = np.polynomial.Polynomial([2.0 / (2 * i + 3) for i in range(12)])
+_LOGARITHM = np.polynomial.Chebyshev.interpolate(_ATANH, 7, domain=[0.0, 0.0295])
+LOGARITHM = tuple(_LOGARITHM.convert(kind=np.polynomial.Polynomial).coef.tolist())
+"""(2 atanh(s) − 2s)/s³ within 1e-16, as a polynomial in s² ≤ ((√2 − 1)/(√2 + 1))²."""
+LEAST = np.int64(np.float64(math.sqrt(0.5)).view(np.int64))
+WHOLE = np.int64(np.float64(ROUND).view(np.int64))
+
+
+@compiled
+def logarithm(x: float) -> float:
+    """Return log(x) for a positive x that is not subnormal, with an error of about one unit in the last place of 1.
+
+    With x = 2^n m and m between √½ and √2, log(m) = 2 atanh(s) and s = (m − 1)/(m + 1).
+    """
+    bits = float_bits(x)
+    power = (bits - LEAST) >> np.int64(52)
+    rest = float_of_bits(bits - (power << np.int64(52))) - 1.0
+    s = rest / (2.0 + rest)
+    z = s * s
+    series = fused_multiply_add(z, LOGARITHM[7], LOGARITHM[6])
+    series = fused_multiply_add(z, series, LOGARITHM[5])
+    series = fused_multiply_add(z, series, LOGARITHM[4])
+    series = fused_multiply_add(z, series, LOGARITHM[3])
+    series = fused_multiply_add(z, series, LOGARITHM[2])
+    series = fused_multiply_add(z, series, LOGARITHM[1])
+    series = fused_multiply_add(z, series, LOGARITHM[0])
+    whole = float_of_bits(power + WHOLE) - ROUND
+    half = 0.5 * rest * rest
+    tail = fused_multiply_add(whole, LOG2_LOW, s * fused_multiply_add(z, series, half))
+    return fused_multiply_add(whole, LOG2_HIGH, rest - (half - tail))
 
 
 @compiled_in_any_order

@@ -115,18 +115,21 @@ def rows_with_duplicates(identifiers: pa.Array, bounds: IndexArray) -> NDArray[n
     found = np.zeros(len(bounds) - 1, dtype=np.bool_)
     if not len(identifiers):
         return found
-    if not pa.types.is_integer(identifiers.type):
-        encoded = identifiers if pa.types.is_dictionary(identifiers.type) else identifiers.dictionary_encode()
-        identifiers = encoded.indices
-    if identifiers.null_count:
+    if pa.types.is_dictionary(identifiers.type):
+        identifiers = identifiers.indices
+    if pa.types.is_integer(identifiers.type) and identifiers.null_count:
         identifiers = pc.fill_null(identifiers, 0)
-    numbers = to_numpy(identifiers)
-    rising = np.append(numbers[1:] > numbers[:-1], True)
-    rising[bounds[1:-1] - 1] = True  # the last candidate of a row is not compared with the next row
-    falls = np.append(0, np.cumsum(~rising))
-    unsorted = np.flatnonzero(falls[bounds[1:]] > falls[bounds[:-1]])
+    rising = np.ones(len(identifiers), dtype=np.uint8)
+    compared = pc.greater(identifiers[1:], identifiers[:-1]).cast(pa.uint8())
+    rising[:-1] = to_numpy(pc.fill_null(compared, 0) if compared.null_count else compared)
+    rising[bounds[1:-1] - 1] = 1  # the last candidate of a row is not compared with the next row
+    falls = np.flatnonzero(rising == 0)
+    unsorted = np.unique(np.searchsorted(bounds, falls, side="right") - 1)
     if not unsorted.size:
         return found
+    if not pa.types.is_integer(identifiers.type):
+        identifiers = identifiers.dictionary_encode().indices
+    numbers = to_numpy(pc.fill_null(identifiers, 0) if identifiers.null_count else identifiers)
     sizes = np.diff(bounds)[unsorted]
     places = np.repeat(bounds[unsorted] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
     codes = numbers[places]

@@ -184,13 +184,9 @@ def sort_rows(rows: list[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]
     names, columns = table.column_names, table.columns
     rows.clear()
     del table
-    for i in (0, 1):
-        columns[i] = columns[i].dictionary_encode("encode").combine_chunks()
-    keys, candidates = (
-        to_numpy(pc.rank(column.dictionary, tiebreaker="dense")).astype(np.int64)[to_numpy(column.indices)]
-        for column in columns[:2]
-    )
-    keys *= len(columns[1].dictionary)
+    columns[0], keys, _ = _ranked(columns[0])
+    columns[1], candidates, count = _ranked(columns[1])
+    keys *= count
     keys += candidates
     del candidates
     order = from_numpy(_order(keys))
@@ -199,6 +195,41 @@ def sort_rows(rows: list[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]
     for first in range(0, len(order), size):
         places = order.slice(first, size)
         yield pa.RecordBatch.from_arrays([decoded(column.take(places)) for column in columns], names)
+
+
+def _ranked(column: pa.ChunkedArray) -> tuple[pa.Array, IndexArray, int]:
+    """Return a column in one piece, numbers in the order of its entries, and how many different ones there can be.
+
+    Integers without large gaps are such numbers already. Integers as text are looked up in a table, others by hash.
+    """
+    text, integers = pa.types.is_string(column.type) and not column.null_count, column
+    if text:
+        try:
+            integers = column.cast(pa.int64())
+        except pa.ArrowInvalid:
+            text = False
+    if (text or pa.types.is_integer(column.type)) and not column.null_count:
+        whole = integers.combine_chunks()
+        given = to_numpy(whole)
+        low, span = given.min(), int(given.max()) - int(given.min()) + 1
+        if span <= 4 * given.size:
+            codes = given.astype(np.int64) - low.astype(np.int64)  # wraps back, if unsigned
+            if not text:
+                return whole, codes, span
+            counts = np.bincount(codes)
+            known = np.flatnonzero(counts)
+            names = from_numpy(known + low).cast(pa.string())
+            lengths = to_numpy(pc.binary_length(names)) * counts[known]
+            if (
+                lengths.sum() == pc.sum(pc.binary_length(column)).as_py()
+            ):  # otherwise some have zeros or a plus ahead
+                counts[known] = np.arange(known.size)
+                places = counts[codes]
+                ranks = to_numpy(pc.rank(names, tiebreaker="dense")).astype(np.int64)
+                return pa.DictionaryArray.from_arrays(from_numpy(places), names), ranks[places], known.size + 1
+    encoded = column.dictionary_encode("encode").combine_chunks()
+    ranks = to_numpy(pc.rank(encoded.dictionary, tiebreaker="dense")).astype(np.int64)
+    return encoded, ranks[to_numpy(encoded.indices)], ranks.size + 1
 
 
 def _run_ends(units: pa.Array) -> IndexArray:
@@ -210,14 +241,14 @@ def _run_ends(units: pa.Array) -> IndexArray:
 
 def _order(keys: IndexArray) -> IndexArray:
     """Return where the keys are in increasing order. Keys are not negative, and they are overwritten."""
-    count = keys.size
-    if int(keys.max()) >= (1 << 63) // count - 1:
+    bits = keys.size.bit_length()
+    if int(keys.max()) >= 1 << (63 - bits):
         return np.argsort(keys)
     # Numbers are sorted twice as fast as their order is found, so the place becomes the last part of the number.
-    keys *= count
-    keys += np.arange(count)
+    keys <<= bits
+    keys |= np.arange(keys.size)
     keys.sort()
-    keys %= count
+    keys &= (1 << bits) - 1
     return keys
 
 
