@@ -26,6 +26,8 @@ identifiers = st.sampled_from(
         (st.integers(2**64 - 3, 2**64 - 1), pa.uint64()),
         (st.integers(-3, 3), pa.int8()),
         (texts, pa.string()),
+        (st.integers(-9, 20).map(str), pa.string()),
+        (st.sampled_from(["7", "07", "+7", "-0", "0", "10", "9"]), pa.string()),
         (texts, pa.large_string()),
         (texts, pa.dictionary(pa.int32(), pa.string())),
         (st.binary(max_size=3), pa.binary()),
@@ -34,7 +36,7 @@ identifiers = st.sampled_from(
 
 
 @given(st.data(), identifiers, identifiers)
-@settings(suppress_health_check=list(HealthCheck), max_examples=60)
+@settings(suppress_health_check=list(HealthCheck), max_examples=90)
 def test_a_sort_in_memory_gives_what_duckdb_gives(data, unit, candidate):
     row = st.tuples(st.none() | unit[0], st.none() | candidate[0], st.integers(-5, 5))
     rows = data.draw(st.lists(row, min_size=1, max_size=8))
