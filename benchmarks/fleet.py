@@ -41,7 +41,12 @@ PLAIN = {
     "use_dictionary": False,
 }
 """Options that make files fast to read."""
-MECHANISMS = {"NoisyMax": dps.NoisyMax(epsilon=1.0), "GEM": dps.GEM(epsilon=1.0)}
+MECHANISMS = {
+    "NoisyMax": dps.NoisyMax(epsilon=1.0),
+    "GEM": dps.GEM(epsilon=1.0),
+    "HeterogeneousNoisyMax": dps.HeterogeneousNoisyMax(epsilon=1.0),
+    "TopShare": dps.TopShare(epsilon=1.0),
+}
 
 
 class Cost(NamedTuple):
@@ -163,6 +168,8 @@ def file_rows(fleet: Fleet, rounds: int) -> Iterator[Measured]:
         ("GEM, scores only, Arrow IPC", ["gem"], shared, "scores.arrow"),
         ("GEM, scores and sensitivities", ["gem"], ["--by-position"], "lists.parquet"),
         ("GEM, scores, sensitivities and identifiers", ["gem"], [], "lists.parquet"),
+        ("HeterogeneousNoisyMax, scores only", ["heterogeneous-rnm"], shared, "scores.parquet"),
+        ("TopShare, scores only", ["top-share"], shared, "scores.parquet"),
         ("RandomStopping, γ = 0.002, scores only", stopping, shared, "scores.parquet"),
         ("CombinedGEM, scores and sensitivities", ["combined-gem"], ["--by-position"], "lists.parquet"),
     ):

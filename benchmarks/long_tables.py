@@ -1,6 +1,6 @@
-"""Long tables from the shell, against seven lines of pandas: Parquet in, Parquet out, whole processes.
+"""Long tables from the shell, against pandas and Polars: a file in, a file out, whole processes.
 
-Both run in turns, so that other work on the machine disturbs both alike. ``make bench-tables`` writes
+All run in turns, so that other work on the machine disturbs all alike. ``make bench-tables`` writes
 docs/long-tables.md.
 """
 
@@ -16,28 +16,41 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 
 PAGE = Path(__file__).parent.parent / "docs" / "long-tables.md"
-CANDIDATES = 50
-"""The number of candidates of each user, out of a thousand."""
-SIZES = {1_000_000: (7, 1.5), 10_000_000: (3, 1.0)}
-"""Rows, and for each the number of rounds and the goal: the largest ratio to pandas."""
+ROWS, CANDIDATES, ROUNDS = 5_000_000, 30, 3
+"""The number of rows, of candidates of each user (out of a thousand), and of times that each contestant runs."""
 PANDAS = """\
 import sys, numpy as np, pandas as pd
-scores = pd.read_parquet(sys.argv[1])
+scores = pd.read_{kind}(sys.argv[1])
 scale = 2 * scores.groupby("user")["sensitivity"].transform("max") / 1.0
 noise = np.random.default_rng().exponential(size=len(scores))
 scores["noisy"] = scores["score"] + scale * noise
 best = scores.loc[scores.groupby("user")["noisy"].idxmax(), ["user", "candidate"]]
-best.to_parquet(sys.argv[2], index=False)
+best.to_{kind}(sys.argv[2], index=False)
 """
-
-
-HEADS = (
-    "| rows | identifiers | dpselect | pandas | dpselect, processor | pandas, processor | ratio | "
-    "ratio, processor | goal |"
-)
+POLARS = """\
+import sys, numpy as np, polars as pl
+scores = pl.read_{kind}(sys.argv[1])
+noise = pl.Series("noise", np.random.default_rng().exponential(size=len(scores)))
+noisy = pl.col("score") + 2 * pl.col("sensitivity").max().over("user") * noise
+best = scores.with_columns(noisy=noisy).group_by("user").agg(pl.col("candidate").sort_by("noisy").last())
+best.write_{kind}(sys.argv[2])
+"""
+MECHANISMS = {
+    "heterogeneous noisy max (the default)": ["heterogeneous-rnm"],
+    "the same, lists of ten": ["heterogeneous-rnm", "--count", "10"],
+    "top share": ["top-share"],
+    "noisy max": ["rnm"],
+}
+"""What dpselect runs, by its name in the table."""
+GOALS = {
+    ("csv", "heterogeneous noisy max (the default)"): 2.0,
+    ("parquet", "heterogeneous noisy max (the default)"): 1.5,
+}
+"""The largest ratio to pandas that we accept."""
 
 
 class Cost(NamedTuple):
@@ -47,19 +60,18 @@ class Cost(NamedTuple):
     processor_seconds: float
 
 
-def write_table(path: Path, rows: int, kind: str) -> None:
-    """Write a table with a row for each user and candidate, in random order."""
+def write_tables(folder: Path, rows: int) -> None:
+    """Write a table with a row for each user and candidate, in random order, as CSV and as Parquet."""
     generator = np.random.default_rng(rows)
     users = rows // CANDIDATES
     user = np.repeat(np.arange(users), CANDIDATES)
-    # Steps of 7 through 1,000 items do not repeat one within 50 steps.
+    # Steps of 7 through 1,000 items do not repeat one within 30 steps.
     candidate = (generator.integers(0, 1000, users)[:, None] + 7 * np.arange(CANDIDATES)).reshape(-1) % 1000
     order = generator.permutation(user.size)
-    columns = {"user": pa.array(user[order]), "candidate": pa.array(candidate[order])}
-    if kind == "text":
-        columns = {name: pa.array([f"{name} {i}" for i in column.to_pylist()]) for name, column in columns.items()}
     numbers = {"score": generator.normal(size=user.size), "sensitivity": generator.uniform(0.1, 1.0, user.size)}
-    pq.write_table(pa.table(columns | numbers), path)
+    table = pa.table({"user": user[order], "candidate": candidate[order]} | numbers)
+    pq.write_table(table, folder / "table.parquet")
+    pa.csv.write_csv(table, folder / "table.csv")
 
 
 def run(command: list[str]) -> Cost:
@@ -73,21 +85,23 @@ def run(command: list[str]) -> Cost:
     return Cost(time.perf_counter() - started, used.ru_utime + used.ru_stime)
 
 
-def compare(folder: Path, rows: int, kind: str, rounds: int) -> dict[str, Cost]:
+def compare(folder: Path, kind: str, rounds: int) -> dict[str, Cost]:
     """Return the median cost of each contestant."""
-    table, output = folder / "table.parquet", folder / "picks.parquet"
-    write_table(table, rows, kind)
-    select = ["select", str(table), "--mechanism", "rnm", "--epsilon", "1", "--output", str(output), "--quiet"]
+    table, output = str(folder / f"table.{kind}"), folder / f"picks.{kind}"
+    programs = {"pandas, noisy max": PANDAS, "Polars, noisy max": POLARS}
     commands = {
-        "dpselect": [sys.executable, "-m", "dpselect", *select],
-        "pandas": [sys.executable, "-c", PANDAS, str(table), str(output)],
+        name: [sys.executable, "-c", program.format(kind=kind), table, str(output)]
+        for name, program in programs.items()
     }
+    for name, options in MECHANISMS.items():
+        select = ["select", table, "--epsilon", "1", "--output", str(output), "--quiet", "--mechanism", *options]
+        commands[name] = [sys.executable, "-m", "dpselect", *select]
     found: dict[str, list[Cost]] = {name: [] for name in commands}
     for number in range(rounds + 1):
         for name, command in commands.items():
             output.unlink(missing_ok=True)
             cost = run(command)
-            if number:  # the first round compiles kernels and fills caches
+            if number:  # the first round fills caches
                 found[name].append(cost)
     return {name: Cost(*map(statistics.median, zip(*costs, strict=True))) for name, costs in found.items()}
 
@@ -97,46 +111,48 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.long_tables", description=__doc__)
     parser.add_argument("--fast", action="store_true", help="run at a hundredth of the size and write nothing")
     options = parser.parse_args()
-    shrink = 100 if options.fast else 1
+    run([sys.executable, "-m", "dpselect", "compile", "heterogeneous-rnm", "top-share", "rnm"])
     lines = []
-    for rows, (rounds, goal) in SIZES.items():
-        for kind in ("integers", "text") if rows == min(SIZES) else ("integers",):
-            with tempfile.TemporaryDirectory() as folder:
-                costs = compare(Path(folder), rows // shrink, kind, 1 if options.fast else rounds)
-            ours, theirs = costs["dpselect"], costs["pandas"]
-            wall, processor = (a / b for a, b in zip(ours, theirs, strict=True))
-            times = " | ".join(f"{number:.2f}" for number in (ours[0], theirs[0], ours[1], theirs[1]))
-            lines.append(
-                f"| {rows // shrink:,} | {kind} | {times} | **{wall:.2f}** | **{processor:.2f}** | {goal:g} |"
-            )
-            print(lines[-1], flush=True)
-    page = as_page("\n".join(lines))
-    print(page)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_tables(folder, ROWS // 100 if options.fast else ROWS)
+        for kind in ("csv", "parquet"):
+            costs = compare(folder, kind, 1 if options.fast else ROUNDS)
+            pandas = costs["pandas, noisy max"]
+            for who, cost in costs.items():
+                ratios = " | ".join(f"{own / other:.2f}" for own, other in zip(cost, pandas, strict=True))
+                goal = f"{GOALS[kind, who]:g}" if (kind, who) in GOALS else ""
+                lines.append(f"| {kind} | {who} | {cost[0]:.2f} | {cost[1]:.2f} | {ratios} | {goal} |")
+                print(lines[-1], flush=True)
     if not options.fast:
-        PAGE.write_text(page, encoding="utf-8")
+        PAGE.write_text(as_page("\n".join(lines)), encoding="utf-8")
     return 0
 
 
 def as_page(lines: str) -> str:
     """Return the documentation page."""
-    program = PANDAS.rstrip()
-    return f"""# Long tables, against pandas
+    return f"""# Long tables, against pandas and Polars
 
-From `make bench-tables`, on {os.cpu_count()} cores. A Parquet file has a row for each user and candidate, in random
-order, with {CANDIDATES} candidates for each user. `dpselect select` reads it and writes a Parquet file of picks. So
-do seven lines of pandas, which add noise of the same law in floating-point arithmetic from a generator that is not
-secure:
+From `make bench-tables`, on {os.cpu_count()} cores. A file has {ROWS:,} rows, one for each user and candidate, in
+random order, with {CANDIDATES} candidates for each user. `dpselect select` reads it and writes a file of picks in
+the same format. So do a few lines of pandas and of Polars, which add the noise of noisy max in floating-point
+arithmetic, from a generator that is not secure:
 
 ```text
-{program}
+{PANDAS.format(kind="parquet").rstrip()}
+```
+
+```text
+{POLARS.format(kind="parquet").rstrip()}
 ```
 
 Times are medians in seconds for the whole process, from start to exit: wall-clock time, and processor time, which
-other work on the same machine disturbs less. The ratios are those of dpselect to pandas, and the goal is the
-largest ratio that we accept.
+other work on the same machine disturbs less. Kernels were compiled before (`dpselect compile`). The ratios are those
+to pandas, and the goal is the largest ratio that we accept. Noisy max is the mechanism of the lines above. The
+default also solves for the neutral offsets of each user, and top share uses no sensitivities.
 
-{HEADS}
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| file | mechanism | seconds | processor | ratio | ratio, processor | goal |
+| --- | --- | --- | --- | --- | --- | --- |
 {lines}
 """
 
