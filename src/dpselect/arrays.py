@@ -46,9 +46,6 @@ def to_host(numbers: Any, name: str = "scores") -> Any:
     """Return a foreign array as NumPy's: the same memory on the processor, or a copy from another device.
 
     Anything else is returned as it is; a list or a tuple, with its entries so read.
-
-    Raises:
-        ValueError: If it cannot be read: sparse, without data, or traced by a compiler. The message shows no value.
     """
     if isinstance(numbers, list | tuple) and any(map(is_foreign, numbers[:2])):
         return type(numbers)(to_host(entry, name) for entry in numbers)
@@ -83,10 +80,7 @@ def host_blocks(numbers: Any, name: str = "scores") -> Iterator[tuple[slice, NDA
 
 
 def like(numbers: NDArray[Any], given: Any) -> Any:
-    """Return NumPy's numbers as the kind of array that another one is, on its device.
-
-    They stay NumPy's if its library is unknown, or cannot be asked for an array.
-    """
+    """Return NumPy's numbers as the kind of array that another one is, on its device; if possible."""
     library = type(given).__module__.partition(".")[0]
     standard = hasattr(given, "__array_namespace__")
     namespace: Any = given.__array_namespace__() if standard else sys.modules.get(library)
@@ -95,9 +89,8 @@ def like(numbers: NDArray[Any], given: Any) -> Any:
     if library == "cupy":
         with given.device:
             return namespace.asarray(numbers)
-    shared = hasattr(
-        given.device, "device_set"
-    )  # JAX: rows lie on several devices, and picks go to the default one
+    # JAX: rows may lie on several devices, and picks go to the default one.
+    shared = hasattr(given.device, "device_set")
     return namespace.asarray(numbers, device=None if shared else given.device)
 
 

@@ -29,7 +29,6 @@ from dpselect.labels import Labels, is_labelled, split_labels
 MOST_CANDIDATES = 2**32
 """The largest number of candidates that random 32-bit integers can index."""
 
-
 OUTSIDE = 1e-9
 """Neighbours may exceed a sensitivity by this fraction of it: that is rounding, not a violation."""
 
@@ -75,11 +74,8 @@ class Batch:
         values, starts = self.table.offsets
         positive = np.append(0, np.cumsum(values > 0))
         if (positive[starts + self.sizes] - positive[starts] < np.minimum(count, self.sizes)).any():
-            raise ValueError(
-                f"weights {rules.POSITIVE_WEIGHT}"
-                if count == 1
-                else f"weights must be positive for at least {count} candidates of each row"
-            )
+            several = f"must be positive for at least {count} candidates of each row"
+            raise ValueError(f"weights {rules.POSITIVE_WEIGHT if count == 1 else several}")
 
     def row(self, index: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the scores, sensitivities and offsets (or weights) of one row."""
@@ -113,13 +109,9 @@ class Batch:
         places: IndexArray = np.repeat(column.starts - starts, self.sizes) + np.arange(self.table.bounds[-1])
         return column.values.take(places)
 
-    def largest(self, flat: FloatArray) -> FloatArray:
-        """Return the largest of each row's numbers."""
-        return np.maximum.reduceat(flat, self.table.bounds[:-1]) if self.rows else np.empty(0)
-
-    def total(self, flat: FloatArray) -> FloatArray:
-        """Return the sum of each row's numbers."""
-        return np.add.reduceat(flat, self.table.bounds[:-1]) if self.rows else np.empty(0)
+    def reduced(self, flat: FloatArray, function: np.ufunc) -> FloatArray:
+        """Return what a function such as ``np.maximum`` makes of each row's numbers."""
+        return function.reduceat(flat, self.table.bounds[:-1]) if self.rows else np.empty(0)
 
     def restore_candidates(self, flat: FloatArray) -> Any:
         """Return one number for each candidate, in the form of the scores."""
@@ -160,12 +152,8 @@ def read_batch(
     """Validate the arguments of ``pmf`` and ``select`` and lay them out for the kernels.
 
     ``finite=False`` leaves the check for NaN, infinities and magnitude to :meth:`Batch.check_scores`, or to a
-    kernel that does it in the same pass over memory and rejects the batch (:func:`refuse_scores`).
-
-    A call may have offsets or weights, but not both: they are kept in one column.
-
-    Raises:
-        ValueError: If an argument breaks a rule. The message names both.
+    kernel that does it in the same pass over memory. A call may have offsets or weights, but not both: they are
+    kept in one column.
     """
     labels = None
     name, public = ("offsets", offsets) if weights is None else ("weights", weights)
@@ -246,9 +234,8 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, name: str, public: Numb
         name: np.zeros(size) if public is None else _fit_last_axis(name, public, size),
     }
     shape = _broadcast_leading_axes(arrays)
-    rows = math.prod(shape)
     score_column, sensitivity_column, public_column = (_dense_column(a, shape) for a in arrays.values())
-    bounds = np.arange(0, (rows + 1) * size, size, dtype=np.int64)
+    bounds = np.arange(0, (math.prod(shape) + 1) * size, size, dtype=np.int64)
     table = Rows(score_column, sensitivity_column, public_column, read_only(bounds))
     return Batch(table, shape, arrow=False, has_offsets=public is not None, row_size=size)
 
@@ -285,10 +272,9 @@ def _dense_column(array: FloatArray, shape: tuple[int, ...]) -> Column:
     """Return a column whose rows repeat where the array is broadcast, without copying numbers."""
     if not shape:
         return Column(read_only(array), FIRST_ROW)
-    size = array.shape[-1]
-    lead = array.shape[:-1]
+    *lead, size = array.shape
     starts = np.arange(math.prod(lead), dtype=np.int64) * size
-    if lead != shape:
+    if tuple(lead) != shape:
         starts = np.broadcast_to(starts.reshape(lead), shape).flatten()  # contiguous: kernels are compiled for that
     return Column(read_only(array.reshape(-1)), read_only(starts))
 
@@ -314,14 +300,12 @@ def _ragged_column(name: str, numbers: Numbers, bounds: IndexArray) -> Column:
         values, own_bounds = split_ragged(name, numbers)
         if not np.array_equal(own_bounds, bounds):
             raise ValueError(f"{name} must have rows of the same lengths as scores")
-        check_public(name, values)
-        return Column(read_only(values), bounds[:-1])
-    array = read_numbers(name, numbers)
-    check_public(name, array)
-    if array.ndim == 0:
-        widest = int(np.diff(bounds).max(initial=1))
+    else:
+        values = read_numbers(name, numbers)
+        if values.shape not in {(), (bounds[-1],)}:
+            raise ValueError(f"{name} must be flat, with one number for each of the {bounds[-1]} candidates")
+    check_public(name, values)
+    if values.ndim == 0:
         starts = np.zeros(bounds.size - 1, dtype=np.int64)
-        return Column(read_only(np.full(widest, array)), read_only(starts))
-    if array.shape != (bounds[-1],):
-        raise ValueError(f"{name} must be flat, with one number for each of the {bounds[-1]} candidates")
-    return Column(read_only(array), bounds[:-1])
+        return Column(read_only(np.full(np.diff(bounds).max(initial=1), values)), read_only(starts))
+    return Column(read_only(values), bounds[:-1])

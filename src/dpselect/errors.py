@@ -1,27 +1,8 @@
-"""All exceptions of this package, and the exit codes that they have on the command line.
+"""All exceptions of this package. No message shows a score.
 
-Bad input is a plain :class:`ValueError` (exit code 3) whose message names the argument or the column and the rule.
-The classes below are for what a program may want to tell apart. All of them are ``ValueError``, too::
-
-    ValueError                     3  bad input
-    ├── RepeatedUnitsError         3  two rows have the same unit, and would share their noise
-    ├── BadUnitsError              3  units of a batch break a rule
-    ├── MissingFileError           3  there is no such file; a FileNotFoundError, too
-    ├── MalformedError             –  a request that the explorer's page never sends
-    ├── UsageError                 2  options of the command line that do not fit together
-    ├── OutputError                2  the output cannot be written: its format or folder is unknown
-    ├── LayoutError                2  a layout contradicts itself, or does not fit the table
-    │   ├── UnknownColumnError     2  the table has no column of that name
-    │   └── TwoColumnsError        2  both tables have a column of public numbers
-    ├── BudgetError                4  a release is refused
-    │   ├── BudgetExhaustedError   4  it would exceed the cap
-    │   └── ReleaseConflictError   4  its name belongs to a release with other inputs
-    ├── KeyReuseError              4  the key belongs to another release
-    ├── OutputExistsError          4  the output may hold a release of the same scores
-    └── DatabaseError              5  the database of a budget cannot be used
-        └── LedgerError            5  the ledger is damaged, foreign, or of another version
-
-No message shows a score.
+Bad input is a plain :class:`ValueError` whose message names the argument or the column and the rule. The classes
+below are for what a program may want to tell apart. All of them are ``ValueError``, too. ``exit_code`` is that of
+the command line; where there is none, it is 3.
 """
 
 from collections.abc import Sequence
@@ -34,13 +15,9 @@ class RepeatedUnitsError(ValueError):
 
 
 class BadUnitsError(ValueError):
-    """Units of a batch break a rule: which column, which rule, how many units, and the row of the first.
+    """Units of a batch break a rule: which column, which rule, how many units, and the row of the first."""
 
-    Args:
-        problems: An Arrow array with a text for each bad unit, and null for the others.
-    """
-
-    def __init__(self, problems: Any) -> None:  # noqa: ANN401 - nothing here loads Arrow
+    def __init__(self, problems: Any) -> None:  # noqa: ANN401 - of Arrow: a text for each bad unit, null for others
         self.row = int(problems.is_valid().index(True).as_py())
         self.count = len(problems) - problems.null_count
         others = "" if self.count == 1 else f" ({self.count} bad units in this batch)"

@@ -147,10 +147,10 @@ class _ErrorLaw:
     def of_batch(cls, batch: Batch, probabilities: FloatArray) -> "_ErrorLaw":
         """Return the law of the error for a batch and its flat probabilities."""
         values = batch.spread(batch.table.scores)
-        return cls(batch, np.repeat(batch.largest(values), batch.sizes) - values, probabilities)
+        return cls(batch, np.repeat(batch.reduced(values, np.maximum), batch.sizes) - values, probabilities)
 
     def mean(self, numbers: FloatArray) -> Any:
         """Return the mean of a function of the pick. Impossible candidates do not count, even at infinity."""
         possible = self.probabilities != 0
         parts = np.multiply(self.probabilities, numbers, out=np.zeros(possible.size), where=possible)
-        return self.batch.restore_rows(self.batch.total(parts))
+        return self.batch.restore_rows(self.batch.reduced(parts, np.add))

@@ -20,12 +20,13 @@ def write_atomically(path: Path, *, private: bool = False) -> Iterator[IO[bytes]
     _remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
-        with open(temporary, "xb", opener=_open_private) as file:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         if not private:
-            temporary.chmod(0o666 & ~_umask())
+            os.umask(mask := os.umask(0o077))  # it can only be read by setting it
+            temporary.chmod(0o666 & ~mask)
         temporary.replace(path)
     except BaseException:
         with suppress(OSError):
@@ -49,17 +50,6 @@ def create_once(path: Path, content: bytes) -> None:
     finally:
         complete.unlink(missing_ok=True)
     sync_directory(path.parent)
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def _umask() -> int:
-    """Return the permissions that new files of this process do not get. They can only be read by setting them."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _remove_leftovers(path: Path) -> None:

@@ -90,7 +90,7 @@ class Guarantee:
     def __post_init__(self) -> None:
         infinite = isinstance(self.epsilon, float) and self.epsilon == math.inf
         epsilon = self.epsilon if infinite else check.not_negative("epsilon", self.epsilon)
-        store(self, epsilon=epsilon, delta=check.unit_interval("delta", self.delta))
+        store(self, epsilon=epsilon, delta=check.between("delta", self.delta, 0, 1))
         for name in ("rho", "bounded_range", "flat_epsilon"):
             value = getattr(self, name)
             if value is None:

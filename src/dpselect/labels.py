@@ -23,11 +23,7 @@ class Labels:
     """The axes of a pandas object."""
 
     def name_picks(self, picks: NDArray[Any], *, lists: bool) -> Any:
-        """Return the labels of picks, which are positions; ``None`` for the padding of lists.
-
-        One pick gives one label, and one list a list of labels. Many give an array, or a Series or DataFrame if the
-        scores are a DataFrame.
-        """
+        """Return the labels of picks, which are positions; ``None`` for the padding of lists."""
         if not picks.ndim:
             return self.candidates[int(picks)]
         names = np.empty(picks.size, dtype=object)
@@ -63,43 +59,34 @@ def is_labelled(numbers: Any) -> bool:
 
 def split_labels(scores: Any, **others: Any) -> tuple[Any, dict[str, Any], Labels | None]:
     """Return scores and other numbers without labels, in the order of the scores' labels, and these labels."""
-    labels = _labels(scores)
-    has_labels = any(isinstance(numbers, Mapping) or _has_axes(numbers) for numbers in others.values())
-    if labels is not None and labels.form == "frame" and not has_labels:
-        raise ValueError(_unclear("scores"))
-    if labels is None:
-        for name, numbers in others.items():
-            if _is_frame(numbers):
-                raise ValueError(_unclear(name))
-            if isinstance(numbers, Mapping):
-                raise ValueError(f"{name} must have labels only if scores have the same; pass both as mappings")
-        # The labels of a Series say nothing where the scores have none.
-        plain = {name: numbers.to_numpy() if _has_axes(numbers) else numbers for name, numbers in others.items()}
-        return scores, plain, None
-    plain = {name: _aligned(name, numbers, labels) for name, numbers in others.items()}
-    return _mapped("scores", scores) if labels.form == "mapping" else scores.to_numpy(), plain, labels
-
-
-def _labels(scores: Any) -> Labels | None:
+    labels = None
     if isinstance(scores, Mapping):
-        return Labels("mapping", list(scores))
-    if _has_axes(scores):
-        return Labels("series" if scores.ndim == 1 else "frame", scores.axes[-1].tolist(), tuple(scores.axes))
-    if _is_frame(scores):
+        labels = Labels("mapping", list(scores))
+    elif _has_axes(scores):
+        labels = Labels("series" if scores.ndim == 1 else "frame", scores.axes[-1].tolist(), tuple(scores.axes))
+    has_labels = any(isinstance(numbers, Mapping) or _has_axes(numbers) for numbers in others.values())
+    if _is_frame(scores) if labels is None else labels.form == "frame" and not has_labels:
         raise ValueError(_unclear("scores"))
-    return None
+    plain = {name: _aligned(name, numbers, labels) for name, numbers in others.items()}
+    if labels is not None:
+        scores = _mapped("scores", scores) if labels.form == "mapping" else scores.to_numpy()
+    return scores, plain, labels
 
 
-def _aligned(name: str, numbers: Any, labels: Labels) -> Any:
+def _aligned(name: str, numbers: Any, labels: Labels | None) -> Any:
     """Return numbers in the order of labels; those without labels stay as they are."""
     if isinstance(numbers, Mapping):
+        if labels is None:
+            raise ValueError(f"{name} must have labels only if scores have the same; pass both as mappings")
         if len(numbers) != len(labels.candidates) or any(label not in numbers for label in labels.candidates):
             raise ValueError(f"{name} must have the labels of scores: a number for each candidate, and no others")
         return _mapped(name, {label: numbers[label] for label in labels.candidates})
+    if _is_frame(numbers) and (labels is None or not _has_axes(numbers)):
+        raise ValueError(_unclear(name))
     if not _has_axes(numbers):
-        if _is_frame(numbers):
-            raise ValueError(_unclear(name))
         return numbers
+    if labels is None:  # then those of a Series say nothing
+        return numbers.to_numpy()
     if labels.form == "mapping":
         if numbers.ndim != 1 or not numbers.index.is_unique:
             raise ValueError(f"{name} must be a Series with one number for each label of scores")

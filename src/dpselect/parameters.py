@@ -57,11 +57,6 @@ def between(name: str, value: object, least: float, most: float) -> float:
     return number
 
 
-def unit_interval(name: str, value: object) -> float:
-    """Return a number from 0 to 1, both included."""
-    return between(name, value, 0, 1)
-
-
 def inside_unit_interval(name: str, value: object) -> float:
     """Return a number strictly between 0 and 1."""
     number = positive(name, value)
@@ -83,7 +78,7 @@ def interval(name: str, value: Any) -> tuple[float, float]:
     ends = as_tuple(name, value)
     if len(ends) != 2:
         raise ValueError(f"{name} must be two numbers, (low, high), got {len(ends)}")
-    low, high = (unit_interval(f"{name}[{i}]", end) for i, end in enumerate(ends))
+    low, high = (between(f"{name}[{i}]", end, 0, 1) for i, end in enumerate(ends))
     if not low < high:
         raise ValueError(f"{name} must have low < high, got ({low:g}, {high:g})")
     return low, high

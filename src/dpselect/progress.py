@@ -45,22 +45,12 @@ def _bar(*, shown: bool | None = None, **settings: Any) -> Any:  # noqa: ANN401 
 
 
 def tracked(items: Iterable[Item], *, total: int, label: str, shown: bool | None) -> Iterator[Item]:
-    """Yield the items, and show a bar of how many are done; nothing elsewhere.
+    """Yield the items, and show a bar of how many are done; if ``shown`` is ``None``, on a terminal only.
 
-    Args:
-        items: What to go through.
-        total: How many there are.
-        label: What is being done. Never anything private.
-        shown: Whether to show it; ``None`` means on a terminal only.
+    The label says what is being done, and never anything private.
     """
-    bar = _bar(shown=shown, total=total, desc=label)
-    if bar is None:
-        yield from items
-        return
-    with bar:
-        for item in items:
-            yield item
-            bar.update()
+    bar = _bar(shown=shown, iterable=items, total=total, desc=label)
+    yield from items if bar is None else bar
 
 
 class Meter:
@@ -84,8 +74,11 @@ class Meter:
         """Show a step."""
         if self._quiet:
             return
-        if step.phase != self._phase:
-            self._begin(step)
+        if step.phase != self._phase:  # its rate does not depend on the phases before it
+            self.__exit__()
+            self._phase = step.phase
+            settings: dict[str, Any] = {"desc": step.phase} if step.phase else {}
+            self._bar = _bar(unit=f" {step.unit}", unit_scale=True, leave=False, initial=step.done, **settings)
         if self._bar is not None:
             self._bar.total = step.total
             self._bar.update(step.done - self._bar.n)
@@ -94,11 +87,3 @@ class Meter:
             phase = f"{step.phase}: " if step.phase else ""
             share = f", {step.done / step.total:.0%}" if step.total else ""
             print(f"{phase}{step.done:,} {step.unit}{share}", file=sys.stderr, flush=True)
-
-    def _begin(self, step: Step) -> None:
-        """Begin a phase, whose rate does not depend on those before it."""
-        if self._bar is not None:
-            self._bar.close()
-        self._phase = step.phase
-        settings: dict[str, Any] = {"desc": step.phase} if step.phase else {}
-        self._bar = _bar(unit=f" {step.unit}", unit_scale=True, leave=False, initial=step.done, **settings)

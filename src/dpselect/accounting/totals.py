@@ -145,7 +145,7 @@ def _make(mechanism: Callable[[float], Mechanism], epsilon: float) -> Mechanism:
 
 
 def _read_delta(delta: float) -> float:
-    share = check.unit_interval("delta", delta)
+    share = check.between("delta", delta, 0, 1)
     if share == 1:
         raise ValueError("delta must be < 1: δ = 1 guarantees nothing")
     return share

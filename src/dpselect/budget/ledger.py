@@ -165,7 +165,7 @@ class Ledger:
         if not isinstance(name, str) or not name:
             raise ValueError("name must be a non-empty text")
         cap = check.positive("epsilon", epsilon)
-        share = check.unit_interval("delta", delta)
+        share = check.between("delta", delta, 0, 1)
         if share == 1:
             raise ValueError("delta must be < 1: a δ of 1 guarantees nothing")
         if not isinstance(neighbours, str) or not neighbours:

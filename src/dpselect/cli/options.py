@@ -60,7 +60,7 @@ def with_mechanism(options: argparse.Namespace, table: Path) -> argparse.Namespa
     if options.mechanism is not None:
         return options
     tables = open_tables(table, make_layout(options), limits=make_limits(options))
-    record, reason = default_mechanism(sensitivities=tables.has_sensitivities)
+    record, reason = default_mechanism(sensitivities=tables.layout.sensitivity is not None)
     return argparse.Namespace(**vars(options) | {"mechanism": record.name, "reason": reason})
 
 

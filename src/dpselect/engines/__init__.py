@@ -7,25 +7,17 @@ import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
-from dpselect.extras import from_extra
 from dpselect.mechanisms.base import Mechanism, require_mechanism
 from dpselect.progress import Report, ignore
 from dpselect.registry import default_mechanism
-
-with from_extra("arrow"):
-    import pyarrow  # noqa: F401, ICN001 - only to say what to install
-
-if TYPE_CHECKING:
-    from typing import IO
-
-    from dpselect.tables.layout import Layout
+from dpselect.tables.conversion import library_of
+from dpselect.tables.layout import Layout
+from dpselect.tables.sorting import MEMORY
+from dpselect.tables.stored import BATCH_CANDIDATES
 
 __all__ = ["Computed", "Limits", "Tables", "check_mechanism", "choose_mechanism", "open_tables"]
-
-ENGINES = {"pyspark": "spark"}
-"""Engines by the library that a table belongs to. All other tables are read here."""
 
 
 class Limits(NamedTuple):
@@ -36,8 +28,8 @@ class Limits(NamedTuple):
         batch_candidates: About how many candidates a batch holds.
     """
 
-    memory: str = "1GB"
-    batch_candidates: int = 1 << 23
+    memory: str = MEMORY
+    batch_candidates: int = BATCH_CANDIDATES
 
 
 class Computed(NamedTuple):
@@ -55,8 +47,8 @@ class Tables(Protocol):
     """The table of a release, and perhaps a second one of candidates, in the state in which they were opened."""
 
     @property
-    def has_sensitivities(self) -> bool:
-        """Whether sensitivities are given: by a column of the tables, or by one number."""
+    def layout(self) -> Layout:
+        """Where the columns are, that of sensitivities too, if there is one."""
 
     def fingerprint(self, settings: dict[str, object]) -> str:
         """Return a fingerprint of the contents, of the layout and of further settings."""
@@ -65,17 +57,16 @@ class Tables(Protocol):
         """Raise if the tables are no longer what they were when they were opened."""
 
     def pick(
-        self, mechanism: "Mechanism", key: bytes, *, file: "IO[bytes] | None" = None, progress: Report = ignore
+        self, mechanism: Mechanism, key: bytes, *, file: IO[bytes] | None = None, progress: Report = ignore
     ) -> Computed:
         """Return a pick or a list for each unit, drawn with a key, or write them to a file."""
 
 
 def open_tables(
-    table: object, layout: "Layout | None" = None, *, limits: Limits | None = None, output: Path | None = None
+    table: object, layout: Layout | None = None, *, limits: Limits | None = None, output: Path | None = None
 ) -> Tables:
-    """Open tables with the engine for their kind, and check their columns; picks may go to ``output``."""
-    library = type(table).__module__.partition(".")[0]
-    engine = importlib.import_module(f"{__name__}.{ENGINES.get(library, 'local')}")
+    """Open tables with the engine for their kind, and check their columns. ``output`` is the file for the picks."""
+    engine = importlib.import_module(f"{__name__}.{'spark' if library_of(table) == 'pyspark' else 'local'}")
     opened: Tables = engine.open_tables(table, layout, limits=limits or Limits(), output=output)
     return opened
 
@@ -86,9 +77,9 @@ def check_mechanism(mechanism: object) -> None:
         require_mechanism(mechanism)
 
 
-def choose_mechanism(mechanism: "Mechanism | float", tables: Tables) -> "tuple[Mechanism, str]":
+def choose_mechanism(mechanism: Mechanism | float, tables: Tables) -> tuple[Mechanism, str]:
     """Return a mechanism as it is; for an ε, the one that suits the tables by default, and why."""
     if isinstance(mechanism, int | float):
-        record, reason = default_mechanism(sensitivities=tables.has_sensitivities)
+        record, reason = default_mechanism(sensitivities=tables.layout.sensitivity is not None)
         return record(mechanism), reason
     return mechanism, ""

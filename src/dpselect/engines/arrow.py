@@ -90,7 +90,10 @@ class PickTransform:
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """Check the schema of a table of units, once, and return that of the picks."""
         self._columns(schema)
-        kind = self.layout.pick_type(schema)
+        candidate, second = self.layout.candidate, self.layout.candidates
+        kind = pa.int64() if second is None else second.schema.field(self.layout.pick_name).type
+        if candidate is not None:
+            kind = schema.field(candidate).type.value_type
         picks = pa.field(self.layout.pick_name, pa.large_list(kind) if self._makes_lists else kind)
         problem = [pa.field(PROBLEM, pa.string())] if self.layout.on_bad_unit == "skip" else []
         return pa.schema([schema.field(self.layout.unit), picks, *problem])

@@ -76,11 +76,6 @@ class LocalTables:
         """The layout of the source, which always has units."""
         return replace(self.columns, unit=self.columns.unit_name)
 
-    @property
-    def has_sensitivities(self) -> bool:
-        """Whether sensitivities are given."""
-        return self.columns.sensitivity is not None
-
     # --- Fingerprints ----------------------------------------------------------------------------------------
 
     def fingerprint(self, settings: dict[str, object]) -> str:
@@ -120,11 +115,6 @@ class LocalTables:
 
     # --- Results ---------------------------------------------------------------------------------------------
 
-    def batches(self, progress: Report = ignore) -> Iterator[Located]:
-        """Yield the units in batches of lists."""
-        entries = self.batch_candidates
-        return read_ahead(self.source, self.layout.columns, entries=entries, progress=progress)
-
     def pick(
         self, mechanism: Mechanism, key: bytes, *, file: IO[bytes] | None = None, progress: Report = ignore
     ) -> Computed:
@@ -133,7 +123,7 @@ class LocalTables:
         self.columns.check_mechanism(mechanism, self.table.column_names, self.table.label)
         units, problems = 0, Counter[str]()
         schema = transform.rows_schema(self.source.schema)
-        skip, to_file = self.columns.on_bad_unit == "skip", file is not None and self.output is not None
+        skip, to_file = self.columns.on_bad_unit == "skip", file is not None
         added = {PROBLEM: skip and to_file, ONE: self.columns.unit is None}
         shown = pa.schema([field for field in schema if not added.get(field.name)])
 
@@ -167,7 +157,8 @@ class LocalTables:
         current: list[Located] = []
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for located in self.batches(progress):
+            entries = self.batch_candidates
+            for located in read_ahead(self.source, self.layout.columns, entries=entries, progress=progress):
                 current[:] = [located]
                 yield located.batch
 
@@ -212,17 +203,14 @@ def read_ahead(
     entries: int = BATCH_CANDIDATES,
     progress: Report = ignore,
 ) -> Iterator[Located]:
-    """Yield the batches of a source, each read in another thread while the one before is used.
-
-    ``progress`` is called now and then while the source works on its first batch.
-    """
+    """Yield the batches of a source, each read in another thread while the one before is used."""
     batches = source.batches(columns, entries=entries)
     pool = ThreadPoolExecutor(1, "dpselect-reader")
     ahead: Future[list[Located]] = Future()  # an interrupt may come before the first is there
     try:
         ahead = pool.submit(lambda: list(islice(batches, 1)))
         while True:
-            while not wait([ahead], SECONDS_BETWEEN_LOOKS).done:
+            while not wait([ahead], SECONDS_BETWEEN_LOOKS).done:  # before the first batch, rows are sorted
                 if source.waiting is not None:
                     progress(source.waiting)
             if not (found := ahead.result()):

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -25,14 +25,13 @@ from dpselect.errors import LayoutError, OutputError
 from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, ignore
 from dpselect.randomness import STREAM_FORMAT
-from dpselect.tables.conversion import as_arrow
 from dpselect.tables.layout import Layout
 from dpselect.tables.stored import check_column, content_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["SparkTables", "fingerprint", "open_tables", "select"]
+__all__ = ["SparkTables", "open_tables", "select"]
 
 
 def select(
@@ -106,30 +105,6 @@ def select(
     return plain.mapInArrow(pick, from_arrow_schema(schema)).toDF(*published.names)
 
 
-def fingerprint(frame: "DataFrame", layout: Layout | None = None) -> str:
-    """Return a fingerprint of the rows of a frame, in any order and partitions, and of the layout.
-
-    It is for :meth:`dpselect.budget.Ledger.charge`. Give it the layout that :func:`select` gets. It reads the frame
-    once. If rows may change before the picks are computed, ``frame.persist()`` is not enough (lost blocks are
-    computed again): use ``frame.checkpoint()``, or write the frame to files first.
-    """
-    from pyspark.sql import functions as f  # noqa: PLC0415 - an extra
-
-    row = f.sha2(f.to_json(f.struct("*"), {"ignoreNullFields": "false"}), 256)
-    halves = [f.conv(f.substring(row, start, 15), 16, 10).cast("decimal(20,0)") for start in (1, 16)]
-    [total] = frame.agg(f.count("*"), *map(f.sum, halves)).collect()
-    columns = (layout or Layout()).found_in(frame.columns)
-    # Older versions had a column of anchors and none of weights: releases paid then still match.
-    described = repr(columns).replace(", weight=None, public_from=", ", public_from=", 1)
-    described = described.replace(", public_from=", ", anchor=None, public_from=", 1)
-    described += repr(columns.candidate_columns) if columns.candidate_columns else ""
-    content = f"{STREAM_FORMAT} {frame.schema.json()} {tuple(map(str, total))} {described}"
-    digest = hashlib.blake2b(content.encode(), digest_size=16, person=b"dpselect frame")
-    if columns.candidates is not None:
-        digest.update(content_of(as_arrow(columns.candidates)))
-    return digest.hexdigest()
-
-
 def open_tables(
     frame: "DataFrame",
     layout: Layout | None,
@@ -146,29 +121,37 @@ def open_tables(
 
 @dataclass(frozen=True)
 class SparkTables:
-    """A Spark frame, which must have the same rows whenever it is computed."""
+    """A Spark frame, which must have the same rows whenever it is computed.
+
+    If they may change, ``frame.persist()`` is not enough (lost blocks are computed again): call
+    ``frame.checkpoint()``, or write the frame to files first.
+    """
 
     frame: "DataFrame"
     layout: Layout
 
     def fingerprint(self, settings: dict[str, object]) -> str:
-        """Return :func:`fingerprint`, also of further settings."""
-        if not settings:
-            return self._fingerprint
-        content = f"{self._fingerprint} {json.dumps(settings, sort_keys=True)}"
-        return hashlib.blake2b(content.encode(), digest_size=16, person=b"dpselect frame").hexdigest()
+        """Return a fingerprint of the rows, in any order and partitions, of the layout and of further settings."""
+        return (
+            _hash(f"{self._fingerprint} {json.dumps(settings, sort_keys=True)}") if settings else self._fingerprint
+        )
 
     @cached_property
     def _fingerprint(self) -> str:
-        return fingerprint(self.frame, self.layout)
+        from pyspark.sql import functions as f  # noqa: PLC0415 - an extra
 
-    @property
-    def has_sensitivities(self) -> bool:
-        """Whether sensitivities are given."""
-        return self.layout.sensitivity is not None
+        row = f.sha2(f.to_json(f.struct("*"), {"ignoreNullFields": "false"}), 256)
+        halves = [f.conv(f.substring(row, start, 15), 16, 10).cast("decimal(20,0)") for start in (1, 16)]
+        [total] = self.frame.agg(f.count("*"), *map(f.sum, halves)).collect()
+        # Older versions had a column of anchors and none of weights: releases paid then still match.
+        described = repr(self.layout).replace(", weight=None, public_from=", ", public_from=", 1)
+        described = described.replace(", public_from=", ", anchor=None, public_from=", 1)
+        described += repr(self.layout.candidate_columns) if self.layout.candidate_columns else ""
+        second = b"" if self.layout.candidates is None else content_of(self.layout.candidates)
+        return _hash(f"{STREAM_FORMAT} {self.frame.schema.json()} {tuple(map(str, total))} {described}", second)
 
     def check_unchanged(self) -> None:
-        """Do nothing: Spark does not say whether what is behind a frame has changed; see :func:`fingerprint`."""
+        """Do nothing: Spark does not say whether what is behind a frame has changed."""
 
     def pick(
         self,
@@ -183,22 +166,18 @@ class SparkTables:
         Spark keeps them until you call ``unpersist()``, and computes again what it loses: the same picks.
         """
         picks = select(self.frame, mechanism, key=key, layout=self.layout).persist()
+        units = picks if mechanism.count is None else picks.where(f"`{RANK}` = 1 OR `{RANK}` IS NULL")
         try:
-            problems = self._count_units(picks, mechanism)
+            if self.layout.on_bad_unit == "skip":
+                found = {row[PROBLEM]: row["count"] for row in units.groupBy(PROBLEM).count().collect()}
+            else:
+                found = {None: units.count()}
         except Exception:
             picks.unpersist()
             self._explain(mechanism, key)
             raise
-        units = sum(problems.values())
-        problems.pop(None, None)
-        return Computed(picks, units, problems)
-
-    def _count_units(self, picks: "DataFrame", mechanism: Mechanism) -> dict[Any, int]:
-        """Compute all picks. Return how many units have which problem; ``None`` is none."""
-        units = picks if mechanism.count is None else picks.where(f"`{RANK}` = 1 OR `{RANK}` IS NULL")
-        if self.layout.on_bad_unit == "skip":
-            return {row[PROBLEM]: row["count"] for row in units.groupBy(PROBLEM).count().collect()}
-        return {None: units.count()}
+        problems = {problem: count for problem, count in found.items() if problem is not None}
+        return Computed(picks, sum(found.values()), problems)
 
     def _explain(self, mechanism: Mechanism, key: bytes) -> None:
         """Raise an error that names a bad unit, if there is one: that of a task is about a row of some batch."""
@@ -211,6 +190,12 @@ class SparkTables:
             unit, name = bad[0], self.layout.unit_name
             place = f"rows without {name}" if unit is None else f"{name} {unit!r}"
             raise ValueError(f"the frame, {place}: {bad[PROBLEM]}") from None
+
+
+def _hash(text: str, content: bytes = b"") -> str:
+    digest = hashlib.blake2b(text.encode(), digest_size=16, person=b"dpselect frame")
+    digest.update(content)
+    return digest.hexdigest()
 
 
 def _arrow_schema(frame: "DataFrame", names: Collection[str]) -> pa.Schema:

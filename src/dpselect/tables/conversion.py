@@ -8,23 +8,19 @@ import pyarrow as pa
 
 
 def as_arrow(frame: Any, columns: Collection[str] | None = None) -> pa.Table:  # noqa: ANN401 - any library's
-    """Return a frame as an Arrow table, at least with the columns asked for; no message shows a value."""
-    library = _library(frame)
+    """Return a frame as an Arrow table, at least with the columns asked for. No message shows a value."""
+    library = library_of(frame)
     if library == "pandas":
         return _from_pandas(frame, columns)
     if library == "polars" and hasattr(frame, "collect_schema"):
         frame = _from_polars(frame, columns)
     try:
-        if isinstance(frame, pa.Table):
-            table = frame
-        else:
-            table = frame.toArrow() if library == "pyspark" else pa.table(frame)
+        read = frame.toArrow if library == "pyspark" else lambda: pa.table(frame)
+        table = frame if isinstance(frame, pa.Table) else read()
     except (AttributeError, TypeError, ValueError, OverflowError, pa.ArrowException):
         for name, values in frame.items() if isinstance(frame, Mapping) else ():
             _refuse_mixed(name, values)
         raise ValueError(_not_a_table(frame)) from None
-    if not isinstance(table, pa.Table):
-        raise ValueError(_not_a_table(frame))
     schema = pa.schema([pa.field(field.name, _plain(field.type)) for field in table.schema])
     return table if schema.equals(table.schema) else table.cast(schema)
 
@@ -33,12 +29,12 @@ def column_names(frame: Any) -> list[str] | None:  # noqa: ANN401 - any library'
     """Return all names of a frame of which only some columns become Arrow's: of pandas or polars. Else ``None``."""
     if hasattr(frame, "collect_schema"):
         return list(frame.collect_schema())
-    return [str(name) for name in _with_index(frame).columns] if _library(frame) == "pandas" else None
+    return [str(name) for name in _with_index(frame).columns] if library_of(frame) == "pandas" else None
 
 
 def convert_like(frame: Any, table: pa.Table) -> Any:  # noqa: ANN401 - any library's
     """Return an Arrow table as the kind of frame that another one is, or as it is if there is no such kind."""
-    library = _library(frame)
+    library = library_of(frame)
     if library == "pandas":
         return table.to_pandas(integer_object_nulls=True).astype(_kinds(frame, table))
     if library == "polars":
@@ -65,7 +61,8 @@ def convert_like(frame: Any, table: pa.Table) -> Any:  # noqa: ANN401 - any libr
     return table
 
 
-def _library(frame: object) -> str:
+def library_of(frame: object) -> str:
+    """Return the name of the library that a frame belongs to."""
     return type(frame).__module__.partition(".")[0]
 
 
@@ -149,7 +146,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 def _not_a_table(frame: object) -> str:
     kind = type(frame).__name__
-    if _library(frame) in {"pandas", "polars"} and kind != "DataFrame":
+    if library_of(frame) in {"pandas", "polars"} and kind != "DataFrame":
         return f"table must be a DataFrame, not a {kind}"
     if isinstance(frame, Mapping) or kind == "DataFrame":
         return "table must be columns, lists of what Arrow can hold: 64-bit integers, floats or strings"

@@ -144,24 +144,20 @@ def open_arrow(files: list[Path], csv: Csv, numbers: Collection[str]) -> Reader:
         with opened() as reader:
             count = getattr(reader, "num_record_batches", None)
             stored = reader if count is None else map(reader.get_batch, range(count))
-            yield from cut_batches(path.name, stored, columns, entries)
+            yield path.name, cut_batches(stored, columns, entries)
 
     with opened() as reader:
         return Reader(reader.schema, read, lambda: [["arrow"]])
 
 
-def cut_batches(name: str, stored: Iterable[pa.RecordBatch], columns: list[str], entries: int) -> Iterator[Placed]:
-    """Yield the batches that Arrow has in memory, cut where they hold too many entries, as one place."""
-
-    def cut() -> Iterator[pa.RecordBatch]:
-        for whole in stored:
-            batch = whole.select(columns)
-            rows = int(batch.num_rows)
-            found = sum(len(column.flatten()) for column in batch.columns if is_list(column.type))
-            size = max(1, entries * rows // max(1, rows, found))
-            yield from (batch.slice(first, size) for first in range(0, rows, size))
-
-    yield name, cut()
+def cut_batches(stored: Iterable[pa.RecordBatch], columns: list[str], entries: int) -> Iterator[pa.RecordBatch]:
+    """Yield the batches that Arrow has in memory, cut where they hold too many entries."""
+    for whole in stored:
+        batch = whole.select(columns)
+        rows = int(batch.num_rows)
+        found = sum(len(column.flatten()) for column in batch.columns if is_list(column.type))
+        size = max(1, entries * rows // max(1, rows, found))
+        yield from (batch.slice(first, size) for first in range(0, rows, size))
 
 
 @contextmanager

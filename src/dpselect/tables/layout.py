@@ -27,8 +27,6 @@ __all__ = ["ONE", "Layout"]
 
 OnBadUnit: TypeAlias = Literal["raise", "skip"]
 
-IDENTIFIERS = "integers, text or bytes"
-
 ONE = "the whole table"
 """The column of units where a table has none: the same for all rows."""
 
@@ -264,11 +262,15 @@ class Layout:
             raise ValueError(f"column {name!r} must hold a list for each unit, not {kind}")
         entry = kind.value_type if lists else kind
         named = name in {self.unit, self.candidate}
-        content, fits = (IDENTIFIERS, is_identifier) if named else ("numbers", is_number)
-        if not (text or fits(entry)):
+        if not (text or (is_identifier(entry) if named else is_number(entry))):
+            content = "integers, text or bytes" if named else "numbers"
             wanted, found = (f"lists of {content}", f"of {entry}") if lists else (content, entry)
+            pandas, polars = ('"Int64"', "Int64") if is_number(entry) else ("str", "String")
+            if not named:
+                pandas, polars = "float", "Float64"
             raise ValueError(
-                f"column {name!r} must hold {wanted}, not {found}: convert it, {_conversion(entry, named=named)}"
+                f"column {name!r} must hold {wanted}, not {found}: convert it, with astype({pandas}) in pandas or "
+                f"cast(pl.{polars}) in polars"
             )
 
     @cached_property
@@ -305,21 +307,3 @@ class Layout:
                 f"{known.type} but are the same {kind}, as in the other table; write 1 and not also 01"
             )
         return cast
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in {"joined", "_identifiers"}}
-
-    def pick_type(self, schema: pa.Schema) -> pa.DataType:
-        """Return the type of picks for a table of units with a schema."""
-        if self.candidate is not None:
-            return schema.field(self.candidate).type.value_type
-        return pa.int64() if self.candidates is None else self.candidates.schema.field(self.pick_name).type
-
-
-def _conversion(kind: pa.DataType, *, named: bool) -> str:
-    """Return what to type for a column that should hold identifiers, or numbers."""
-    if not named:
-        return "with astype(float) in pandas or cast(pl.Float64) in polars"
-    if is_number(kind):
-        return 'with astype("Int64") in pandas or cast(pl.Int64) in polars'
-    return "with astype(str) in pandas or cast(pl.String) in polars"

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -78,13 +79,10 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def _read_memory(table: pa.Table) -> Reader:
-    @cache
-    def digest() -> str:
-        return hashlib.blake2b(content_of(table), digest_size=32).hexdigest()
-
+    digest = cache(lambda: hashlib.blake2b(content_of(table), digest_size=32).hexdigest())
     return Reader(
         table.schema,
-        lambda columns, entries: cut_batches("the table", table.to_batches(), columns, entries),
+        lambda columns, entries: iter([("the table", cut_batches(table.to_batches(), columns, entries))]),
         lambda: [["memory", digest()]],  # which stands for the contents in a fingerprint
         table.num_rows,
     )
@@ -183,15 +181,11 @@ class StoredTable:
             for place, batches in self._read([unit, *columns], max(1, entries // len(columns))):
                 yield place, (lists(batch, place) for batch in batches)
 
-        def read_options() -> list[list[str]]:
-            return [[*options, "wide", *columns] for options in self.read_options()]
-
         kinds = [(candidate, pa.large_list(pa.string())), (score, pa.large_list(pa.float64()))]
         schema = pa.schema([self.schema.field(unit), *kinds])
         wide = copy(self)
-        vars(wide).update(
-            schema=schema, column_names=schema.names, _read=read, read_options=read_options, is_text=False
-        )
+        vars(wide).update(schema=schema, column_names=schema.names, _read=read, is_text=False)
+        wide.read_options = lambda: [[*options, "wide", *columns] for options in self.read_options()]
         return wide
 
     def interrupt(self) -> None:
@@ -202,13 +196,11 @@ class StoredTable:
         schema = pa.schema([self.schema.field(name) for name in columns])
         return pa.Table.from_batches([located.batch for located in self.batches(columns)], schema)
 
-    def _state(self) -> list[tuple[Path, int, int, int, int, int]]:
+    def _state(self) -> list[tuple[object, ...]]:
         """Return what changes whenever a file is written to or exchanged: times can be set back, but not ctime."""
-        found = ((path, path.stat()) for path in ([] if self._path is None else _files_of(self._path)))
-        return [
-            (path.resolve(), stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-            for path, stat in found
-        ]
+        state = attrgetter("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
+        files = [] if self._path is None else _files_of(self._path)
+        return [(path.resolve(), *state(path.stat())) for path in files]
 
     def check_unchanged(self) -> None:
         """Raise if the table is no longer what was opened: what was fingerprinted may not be what was read."""

@@ -102,10 +102,7 @@ def _shaped(values: FloatArray, bounds: IndexArray, layout: Layout) -> Any:  # n
 
 
 def find_problems(batch: pa.RecordBatch, layout: Layout, *, least: int = 1) -> pa.Array:
-    """Return what is wrong with each unit, the column and the rule it breaks; null where nothing is wrong.
-
-    A unit must have at least ``least`` candidates.
-    """
+    """Return the column and the rule that each unit breaks, or null. A unit needs at least ``least`` candidates."""
     problems: NDArray[Any] = np.full(batch.num_rows, None, dtype=object)
     rows = np.arange(batch.num_rows)
 

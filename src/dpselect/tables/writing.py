@@ -46,17 +46,20 @@ def write_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema, kind: st
         with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=schema.names[1:]) as parquet:
             for table in _row_groups(batches, schema):
                 parquet.write_table(table)
-    elif kind == "arrow":
-        with pa.ipc.new_file(file, schema) as arrow:
+    elif kind in {"arrow", "csv"}:
+        options = {} if kind == "arrow" else {"write_options": pa.csv.WriteOptions(quoting_style="needed")}
+        with (pa.ipc.new_file if kind == "arrow" else pa.csv.CSVWriter)(file, schema, **options) as writer:
             for batch in batches:
-                arrow.write_batch(batch)
-    elif kind == "csv":
-        options = pa.csv.WriteOptions(quoting_style="needed")
-        with pa.csv.CSVWriter(file, schema, write_options=options) as table:
-            for batch in batches:
-                table.write_batch(batch)
+                writer.write_batch(batch)
     else:
-        _write_json(batches, kind, file)
+        rows = (row for batch in batches for row in batch.to_pylist())
+        lines = (json.dumps(row, ensure_ascii=False, default=_as_text).encode() for row in rows)
+        if kind == "jsonl":
+            file.writelines(line + b"\n" for line in lines)
+        else:
+            file.write(b"[")
+            file.writelines((b",\n" if number else b"\n") + line for number, line in enumerate(lines))
+            file.write(b"\n]\n")
 
 
 def _row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
@@ -70,17 +73,6 @@ def _row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterato
             held, size = [], 0
     if held:
         yield pa.Table.from_batches(held, schema)
-
-
-def _write_json(batches: Iterable[pa.RecordBatch], kind: str, file: IO[bytes]) -> None:
-    rows = (row for batch in batches for row in batch.to_pylist())
-    lines = (json.dumps(row, ensure_ascii=False, default=_as_text).encode() for row in rows)
-    if kind == "jsonl":
-        file.writelines(line + b"\n" for line in lines)
-        return
-    file.write(b"[")
-    file.writelines((b",\n" if number else b"\n") + line for number, line in enumerate(lines))
-    file.write(b"\n]\n")
 
 
 def _as_text(value: object) -> str:
