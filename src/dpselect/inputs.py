@@ -38,13 +38,10 @@ def is_arrow(numbers: Numbers) -> bool:
 
 
 def is_ragged(numbers: Numbers) -> bool:
-    """Tell whether numbers are rows of different length."""
-    return isinstance(numbers, tuple) or is_arrow(numbers) or _is_polars_list(numbers)
-
-
-def _is_polars_list(numbers: Numbers) -> bool:
-    """Tell whether numbers are a polars column of lists; one of numbers, or of lists of one size, is an array."""
-    return type(numbers).__module__.startswith("polars.") and str(getattr(numbers, "dtype", "")).startswith("List")
+    """Tell whether numbers are rows of different length. Of polars, a column of numbers or of pairs is an array."""
+    if type(numbers).__module__.startswith("polars."):
+        return str(getattr(numbers, "dtype", "")).startswith("List")
+    return isinstance(numbers, tuple) or is_arrow(numbers)
 
 
 def read_numbers(name: str, numbers: Any) -> FloatArray:

@@ -99,7 +99,6 @@ class PickTransform:
         return pa.schema([schema.field(self.layout.unit), picks, *problem])
 
     def _columns(self, schema: pa.Schema) -> Layout:
-        """Check the schema of a table of units, once, and return the layout of its columns."""
         if schema not in self._layouts:
             layout = self.layout.found_in(schema.names)
             layout.check(schema, lists=True)

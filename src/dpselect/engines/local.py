@@ -76,8 +76,6 @@ class LocalTables:
         """The layout of the source, which always has units."""
         return replace(self.columns, unit=self.columns.unit_name)
 
-    # --- Fingerprints ----------------------------------------------------------------------------------------
-
     def fingerprint(self, settings: dict[str, object]) -> str:
         """Return a fingerprint of the contents of the tables, of how they are read, and of further settings."""
         return combine_hashes(self._hashes, self._settings() | settings)
@@ -112,8 +110,6 @@ class LocalTables:
         yield "input", self.table
         if self.candidates is not None:
             yield "candidates", self.candidates
-
-    # --- Results ---------------------------------------------------------------------------------------------
 
     def pick(
         self, mechanism: Mechanism, key: bytes, *, file: IO[bytes] | None = None, progress: Report = ignore

@@ -1,9 +1,7 @@
 """Picks for Spark data frames, the same as local ones for the same key.
 
-Spark may compute a row more than once: it retries a task, runs a slow task twice, or evaluates the frame again for
-a second action. With fresh randomness each computation would be another, independently noised answer, and together
-they reveal more than one pick may. Here randomness is addressed by (key, unit), so every computation gives the same
-pick: the returned frame is one release, however often and wherever it is computed.
+Spark may compute a row more than once: for a retry, a slow task or a second action. With fresh randomness each
+computation would be another release. Here randomness is addressed by (key, unit), so all of them give the same pick.
 :func:`dpselect.release.release` also charges it to a ledger.
 """
 
@@ -14,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import pyarrow as pa
 
@@ -22,26 +20,30 @@ from dpselect import rules
 from dpselect.engines import Computed, Limits
 from dpselect.engines.arrow import PROBLEM, RANK, PickTransform
 from dpselect.errors import LayoutError, OutputError
+from dpselect.extras import from_extra
 from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, ignore
 from dpselect.randomness import STREAM_FORMAT
 from dpselect.tables.layout import Layout
 from dpselect.tables.stored import check_column, content_of
 
-if TYPE_CHECKING:
+with from_extra("spark"):
     from pyspark.sql import DataFrame
+    from pyspark.sql import functions as f
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+    from pyspark.sql.types import StructType
 
 __all__ = ["SparkTables", "open_tables", "select"]
 
 
 def select(
-    frame: "DataFrame",
+    frame: DataFrame,
     mechanism: Mechanism,
     *,
     key: bytes,
     layout: Layout | None = None,
     units_are_distinct: bool = False,
-) -> "DataFrame":
+) -> DataFrame:
     r"""Return a frame with one private pick for each unit, or with a ranked row for each pick of a ``TopK``.
 
     The frame has a row of lists for each unit, or a row for each candidate, in any order. The picks are the local
@@ -75,8 +77,6 @@ def select(
     References:
         docs/decisions/0003-streams-addressed-by-unit.md
     """
-    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - an extra
-
     columns = (layout or Layout()).found_in(frame.columns)
     if columns.candidate_columns:
         frame = _gathered(frame, columns)
@@ -106,7 +106,7 @@ def select(
 
 
 def open_tables(
-    frame: "DataFrame",
+    frame: DataFrame,
     layout: Layout | None,
     *,
     limits: Limits,  # noqa: ARG001 - Spark has its own
@@ -127,19 +127,16 @@ class SparkTables:
     ``frame.checkpoint()``, or write the frame to files first.
     """
 
-    frame: "DataFrame"
+    frame: DataFrame
     layout: Layout
 
     def fingerprint(self, settings: dict[str, object]) -> str:
         """Return a fingerprint of the rows, in any order and partitions, of the layout and of further settings."""
-        return (
-            _hash(f"{self._fingerprint} {json.dumps(settings, sort_keys=True)}") if settings else self._fingerprint
-        )
+        further = json.dumps(settings, sort_keys=True)
+        return _hash(f"{self._fingerprint} {further}") if settings else self._fingerprint
 
     @cached_property
     def _fingerprint(self) -> str:
-        from pyspark.sql import functions as f  # noqa: PLC0415 - an extra
-
         row = f.sha2(f.to_json(f.struct("*"), {"ignoreNullFields": "false"}), 256)
         halves = [f.conv(f.substring(row, start, 15), 16, 10).cast("decimal(20,0)") for start in (1, 16)]
         [total] = self.frame.agg(f.count("*"), *map(f.sum, halves)).collect()
@@ -161,10 +158,7 @@ class SparkTables:
         file: IO[bytes] | None = None,  # noqa: ARG002 - refused when the frame was opened
         progress: Report = ignore,  # noqa: ARG002 - Spark has its own
     ) -> Computed:
-        """Return the frame of picks. They are computed here, so that bad input is found before the charge.
-
-        Spark keeps them until you call ``unpersist()``, and computes again what it loses: the same picks.
-        """
+        """Return the frame of picks, computed and persisted, so that bad input is found before the charge."""
         picks = select(self.frame, mechanism, key=key, layout=self.layout).persist()
         units = picks if mechanism.count is None else picks.where(f"`{RANK}` = 1 OR `{RANK}` IS NULL")
         try:
@@ -198,18 +192,13 @@ def _hash(text: str, content: bytes = b"") -> str:
     return digest.hexdigest()
 
 
-def _arrow_schema(frame: "DataFrame", names: Collection[str]) -> pa.Schema:
+def _arrow_schema(frame: DataFrame, names: Collection[str]) -> pa.Schema:
     """Return the columns of these names as Arrow's: others may have types that Arrow has not."""
-    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 - an extra
-    from pyspark.sql.types import StructType  # noqa: PLC0415
-
     return to_arrow_schema(StructType([field for field in frame.schema if field.name in names]))
 
 
-def _grouped(frame: "DataFrame", layout: Layout) -> "DataFrame":
+def _grouped(frame: DataFrame, layout: Layout) -> DataFrame:
     """Return a frame with a row for each unit, candidates in the order of their identifiers."""
-    from pyspark.sql import functions as f  # noqa: PLC0415 - an extra
-
     unit, *names = layout.columns  # the candidate comes first
     fields = [f.col(_quoted(name)).alias(f"_{i}") for i, name in enumerate(names)]
     rows = f.array_sort(f.collect_list(f.struct(*fields)))
@@ -217,10 +206,8 @@ def _grouped(frame: "DataFrame", layout: Layout) -> "DataFrame":
     return grouped.select(_quoted(unit), *(f.col(f"_rows._{i}").alias(name) for i, name in enumerate(names)))
 
 
-def _gathered(frame: "DataFrame", layout: Layout) -> "DataFrame":
+def _gathered(frame: DataFrame, layout: Layout) -> DataFrame:
     """Return a frame with lists of candidates and scores in place of a column for each candidate."""
-    from pyspark.sql import functions as f  # noqa: PLC0415 - an extra
-
     for name in layout.candidate_columns:
         check_column(frame.columns, name, "candidate_columns", "the frame")
     names = f.array(*map(f.lit, layout.candidate_columns)).alias(layout.pick_name)

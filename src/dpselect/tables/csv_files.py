@@ -80,10 +80,6 @@ class Csv:
         clear = pc.if_else(pc.match_substring(column, "."), pa.scalar(None, pa.string()), column)
         return pc.replace_substring(clear, ",", ".")
 
-    def read_options(self) -> list[str]:
-        """Return what differs from plain UTF-8 with decimal points, for a fingerprint."""
-        return [] if (self.encoding, self.decimal) == ("utf-8", ".") else [self.encoding or "", self.decimal]
-
 
 def _encoding(sample: bytes, name: str) -> str:
     """Return the encoding of a file that begins like this."""

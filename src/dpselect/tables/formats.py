@@ -81,7 +81,9 @@ def open_csv(files: list[Path], csv: Csv, numbers: Collection[str]) -> Reader:
             raise ValueError(problem or _explain(error, path.name, dialect)) from None
 
     compression = path.suffix if path.suffix in COMPRESSED else ""
-    options = ["csv", dialect.delimiter or "", compression, *dialect.read_options()]
+    options = ["csv", dialect.delimiter or "", compression]
+    if (dialect.encoding, dialect.decimal) != ("utf-8", "."):
+        options += [dialect.encoding or "", dialect.decimal]
     schema = pa.schema([(name, pa.string()) for name in names])
     # CSV is cut by bytes, whatever the number of entries.
     return Reader(schema, lambda columns, _: iter([(path.name, read(columns))]), lambda: [options], is_text=True)

@@ -7,7 +7,7 @@ a unit. Numbers that all units share come from a second table, joined by candida
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,6 @@ from dpselect.tables.formats import Format
 from dpselect.tables.stored import StoredTable, check_column, open_table
 
 __all__ = ["ONE", "Layout"]
-
-OnBadUnit: TypeAlias = Literal["raise", "skip"]
 
 ONE = "the whole table"
 """The column of units where a table has none: the same for all rows."""
@@ -75,7 +73,7 @@ class Layout:
     weight: str | None = None
     candidates: Any = field(default=None, repr=False)
     public_from: Literal["table", "candidates"] | None = None
-    on_bad_unit: OnBadUnit = "raise"
+    on_bad_unit: Literal["raise", "skip"] = "raise"
     format: Format | Csv | None = field(default=None, repr=False)
     candidate_columns: Sequence[str] = field(default=(), repr=False)  # fingerprints of older releases still match
 
