@@ -1,7 +1,7 @@
 """Picks for Spark data frames, the same as local ones for the same key.
 
 Spark may compute a row more than once: for a retry, a slow task or a second action. With fresh randomness each
-computation would be another release. Here randomness is addressed by (key, unit), so all of them give the same pick.
+computation would be another release. Here randomness is addressed by (key, unit), so all give the same pick.
 :func:`dpselect.release.release` also charges it to a ledger.
 """
 
