@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 import dpselect as dps
-from dpselect import arrays
+from dpselect import arrays, inputs
 
 MECHANISM = dps.GEM(2.0)
 SEED = dps.Randomness.seeded(5)
@@ -97,7 +97,7 @@ def test_ragged_rows_and_lists_of_foreign_arrays_are_read():
 
 
 def test_another_device_is_copied_in_blocks_of_rows_and_said_once(monkeypatch, caplog):
-    monkeypatch.setattr(arrays, "AT_ONCE", 3 * SCORES.shape[1])
+    monkeypatch.setattr(inputs, "AT_ONCE", 3 * SCORES.shape[1])
     arrays._say_copied.cache_clear()
     OnDevice.copied.clear()
     with caplog.at_level(logging.INFO, "dpselect"):

@@ -6,20 +6,16 @@ of rows. Code that picks on the device itself asks :func:`is_elsewhere` before a
 
 import logging
 import sys
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["host_blocks", "is_elsewhere", "is_foreign", "like", "to_host"]
+__all__ = ["is_elsewhere", "is_foreign", "like", "to_host"]
 
 HOST = {1, 3, 11, 13}
 """DLPack's numbers of devices whose memory the processor reads: its own, pinned by CUDA or ROCm, and managed."""
-
-AT_ONCE = 1 << 23
-"""Numbers that are copied at once: 64 MiB of float64."""
 
 TABULAR = {"pandas", "polars", "pyarrow"}
 """Libraries whose columns are read by other means, though they may have DLPack, too."""
@@ -68,15 +64,6 @@ def to_host(numbers: Any, name: str = "scores") -> Any:
             f"{name} must be a dense array of a type that NumPy has, not sparse and not inside jax.jit: pass "
             f"{name}.float(), or a NumPy array"
         ) from None
-
-
-def host_blocks(numbers: Any, name: str = "scores") -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Yield slices of the first axis, each with a copy of it on the host."""
-    size = int(np.prod(numbers.shape[1:]))
-    rows = max(1, AT_ONCE // max(1, size))
-    for first in range(0, numbers.shape[0], rows):
-        block = slice(first, first + rows)
-        yield block, to_host(numbers[block, ...], name)
 
 
 def like(numbers: NDArray[Any], given: Any) -> Any:

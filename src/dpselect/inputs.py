@@ -3,13 +3,14 @@
 Scores are private: messages name the argument and the rule, and never show a value.
 """
 
+import math
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpselect import kernels, rules
-from dpselect.arrays import host_blocks, is_elsewhere, to_host
+from dpselect.arrays import is_elsewhere, to_host
 from dpselect.kernels.arrays import LARGEST, FloatArray, IndexArray
 
 Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
@@ -22,6 +23,9 @@ Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
   column, with one list for each row;
 - a mapping or a pandas Series, with a label for each candidate: then a pick is a label (:mod:`dpselect.labels`).
 """
+
+AT_ONCE = 1 << 23
+"""Numbers that are copied from another device at once: 64 MiB of float64."""
 
 WORTH_A_KERNEL = 1 << 14
 """NumPy checks fewer numbers than this faster than a compiled kernel is called."""
@@ -52,8 +56,9 @@ def read_numbers(name: str, numbers: Any) -> FloatArray:
         raise ValueError(f"{name} must not be a masked array: fill or drop the masked entries first")
     if not isinstance(numbers, np.ndarray | float) and is_elsewhere(numbers) and numbers.ndim:
         host = np.empty(numbers.shape)
-        for block, part in host_blocks(numbers, name):
-            host[block] = read_numbers(name, part)
+        rows = max(1, AT_ONCE // max(1, math.prod(numbers.shape[1:])))
+        for first in range(0, len(host), rows):
+            host[first : first + rows] = read_numbers(name, to_host(numbers[first : first + rows, ...], name))
         return host
     numbers = to_host(numbers, name)
     try:

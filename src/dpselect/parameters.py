@@ -1,6 +1,7 @@
 """Checks of parameters and other arguments. They are public, so messages show them."""
 
 import math
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -25,28 +26,25 @@ def real(name: str, value: object) -> float:
     return number
 
 
-def positive(name: str, value: object) -> float:
-    """Return a number above zero."""
-    number = real(name, value)
-    if not number >= 1 / LARGEST:
-        raise ValueError(f"{name} must be positive (at least 2^-300, 5e-91), got {number}")
-    return number
+Check: TypeAlias = Callable[[str, object], float]
+"""A check of an argument of a name. It returns the value as a float."""
 
 
-def not_negative(name: str, value: object) -> float:
-    """Return a number that is at least zero."""
-    number = real(name, value)
-    if not number >= 0:
-        raise ValueError(f"{name} must be ≥ 0, got {number}")
-    return number
+def _rule(rule: str, holds: Callable[[float], bool], *, first: Check = real) -> Check:
+    def checked(name: str, value: object) -> float:
+        number = first(name, value)
+        if not holds(number):
+            raise ValueError(f"{name} must {rule}, got {number}")
+        return number
+
+    return checked
 
 
-def above(name: str, value: object, bound: float) -> float:
-    """Return a number strictly above a bound."""
-    number = real(name, value)
-    if not number > bound:
-        raise ValueError(f"{name} must be > {bound:g}, got {number}")
-    return number
+positive = _rule("be positive (at least 2^-300, 5e-91)", lambda number: number >= 1 / LARGEST)
+not_negative = _rule("be ≥ 0", lambda number: number >= 0)
+above_minus_one = _rule("be > -1", lambda number: number > -1)
+inside_unit_interval = _rule("be strictly between 0 and 1", lambda number: number < 1, first=positive)
+probability = _rule("be > 0 and ≤ 1", lambda number: number <= 1, first=positive)
 
 
 def between(name: str, value: object, least: float, most: float) -> float:
@@ -54,22 +52,6 @@ def between(name: str, value: object, least: float, most: float) -> float:
     number = real(name, value)
     if not least <= number <= most:
         raise ValueError(f"{name} must be between {least:g} and {most:g}, got {number}".replace(" -", " −"))
-    return number
-
-
-def inside_unit_interval(name: str, value: object) -> float:
-    """Return a number strictly between 0 and 1."""
-    number = positive(name, value)
-    if not number < 1:
-        raise ValueError(f"{name} must be strictly between 0 and 1, got {number}")
-    return number
-
-
-def probability(name: str, value: object) -> float:
-    """Return a number above 0 and at most 1."""
-    number = positive(name, value)
-    if not number <= 1:
-        raise ValueError(f"{name} must be > 0 and ≤ 1, got {number}")
     return number
 
 

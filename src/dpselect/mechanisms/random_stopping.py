@@ -80,7 +80,7 @@ class RandomStopping(Mechanism):
             self,
             epsilon=check.positive("epsilon", self.epsilon),
             gamma=check.probability("gamma", self.gamma),
-            eta=check.above("eta", self.eta, -1),
+            eta=check.above_minus_one("eta", self.eta),
             noise=check.one_of("noise", self.noise, tuple(THEOREMS)),
         )
 
