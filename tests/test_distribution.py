@@ -186,7 +186,7 @@ def test_the_compiler_is_within_the_versions_that_are_declared_as_tested(package
     assert wanted.specifier.contains(version(package)), f"test {package} {version(package)}, then raise the cap"
 
 
-@pytest.mark.parametrize("extra", ["arrow", "cli", "accounting", "opendp", "postgres"])
+@pytest.mark.parametrize("extra", ["arrow", "cli", "accounting", "postgres"])
 def test_an_install_hint_names_what_the_extra_needs(extra):
     def needed(name):
         for requirement in PROJECT["optional-dependencies"][name]:
