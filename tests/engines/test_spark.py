@@ -127,6 +127,7 @@ def test_picks_are_the_local_ones_however_the_frame_is_partitioned_and_however_o
     assert collected(engine.select(frame, MECHANISM, key=bytes(32))) != expected
 
 
+@dps.Mechanism.register
 class Killed:
     """A mechanism that records its first computation of some batch and then kills its process."""
 
