@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 class Labels:
     """The labels of candidates, and of units if the scores are a DataFrame."""
 
-    form: str
-    """What the scores are: ``"mapping"``, ``"series"`` or ``"frame"``."""
     candidates: list[Any]
     axes: tuple[Any, ...] = field(default=(), repr=False)
-    """The axes of a pandas object."""
+    """The axes of scores: one of a Series, two of a DataFrame, none of a mapping."""
 
     def name_picks(self, picks: NDArray[Any], *, lists: bool) -> Any:
         """Return the labels of picks, which are positions; ``None`` for the padding of lists."""
@@ -31,7 +29,7 @@ class Labels:
         shaped = names.reshape(picks.shape)
         if lists and picks.ndim == 1:
             return shaped.tolist()
-        if self.form == "frame" and picks.shape[: picks.ndim - lists] == self.axes[0].shape:
+        if len(self.axes) == 2 and picks.shape[: picks.ndim - lists] == self.axes[0].shape:
             import pandas as pd  # noqa: PLC0415 - the caller has it
 
             if lists:
@@ -41,7 +39,7 @@ class Labels:
 
     def name_candidates(self, numbers: NDArray[Any]) -> Any:
         """Return one number for each candidate, in the form of the scores."""
-        if self.form == "mapping" and numbers.ndim == 1:
+        if not self.axes and numbers.ndim == 1:
             return dict(zip(self.candidates, numbers.tolist(), strict=True))
         if numbers.shape == tuple(axis.size for axis in self.axes):
             import pandas as pd  # noqa: PLC0415 - the caller has it
@@ -61,15 +59,15 @@ def split_labels(scores: Any, **others: Any) -> tuple[Any, dict[str, Any], Label
     """Return scores and other numbers without labels, in the order of the scores' labels, and these labels."""
     labels = None
     if isinstance(scores, Mapping):
-        labels = Labels("mapping", list(scores))
+        labels = Labels(list(scores))
     elif _has_axes(scores):
-        labels = Labels("series" if scores.ndim == 1 else "frame", scores.axes[-1].tolist(), tuple(scores.axes))
+        labels = Labels(scores.axes[-1].tolist(), tuple(scores.axes))
     has_labels = any(isinstance(numbers, Mapping) or _has_axes(numbers) for numbers in others.values())
-    if _is_frame(scores) if labels is None else labels.form == "frame" and not has_labels:
+    if _is_frame(scores) if labels is None else len(labels.axes) == 2 and not has_labels:
         raise ValueError(_unclear("scores"))
     plain = {name: _aligned(name, numbers, labels) for name, numbers in others.items()}
     if labels is not None:
-        scores = _mapped("scores", scores) if labels.form == "mapping" else scores.to_numpy()
+        scores = scores.to_numpy() if labels.axes else _mapped("scores", scores)
     return scores, plain, labels
 
 
@@ -87,7 +85,7 @@ def _aligned(name: str, numbers: Any, labels: Labels | None) -> Any:
         return numbers
     if labels is None:  # then those of a Series say nothing
         return numbers.to_numpy()
-    if labels.form == "mapping":
+    if not labels.axes:
         if numbers.ndim != 1 or not numbers.index.is_unique:
             raise ValueError(f"{name} must be a Series with one number for each label of scores")
         return _aligned(name, dict(zip(numbers.index.tolist(), numbers.tolist(), strict=True)), labels)

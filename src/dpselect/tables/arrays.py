@@ -1,5 +1,6 @@
 """What tables need of Arrow arrays: kinds of columns, lists as flat numbers with bounds, text as numbers."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -73,11 +74,14 @@ def split_names(array: pa.Array) -> tuple[pa.Array, IndexArray]:
     return names, bounds
 
 
-def as_floats(name: str, column: pa.Array) -> FloatArray:
-    """Return a column as float64, with NaN for null and for text that is not a number; copy only what must be."""
+def as_floats(name: str, column: pa.Array, locate: Callable[[int], str] = "row {}".format) -> FloatArray:
+    """Return a column as float64, with NaN for null and for text that is not a number; copy only what must be.
+
+    What float64 may round is refused; ``locate`` says where a row is.
+    """
     numbers, rounded = read_numbers(column)
     if rounded.any():
-        raise ValueError(f"row {int(rounded.argmax())}: column {name!r} {rules.EXACT_INTEGERS}")
+        raise ValueError(f"{locate(int(rounded.argmax()))}: column {name!r} {rules.EXACT_INTEGERS}")
     return numbers
 
 

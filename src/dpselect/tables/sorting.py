@@ -17,11 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpselect import rules
 from dpselect.extras import from_extra
 from dpselect.kernels.arrays import IndexArray
 from dpselect.progress import Step
-from dpselect.tables.arrays import decoded, from_numpy, read_numbers, to_numpy
+from dpselect.tables.arrays import as_floats, decoded, from_numpy, to_numpy
 from dpselect.tables.layout import ONE, Layout
 from dpselect.tables.stored import BATCH_CANDIDATES, Located, StoredTable
 
@@ -130,11 +129,7 @@ class SortedUnits:
             columns.insert(0, from_numpy(np.zeros(located.batch.num_rows, dtype=np.int64)))
         arrays = [decoded(column).cast(self._row_schema.field(i).type) for i, column in enumerate(columns[:2])]
         for name, column in zip(self._names[2:], columns[2:], strict=True):
-            numbers, rounded = read_numbers(column)
-            if rounded.any():
-                place = located.locate(int(rounded.argmax()), self._names[0])
-                raise ValueError(f"{place}: column {name!r} {rules.EXACT_INTEGERS}")
-            arrays.append(from_numpy(numbers))
+            arrays.append(from_numpy(as_floats(name, column, lambda row: located.locate(row, self._names[0]))))
         return pa.RecordBatch.from_arrays(arrays, schema=self._row_schema)
 
     def _sorted_by_duckdb(self, batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from dpselect import rules
 from dpselect.errors import MissingFileError, UnknownColumnError
-from dpselect.tables.arrays import from_numpy, is_number, read_numbers
+from dpselect.tables.arrays import as_floats, from_numpy, is_number
 from dpselect.tables.conversion import as_arrow, column_names
 from dpselect.tables.csv_files import Csv
 from dpselect.tables.formats import COMPRESSED, FORMATS, Format, Placed, Reader, cut_batches, plain_errors
@@ -169,9 +168,7 @@ class StoredTable:
             rows, size = batch.num_rows, len(columns)
             scores = np.empty((rows, size))
             for i, name in enumerate(columns):
-                scores[:, i], rounded = read_numbers(batch.column(name))
-                if rounded.any():
-                    raise ValueError(f"{place}: column {name!r} {rules.EXACT_INTEGERS}")
+                scores[:, i] = as_floats(name, batch.column(name), lambda _: place)
             ends = from_numpy(np.arange(0, rows * size + 1, size))
             names = pa.array(columns, pa.string()).take(from_numpy(np.tile(np.arange(size), rows)))
             made = [pa.LargeListArray.from_arrays(ends, flat) for flat in (names, from_numpy(scores.reshape(-1)))]
