@@ -37,7 +37,8 @@ def _threads_asked_for() -> int | None:
     return int(setting)
 
 
-def _processors() -> int:
+def processors() -> int:
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -52,7 +53,7 @@ def over_rows(bounds: IndexArray, work: Callable[[int, int], Result], *, seconds
     """
     rows = bounds.size - 1
     candidates = int(bounds[-1])
-    threads = _threads_asked_for() or (1 if candidates * seconds < STARTING else _processors())
+    threads = _threads_asked_for() or (1 if candidates * seconds < STARTING else processors())
     if threads == 1 or rows == 1 or hasattr(_here, "works"):
         return [work(0, rows)]
     blocks = cut_rows(bounds, candidates // (threads * BLOCKS_PER_THREAD))
