@@ -147,15 +147,9 @@ arithmetic, from a generator that is not secure:
 ```
 
 Times are medians in seconds for the whole process, from start to exit: wall-clock time, and processor time, which
-<<<<<<< HEAD
-other work on the machine disturbs less. Kernels were compiled before (`dpselect compile`). The ratios are those
-to pandas, and the goal is the largest ratio that we accept. Noisy max is the mechanism of the lines above. The
-default also solves for the neutral offsets of each user, and top share uses no sensitivities.
-=======
 other work on the same machine disturbs less. Kernels were compiled before (`dpselect compile`). The ratios are
 those to pandas, and the goal is the largest ratio that we accept. Noisy max is the mechanism of the lines above.
 The default also solves for the neutral offsets of each user, and top share uses no sensitivities.
->>>>>>> ed8dbeb (Several mechanisms are compiled at once; the page on starting says what takes how long and why)
 
 | file | mechanism | seconds | processor | ratio | ratio, processor | goal |
 | --- | --- | --- | --- | --- | --- | --- |
