@@ -134,3 +134,9 @@ def test_choices_that_earlier_versions_were_paid_for_count_in_full_from_now_on(l
     assert not again.charged  # what is paid for stays paid for
     with pytest.raises(BudgetExhaustedError):
         ledger.charge("readers", "more", dps.GEM(epsilon=1e-9), fingerprint="inputs")
+
+
+@pytest.mark.parametrize("units", [1, 2, 3])
+def test_the_rho_of_a_choice_is_that_of_the_distance_however_few_units(ledger, units):
+    paid = ledger.charge("writers", "choice", Tuning(0.5), fingerprint="inputs", units_per_person=units)
+    assert records.total_of([paid], 0).rho == pytest.approx(units * 0.5 + math.expm1(-units * 0.5), rel=1e-12)

@@ -26,7 +26,7 @@ SECONDS = 900  # after which a mutant counts as noticed: it runs forever
 TESTS = {
     "budget/amounts.py": "budget/test_units.py budget/test_amounts.py",
     "budget/ledger.py": "budget/test_units.py budget/test_amounts.py test_stream_format.py budget/test_ledger.py",
-    "budget/records.py": "budget/test_units.py budget/test_amounts.py test_stream_format.py budget/test_ledger.py",
+    "budget/records.py": "budget/test_records.py budget/test_units.py test_stream_format.py budget/test_ledger.py",
     "budget/databases.py": "budget/test_databases.py budget/test_ledger.py",
     "budget/fingerprints.py": "release/test_fingerprints.py budget/test_ledger.py",
     "budget/keys.py": "budget/test_keys.py budget/test_ledger.py",
