@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -69,6 +68,7 @@ class PickTransform:
     key: bytes = field(repr=False)
     _: KW_ONLY
     layout: Layout
+    _layouts: dict[pa.Schema, Layout] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_mechanism(self.mechanism)
@@ -105,10 +105,6 @@ class PickTransform:
             layout.check_mechanism(self.mechanism, schema.names)
             self._layouts[schema] = layout
         return self._layouts[schema]
-
-    @cached_property
-    def _layouts(self) -> dict[pa.Schema, Layout]:
-        return {}
 
     def rows_schema(self, schema: pa.Schema) -> pa.Schema:
         """Check the schema of a table of units, and return that of the rows to publish."""

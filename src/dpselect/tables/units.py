@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpselect import rules
-from dpselect.kernels.arrays import FloatArray, IndexArray
+from dpselect.kernels.arrays import IndexArray
 from dpselect.tables.arrays import (
     as_floats,
     from_numpy,
@@ -62,8 +62,7 @@ def read_units(batch: pa.RecordBatch, layout: Layout) -> UnitBatch:
     """
     if batch.column(layout.unit).null_count:
         raise ValueError("a unit is missing")
-    flat, bounds = split_lists(batch.column(layout.score))
-    scores = as_floats(layout.score, flat)
+    _, bounds = split_lists(batch.column(layout.score))
     identifiers = None
     if layout.candidate is not None:
         identifiers, own_bounds = split_names(batch.column(layout.candidate))
@@ -73,32 +72,22 @@ def read_units(batch: pa.RecordBatch, layout: Layout) -> UnitBatch:
             raise ValueError("candidates are not distinct")
     elif layout.candidates is not None and (np.diff(bounds) != len(layout.candidates)).any():
         raise ValueError("rows do not fit the table of candidates")
-    public = {
-        argument: _read_public(batch, layout, name, identifiers, bounds)
-        for argument, name in layout.public_columns.items()
-    }
-    return UnitBatch(
-        identifiers, bounds, _shaped(scores, bounds, layout), public.pop("sensitivities", None), public
-    )
 
+    def read(name: str) -> Any:  # noqa: ANN401 - numbers in any form that a mechanism takes
+        flat, own_bounds = split_lists(batch.column(name))
+        if not np.array_equal(own_bounds, bounds):
+            raise ValueError(f"{name} does not fit scores")
+        dense = layout.is_shared and len(bounds) > 1
+        values = as_floats(name, flat)
+        return values.reshape(-1, len(layout.candidates)) if dense else (values, bounds)
 
-def _read_public(
-    batch: pa.RecordBatch, layout: Layout, name: str | float, identifiers: pa.Array | None, bounds: IndexArray
-) -> Any:  # noqa: ANN401 - numbers in any form that a mechanism takes
-    if not isinstance(name, str):
-        return name
-    if layout.is_joined(name):
-        return layout.joined[name] if identifiers is None else layout.join(name, identifiers)
-    flat, own_bounds = split_lists(batch.column(name))
-    if not np.array_equal(own_bounds, bounds):
-        raise ValueError(f"{name} does not fit scores")
-    return _shaped(as_floats(name, flat), bounds, layout)
-
-
-def _shaped(values: FloatArray, bounds: IndexArray, layout: Layout) -> Any:  # noqa: ANN401 - dense or ragged
-    if layout.is_shared and len(bounds) > 1:
-        return values.reshape(-1, len(layout.candidates))
-    return values, bounds
+    public: dict[str, Any] = {}
+    for argument, name in layout.public_columns.items():
+        if isinstance(name, str) and layout.is_joined(name):
+            public[argument] = layout.joined[name] if identifiers is None else layout.join(name, identifiers)
+        else:
+            public[argument] = read(name) if isinstance(name, str) else name
+    return UnitBatch(identifiers, bounds, read(layout.score), public.pop("sensitivities", None), public)
 
 
 def find_problems(batch: pa.RecordBatch, layout: Layout, *, least: int = 1) -> pa.Array:
