@@ -373,27 +373,6 @@ SERIES = pd.Series([SECRET, 2.0, 1.0], index=list("abc"))
 FRAME = pd.DataFrame([[SECRET, 2.0, 1.0]] * 2, columns=list("abc"), index=["ann", "bob"])
 
 
-@pytest.mark.parametrize(
-    ("scores", "other"),
-    [
-        (SERIES.sort_values(), SERIES),
-        (SERIES, SERIES[::-1]),
-        (FRAME, SERIES[::-1]),
-        (FRAME, FRAME[["c", "a", "b"]]),
-        (FRAME, FRAME[::-1]),
-        (pd.Series([SECRET, 1.0], index=["a", 1]), pd.Series([1.0, 1.0], index=[1, "a"])),
-    ],
-)
-def test_labels_in_another_order_are_refused(scores, other):
-    widths = abs(other * 0 + 1)
-    for call in calls(NOISY_MAX).values():
-        assert_refused(call, scores, widths, names="sensitivities must have the labels of scores")
-        assert_refused(call, scores, 1.0, offsets=widths, names="offsets must have the labels of scores")
-    assert_refused(
-        dps.auditing.privacy_loss, NOISY_MAX, scores, other, 100.0, names="neighbour must have the labels"
-    )
-
-
 @pytest.mark.parametrize("widths", [pd.Series([2.0] * 3), pd.Series([2.0] * 2, index=list("ab"))])
 def test_other_labels_are_refused(widths):
     for call in calls(NOISY_MAX).values():

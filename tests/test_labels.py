@@ -69,6 +69,16 @@ def test_a_frame_whose_columns_are_known_to_be_candidates_gives_a_label_for_each
     assert dps.expected_error(MECHANISM, frame, WIDTHS).shape == (2,)
 
 
+def test_numbers_with_the_labels_of_the_scores_may_come_in_any_order():
+    names = {"columns": list(SCORES), "index": ["ann", "bob"]}
+    scores = pd.DataFrame([[0.2, 0.9, 0.4], [0.5, 0.1, 0.3]], **names)
+    widths = pd.DataFrame([[1.0, 0.1, 0.3], [0.2, 0.4, 0.6]], **names)
+    for here, there in ((scores, widths), (SERIES, SERIES_WIDTHS), (scores, SERIES_WIDTHS)):
+        shuffled = there[::-1] if there.ndim == 1 else there.iloc[::-1, ::-1]
+        expected = MECHANISM.pmf(here.to_numpy(), there.to_numpy())
+        np.testing.assert_array_equal(MECHANISM.pmf(here, shuffled), expected)
+
+
 def test_one_pick_is_a_plain_integer_that_json_can_write():
     for scores in ([0.0, 9.0], np.array([0.0, 9.0]), pl.Series([0.0, 9.0]), pd.Series([0.0, 9.0])):
         pick = dps.NoisyMax(50.0).select(scores, 0.1, randomness=SEED)

@@ -22,6 +22,7 @@ BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Java options for short-lived programs: they halve the time."""
 
 
+@dps.Mechanism.register
 class ExecutorKiller:
     """A mechanism that records its picks, and kills the executor of the first task to reach a third batch."""
 
