@@ -1,6 +1,7 @@
 """The command line: ``python -m benchmarks``."""
 
 import argparse
+import os
 import platform
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=9, help="interleaved rounds of each race (default: 9)")
     parser.add_argument("--only", help="run only the workloads whose names contain this, and write no page")
     options = parser.parse_args()
+    os.environ["DPSELECT_COMPILE"] = "always"  # also what would run in NumPy at first
     chosen = [w for w in WORKLOADS if not options.only or options.only in w.__name__]
     results: list[Result] = []
     with tqdm(chosen, unit="workload") as progress:
