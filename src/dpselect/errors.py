@@ -1,8 +1,27 @@
-"""All exceptions of this package. No message shows a score.
+"""All exceptions of this package, and the exit codes that they have on the command line.
 
-Bad input is a plain :class:`ValueError` whose message names the argument or the column and the rule. The classes
-below are for what a program may want to tell apart. All of them are ``ValueError``, too. ``exit_code`` is that of
-the command line; where there is none, it is 3.
+Bad input is a plain :class:`ValueError` (exit code 3) whose message names the argument or the column and the rule.
+The classes below are for what a program may want to tell apart. All of them are ``ValueError``, too::
+
+    ValueError                     3  bad input
+    ├── RepeatedUnitsError         3  two rows have the same unit, and would share their noise
+    ├── BadUnitsError              3  units of a batch break a rule
+    ├── MissingFileError           3  there is no such file; a FileNotFoundError, too
+    ├── MalformedError             –  a request that the explorer's page never sends
+    ├── UsageError                 2  options of the command line that do not fit together
+    ├── OutputError                2  the output cannot be written: its format or folder is unknown
+    ├── LayoutError                2  a layout contradicts itself, or does not fit the table
+    │   ├── UnknownColumnError     2  the table has no column of that name
+    │   └── TwoColumnsError        2  both tables have a column of public numbers
+    ├── BudgetError                4  a release is refused
+    │   ├── BudgetExhaustedError   4  it would exceed the cap
+    │   └── ReleaseConflictError   4  its name belongs to a release with other inputs
+    ├── KeyReuseError              4  the key belongs to another release
+    ├── OutputExistsError          4  the output may hold a release of the same scores
+    └── DatabaseError              5  the database of a budget cannot be used
+        └── LedgerError            5  the ledger is damaged, foreign, or of another version
+
+No message shows a score.
 """
 
 from collections.abc import Sequence
