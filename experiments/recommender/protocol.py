@@ -3,10 +3,6 @@
 Selection probabilities are exact for every mechanism. Those of random stopping and RNMH take milliseconds for 500
 candidates, and those of combined GEM twice as long as GEM's. If there are very many users, their errors come from a
 sample. The tables hold the number of users and the standard error that comes from the sample.
-
-Tables of earlier versions have a column ``draws``. Where it is not 0, the row is an estimate from that many draws
-for each user, and not exact: 168 of the kept rows, those of random stopping and RNMH on Gowalla, on Yelp2018 and on
-Amazon Books at density 5e-4.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -75,9 +75,6 @@ def _table(folder: Path, name: str) -> pa.Table:
         table = pa.table({"name": list(summary), "value": list(summary.values())})
     else:
         table = results.read_tables(folder)[name]
-        if name == "errors" and "draws" not in table.column_names:
-            # Runs of earlier versions drew picks for random stopping and naive noisy max.
-            table = table.append_column("draws", pa.array([0] * table.num_rows))
         # A column of whole numbers is written without a decimal point.
         kinds = dict.fromkeys(("epsilon", "tilt", "standard_error", *lists.FLOATS), pa.float64())
         for column in set(kinds) & set(table.column_names):
@@ -100,9 +97,6 @@ def _provenance(data: Tables) -> Listing:
         for name, label in SHOWN.items()
         if any((run, name) in values for run in runs)
     ]
-    if "errors" in data and "draws" in data["errors"].column_names:
-        drawn = [row["run"] for row in data["errors"].to_pylist() if row["draws"]]
-        rows.append(["errors estimated from draws", *(f"{drawn.count(run)} rows" for run in runs)])
     return Listing(caption="The origin of the numbers.", columns=["", *runs], rows=rows)
 
 
@@ -188,8 +182,7 @@ NOTES = {
         f"{protocol.SOME_USERS['combined-gem']:,} of them, naive noisy max, RSᵧ and its variants for "
         f"{protocol.SLOW_USERS:,}, "
         "or all if there are fewer, as a multiple of a random pick’s; bands are ±2 standard errors from the "
-        "choice of users; where the table’s column “draws” is not 0, an earlier version estimated the error from "
-        "draws (the table of origins counts these rows)"
+        "choice of users"
     ),
     "ratio": (
         f"of the exact mean scores picked at ε = {protocol.RATIO_EPSILON:g} (the paper does not print "
