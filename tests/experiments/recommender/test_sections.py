@@ -27,7 +27,7 @@ def output(tmp_path_factory):
 def test_synthetic_interactions_are_called_synthetic_wherever_they_are_shown(output):
     page = (output / "excerpt.html").read_text(encoding="utf-8")
     assert "Recommendations from synthetic interactions" in page
-    assert "Not real data" in page
+    assert "synthetic interactions, not real data" in page
     assert "synthetic: " in page
     figure = (output / "figures" / "recommender-generated.svg").read_text(encoding="utf-8")
     assert "Synthetic interactions, not real data" in figure

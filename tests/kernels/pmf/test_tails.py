@@ -134,15 +134,22 @@ def test_no_tail_shows_a_loss_above_epsilon(noise, seed, size, spread):
     assert loss.epsilon <= 1 + 1e-9
 
 
-def stated(epsilon, laws):
-    """Return a mechanism whose law is given: by the first score."""
-    guarantee = dps.NoisyMax(epsilon=epsilon).guarantee
-    return dps.from_pmf(lambda scores, _: np.array(laws[int(scores[0] > 0)]), guarantee=guarantee)
+@dps.Mechanism.register
+class Stated:
+    """A mechanism whose law is given, by the first score. Like the library's own, it samples what it computes."""
+
+    count = None
+
+    def __init__(self, epsilon, laws):
+        self.laws, self.guarantee = laws, dps.NoisyMax(epsilon=epsilon).guarantee
+
+    def pmf(self, scores, sensitivities):  # noqa: ARG002
+        return np.array([self.laws[int(row[0] > 0)] for row in np.atleast_2d(scores)]).reshape(np.shape(scores))
 
 
 @pytest.mark.parametrize("digits", [(1e-260, 1e-270), (1e-251, 1e-320), (1e-260, 0.0)])
 def test_two_probabilities_below_the_floor_are_not_compared(digits):
-    mechanism = stated(1.0, [[digits[0], 1.0], [digits[1], 1.0]])
+    mechanism = Stated(1.0, [[digits[0], 1.0], [digits[1], 1.0]])
     assert privacy_loss(mechanism, [0.0, 0.0], [1.0, 0.0], 1.0).epsilon == 0
     assert audit(mechanism, [1.0, 1.0], restarts=2, sweeps=1).verdict == "no violation found"
 
@@ -150,7 +157,7 @@ def test_two_probabilities_below_the_floor_are_not_compared(digits):
 @pytest.mark.parametrize("small", [1e-260, 5e-324, 0.0])
 def test_a_probability_below_the_floor_counts_as_the_floor_if_it_may_be_that_large(small):
     """At ε = 600 a probability of ½ here may be one of 1e-261 there."""
-    mechanism = stated(600.0, [[0.5, 0.5], [small, 1.0]])
+    mechanism = Stated(600.0, [[0.5, 0.5], [small, 1.0]])
     loss = privacy_loss(mechanism, [0.0, 0.0], [1.0, 0.0], 1.0).epsilon
     assert loss == pytest.approx(np.log(0.5 / FLOOR))
     assert loss < 600
@@ -164,6 +171,6 @@ def test_an_underflow_is_no_violation_at_a_large_budget():
 
 
 def test_an_impossible_candidate_stays_impossible():
-    mechanism = stated(1.0, [[0.5, 0.5], [0.0, 1.0]])
+    mechanism = Stated(1.0, [[0.5, 0.5], [0.0, 1.0]])
     assert privacy_loss(mechanism, [0.0, 0.0], [1.0, 0.0], 1.0).epsilon == np.inf
     assert audit(mechanism, [1.0, 1.0], restarts=2, sweeps=1).verdict == "violated"
