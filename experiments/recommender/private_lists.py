@@ -109,7 +109,8 @@ def _public_lists(held_out: HeldOut, epsilon: float) -> tuple[_Ratio, str]:
     lost = np.maximum(public.best.sum(axis=1, keepdims=True) - theirs, 0.0)
     fit = dps.advice.fit_top_share(theirs, epsilon=epsilon, losses=lost)
     chances = fit.mechanism.pmf(ours, weights=fit.weights)
-    used = f"{len(lists)} lists, share {fit.mechanism.share:.3g}"
+    share = fit.mechanism.share
+    used = f"{len(lists)} lists, share {'by rule' if share is None else format(share, '.3g')}"
     return _ratio((chances * ours).sum(axis=1), people), used
 
 

@@ -29,7 +29,7 @@ class FittedShare:
     """Top share with the weights that are best for public rows.
 
     Attributes:
-        mechanism: The mechanism, with the fitted share.
+        mechanism: The mechanism, with the fitted share; without weights, and by rule, if nothing is better.
         weights: The weight of each candidate; they sum to 1. Pass them as ``weights=``.
         expected_error: The mean loss over the public rows.
         gap: No weights and no share have an expected error below ``expected_error − gap`` on these rows.
