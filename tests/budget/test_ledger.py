@@ -229,6 +229,7 @@ def test_a_release_is_checked_without_being_charged(ledger):
         (lambda ledger: ledger.add_population("", epsilon=1), "name must be a non-empty text"),
         (lambda ledger: ledger.add_population("a", epsilon=0), "epsilon must be positive"),
         (lambda ledger: ledger.add_population("a", epsilon=1, delta=1), "delta must be < 1"),
+        (lambda ledger: ledger.add_population("a", epsilon=1, neighbours=""), "neighbours must be a non-empty text"),
         (lambda ledger: ledger.add_population("readers", epsilon=2), "already exists, with a cap of ε = 1"),
         (lambda _: Ledger.open("postgresql://localhost/x"), "needs a directory for its keys"),
     ],
