@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -229,7 +230,11 @@ def test_a_release_is_checked_without_being_charged(ledger):
         (lambda ledger: ledger.add_population("", epsilon=1), "name must be a non-empty text"),
         (lambda ledger: ledger.add_population("a", epsilon=0), "epsilon must be positive"),
         (lambda ledger: ledger.add_population("a", epsilon=1, delta=1), "delta must be < 1"),
-        (lambda ledger: ledger.add_population("a", epsilon=1, neighbours=""), "neighbours must be a non-empty text"),
+        (lambda ledger: ledger.add_population("a", epsilon=1, delta=1.5), "delta must be between 0 and 1"),
+        (
+            lambda ledger: ledger.add_population("a", epsilon=1, neighbours=""),
+            "neighbours must be a non-empty text",
+        ),
         (lambda ledger: ledger.add_population("readers", epsilon=2), "already exists, with a cap of ε = 1"),
         (lambda _: Ledger.open("postgresql://localhost/x"), "needs a directory for its keys"),
     ],
@@ -515,3 +520,15 @@ def test_a_damaged_file_is_refused_or_read_correctly_and_never_charged_wrongly(w
             assert "there is no population" in str(error)  # noqa: PT017
             return
         assert (found, paid.charged) == (statement, False)
+
+
+def test_a_ledger_is_made_with_the_folders_above_it_and_one_without_its_tables_is_refused(tmp_path):
+    path = tmp_path / "above" / "budget.db"
+    Ledger.create(path).close()
+    with closing(sqlite3.connect(path)) as database:
+        for table in ("releases", "populations", "ledger"):
+            database.execute(f"DROP TABLE {table}")
+        database.execute("CREATE TABLE other (name TEXT)")
+        database.commit()
+    with pytest.raises(LedgerError, match="not a budget, or not a complete one"):
+        Ledger.open(path)

@@ -18,8 +18,11 @@ def test_a_guarantee_is_stored_as_sorted_json_and_read_back(tmp_path):
         ledger.add_population("readers", epsilon=1.0)
         ledger.charge("readers", "spring", dps.GEM(0.5), fingerprint="inputs")
         [release] = ledger.statement("readers").releases
+        secret = ledger.keys.secret()
     values = values_of(release)
     stored = json.loads(values[3])
     assert list(stored) == sorted(stored)
     assert stored["neighbours"] in values[3]  # with its Greek letters
     assert release_of(values) == release
+    keyed = hashlib.blake2b(b"inputs", key=secret, digest_size=16, person=b"dpselect inputs").hexdigest()
+    assert release.fingerprint.split()[0] == keyed
