@@ -71,7 +71,7 @@ def epsilon_shown(more: int, less: int, draws: int, error: float) -> float:
 
 
 def _bound(seen: int, draws: int, error: float, end: float) -> float:
-    """Return the probability between the share seen and an end, 0 or 1, at which so few or so many are unlikely."""
+    """Return how far the true probability may be from the share seen, towards ``end``, which is 0 or 1."""
     near, far = seen / draws, end
     for _ in range(60):
         middle = (near + far) / 2

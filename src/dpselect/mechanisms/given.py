@@ -25,7 +25,8 @@ def from_pmf(function: Probabilities, *, guarantee: Guarantee, name: str | None 
         underflows to 0 on one of two neighbours makes the loss infinite, so keep all of them above 1e-300.
 
         A key stands for the function's name, its code and the plain values it was made with (numbers, text). If it
-        depends on anything else that changes, change ``name`` too.
+        depends on anything else that changes, change ``name`` too. Another version of Python compiles other code:
+        there the same key gives other picks, and a ledger takes it for another mechanism.
 
     Cost:
         That of the function for each row, and half a microsecond for each candidate.
