@@ -82,8 +82,9 @@ $(BIN)/python:
 	  || { echo "dpselect needs Python 3.11 or newer; choose one with: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# Each extra has a stamp file. A change to pyproject.toml installs it again.
+# Each extra has a stamp file. A change to pyproject.toml installs it again. Python compiles a package's modules when they are
+# first imported; pip would compile all of them now, which takes longer than the rest of the installation.
 $(VENV)/.%: pyproject.toml | $(BIN)/python
 	@echo "Installing dpselect[$*] into $(VENV) ..."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[$*]'
 	@touch $@

@@ -108,6 +108,16 @@ def measure_explorer(environment: Environment) -> float:
         return time.perf_counter() - start
 
 
+def measure_report(folder: Path) -> float:
+    """Return the time of a quick report in a new clone, whose kernels and packages are not there yet."""
+    clone = folder / "clone"
+    subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)  # noqa: S607 - as a user calls it
+    settings = os.environ | {"DPSELECT_CACHE": str(folder / "kernels")}
+    start = time.perf_counter()
+    subprocess.run(["make", "paper", "FAST=1"], check=True, env=settings, stdout=subprocess.DEVNULL, cwd=clone)  # noqa: S607
+    return time.perf_counter() - start
+
+
 @contextlib.contextmanager
 def _running(command: list[str], environment: Environment) -> Iterator["subprocess.Popen[str]"]:
     settings = environment.settings()
@@ -194,6 +204,14 @@ def main() -> int:
             for name, goal in zip(("heterogeneous-rnm", "top-share"), goals, strict=True):
                 seconds = statistics.median(place.run(script.format(name=name)) for _ in range(3))
                 report(f"first {what}, {name}", f"≤ {goal:g} s", f"{seconds:.1f} s", seconds <= goal)
+
+        seconds = measure_report(Path(scratch))
+        report(
+            "`make paper FAST=1` in a bare clone, with its installation",
+            "≤ 100 s",
+            f"{seconds:.0f} s",
+            seconds <= 100,
+        )
 
     print("| a new user's first … | goal | measured | |\n| --- | --- | --- | --- |")
     for what, goal, measured, reached in rows:

@@ -140,7 +140,7 @@ def _rival_loss(mechanism: dps.Mechanism, rivals: int, move: float) -> float:
 
 
 def _audit(mechanism: dps.Mechanism, sensitivities: ArrayLike, restarts: int) -> dps.auditing.Audit:
-    return dps.auditing.audit(mechanism, sensitivities, restarts=restarts, sweeps=restarts, progress=False)
+    return dps.auditing.audit(mechanism, sensitivities, restarts=restarts, sweeps=restarts)
 
 
 def _words(numbers: Iterable[float]) -> str:

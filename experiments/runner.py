@@ -16,6 +16,7 @@ from types import MappingProxyType
 import pyarrow as pa
 from matplotlib.figure import Figure
 
+import dpselect as dps
 from experiments import ledger, report, tables
 from experiments.drawing import look
 from experiments.experiment import Effort, Experiment, Task
@@ -33,6 +34,9 @@ FORMATS: Mapping[str, dict[str, None]] = MappingProxyType(
         "pdf": {"CreationDate": None},
     }
 )
+
+MANY_KERNELS = ("heterogeneous-rnm", "gem", "rnm", "top-share", "krr")
+"""The mechanisms whose kernels take longest to compile, of those that the report uses."""
 
 
 def run(experiments: Sequence[Experiment], effort: Effort, output: Path, *, page: str = "report.html") -> Path:
@@ -52,6 +56,8 @@ def run(experiments: Sequence[Experiment], effort: Effort, output: Path, *, page
     kept = [Parts.of(experiment, effort, output) for experiment in experiments]
     files, orders = [], []
     with Steps(sum(len(plan) + 1 for plan in plans)) as progress, _drawing_office(len(experiments)) as office:
+        for name in MANY_KERNELS if len(experiments) > 1 else ():  # while the first experiments are computed
+            office.submit(dps.compile, name)
         for experiment, plan, parts in zip(experiments, plans, kept, strict=True):
             files.append(_compute(experiment, plan, parts, output, progress))
             for suffix in FORMATS.keys() - set(effort.formats):  # drawn from an earlier run's tables

@@ -99,7 +99,7 @@ def test_ragged_rows_and_lists_of_foreign_arrays_are_read():
 def test_another_device_is_copied_in_blocks_of_rows_and_said_once(monkeypatch, caplog):
     monkeypatch.setattr(inputs, "AT_ONCE", 3 * SCORES.shape[1])
     monkeypatch.setattr(logging.getLogger("dpselect"), "disabled", False)  # as --quiet leaves it in this process
-    arrays._say_copied.cache_clear()
+    arrays.say_once.cache_clear()
     OnDevice.copied.clear()
     with caplog.at_level(logging.INFO, "dpselect"):
         for _ in range(2):

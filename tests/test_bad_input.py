@@ -364,7 +364,7 @@ def test_the_number_of_threads_must_be_positive(monkeypatch, setting):
     monkeypatch.setenv("DPSELECT_THREADS", setting)
     for call in calls(NOISY_MAX).values():
         with pytest.raises(ValueError, match="DPSELECT_THREADS must be a positive whole number"):
-            call([SECRET, 1.0], 1.0)
+            call([[SECRET, 1.0], [SECRET, 2.0]], 1.0)
 
 
 # --- Labels -----------------------------------------------------------------------------------------------
@@ -385,7 +385,6 @@ def test_other_labels_are_refused(widths):
 PAIR = ([SECRET, 1.0], [SECRET, 1.5], 1.0)
 OF_A_MECHANISM = {
     "expected_error": lambda what: dps.expected_error(what, [SECRET, 1.0], 1.0),
-    "error_quantile": lambda what: dps.error_quantile(what, [SECRET, 1.0], 1.0, 0.5),
     "privacy_loss": lambda what: dps.auditing.privacy_loss(what, *PAIR),
     "audit": lambda what: dps.auditing.audit(what, [1.0, 1.0]),
     "select_table": lambda what: dps.select_table("no table", what),

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 import dpselect as dps
-from dpselect import evaluation
 from dpselect.candidates import read_batch
 from dpselect.engines import open_tables
 from dpselect.exact.noisy_scores import NoisyScore
@@ -238,12 +237,11 @@ def holders():
     for form in (scores, (scores.reshape(-1), [0, 2, 4]), pa.array(scores.tolist())):
         batch = read_batch(form, 1.0)
         yield from (batch, batch.table, batch.table.scores)
-    yield evaluation._ErrorLaw.of(NOISY_MAX, scores, 1.0, {})
     yield read_setting({"scores": scores[0].tolist(), "sensitivities": [1.0, 1.0], "names": ["a", "b"]})
     units = pa.record_batch({"user": [1, 2], "candidate": [[1, 2], [1, 2]], "score": scores.tolist()})
     yield read_units(units, Layout(sensitivity=1.0))
     tables = open_tables(units, Layout(sensitivity=1.0))
-    yield from (tables, Terms("select", GEM, tables))
+    yield from (tables, Terms(GEM, tables))
     yield NoisyScore(0, 1, PartialUniform(123456789, 32, iter(())), Fraction(1), Fraction(SECRET))
 
 

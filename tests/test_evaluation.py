@@ -1,7 +1,6 @@
 """How good a mechanism is on given scores: means, quantiles and probabilities from the exact pmf."""
 
 import inspect
-from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -82,59 +81,15 @@ def test_narrow_scores_have_the_errors_of_wide_ones():
     assert (dps.expected_error(dps.GEM(epsilon=1.0), narrow, WIDTHS) == wide).all()
 
 
-# --- The best, quantiles --------------------------------------------------------------------------
+# --- The best --------------------------------------------------------------------------
 
 FUNCTIONS = {
     "expected_error": dps.expected_error,
     "probability_of_best": dps.probability_of_best,
-    "error_quantile": lambda *arguments, **public: dps.error_quantile(*arguments, 0.9, **public),
 }
 every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 
 rows = st.lists(st.tuples(st.integers(-6, 6), st.integers(0, 8).map(lambda n: n / 4)), min_size=1, max_size=12)
-levels = st.one_of(st.floats(1e-9, 1.0), st.sampled_from([0.25, 0.5, 1.0, 1 - 1e-9, 1 - 2**-53]))
-
-
-def direct_quantile(mechanism, scores, sensitivities, level, **public):
-    """Return the smallest error that is exceeded with probability at most 1 − level, in fractions of the pmf."""
-    chances = [Fraction(float(p)) for p in mechanism.pmf(scores, sensitivities, **public)]
-    errors = [max(scores) - q for q in scores]
-    allowed = (1 - Fraction(level)) * (1 + Fraction(1, 10**12))
-    for x in sorted(set(errors)):
-        if sum(p for p, e in zip(chances, errors, strict=True) if e > x) <= allowed:
-            return x
-    raise AssertionError
-
-
-@given(row=rows, level=levels, epsilon=st.sampled_from([0.1, 1.0, 10.0]))
-def test_a_quantile_is_the_smallest_error_that_is_exceeded_rarely_enough(row, level, epsilon):
-    scores, sensitivities = (np.array(column, dtype=float) for column in zip(*row, strict=True))
-    for mechanism in (dps.NoisyMax(epsilon=epsilon), dps.GEM(epsilon=epsilon), dps.Uniform()):
-        found = dps.error_quantile(mechanism, scores, sensitivities, level)
-        assert found == direct_quantile(mechanism, scores, sensitivities, level)
-
-
-def test_quantiles_of_a_random_pick_are_known():
-    """Ten candidates with errors 0 … 9: level n/10 is reached by error n − 1, however 1 − level is rounded."""
-    scores = np.arange(10.0)
-    for n in range(1, 11):
-        assert dps.error_quantile(dps.Uniform(), scores, 1.0, n / 10) == n - 1
-        if n < 10:
-            assert dps.error_quantile(dps.Uniform(), scores, 1.0, n / 10 + 1e-9) == n
-    assert dps.error_quantile(dps.Uniform(), [1.0, 1.0, 0.0, 0.0], 1.0, 0.5) == 0
-    assert dps.error_quantile(dps.Uniform(), [1.0, 1.0, 0.0, 0.0], 1.0, 0.51) == 1
-
-
-def test_levels_next_to_one_see_errors_of_tiny_probability():
-    mechanism = dps.NoisyMax(epsilon=2.0)
-    scores = [0.0, -30.0]  # the second has probability e^−30/2 ≈ 5e-14
-    assert dps.error_quantile(mechanism, scores, 1.0, 1 - 1e-13) == 0
-    assert dps.error_quantile(mechanism, scores, 1.0, 1 - 1e-14) == 30
-    assert dps.error_quantile(mechanism, scores, 1.0, 1.0) == 30
-    never = dps.error_quantile(
-        dps.GEM(epsilon=1.0), [0.0, -1.0], 0.0, 1.0
-    )  # public scores: only the best is picked
-    assert never == 0
 
 
 @given(row=rows)
@@ -144,8 +99,6 @@ def test_the_best_candidates_have_the_best_score(row):
     best = dps.probability_of_best(mechanism, scores, sensitivities)
     chances = mechanism.pmf(scores, sensitivities)
     assert best == pytest.approx(chances[scores == scores.max()].sum(), rel=1e-14)
-    quantile = dps.error_quantile(mechanism, scores, sensitivities, 0.9)
-    assert (quantile == 0) == (best >= 0.9 - 1e-13)
 
 
 @every_function
@@ -168,12 +121,6 @@ def test_everything_broadcasts_and_takes_rows_of_every_form(function):
     assert wide[2] == pytest.approx(function(mechanism, SCORES[0], WIDTHS[0], offsets=PUBLIC_NUMBERS[2]), rel=1e-14)
     assert function(mechanism, np.empty((0, 4)), 1.0).shape == (0,)
     assert function(mechanism, (np.empty(0), np.zeros(1, dtype=int)), 1.0).shape == (0,)
-
-
-@pytest.mark.parametrize("level", [0.0, -0.1, 1.5, np.nan, "0.5", True])
-def test_levels_lie_above_zero_and_are_at_most_one(level):
-    with pytest.raises(ValueError, match=r"^level must"):
-        dps.error_quantile(dps.Uniform(), [0.0, 1.0], 1.0, level)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -143,16 +143,3 @@ def test_every_mechanism_takes_epsilon_first_and_all_else_by_name(name):
     assert record.constructor(1.5) == record(epsilon=1.5)
     with pytest.raises(TypeError):
         record(1.5, 0.1)
-
-
-@pytest.mark.parametrize(
-    ("name", "short"),
-    [("GEM", "gem"), ("NoisyMax", "rnm"), ("RandomStopping", "rs"), ("random stopping", "rs"), ("mGEM", "mgem")],
-)
-def test_an_unknown_name_of_a_mechanism_says_which_one_to_write(name, short):
-    with pytest.raises(KeyError, match=f"no mechanism has the short name {name!r}: write {short!r}"):
-        dps.MECHANISMS[name]
-    assert name not in dps.MECHANISMS
-    assert dps.MECHANISMS.get(name) is None
-    with pytest.raises(KeyError, match=r"there are heterogeneous-rnm, .*, uniform"):
-        dps.MECHANISMS["xyzzy"]

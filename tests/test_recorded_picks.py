@@ -115,7 +115,6 @@ def tuned():
                     cap=cap,
                     pool=pool,
                     randomness=dps.Randomness.keyed(KEY, str(i)),
-                    progress=False,
                 ).mechanism
             )
             for i in range(20)

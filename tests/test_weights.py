@@ -117,7 +117,7 @@ def test_early_picks_teach_later_ones():
 def test_bad_picks_are_refused_by_name():
     with pytest.raises(ValueError, match="mechanism must be a TopShare"):
         dps.advice.weights_from_picks([0], dps.Uniform(), candidates=2)
-    with pytest.raises(ValueError, match="picks must be positions from 0 to 1"):
+    with pytest.raises(ValueError, match="picks must be positions: whole numbers from 0 to 1"):
         dps.advice.weights_from_picks([2], dps.TopShare(1.0), candidates=2)
     with pytest.raises(ValueError, match="picks must be positions: whole numbers"):
         dps.advice.weights_from_picks([0.5], dps.TopShare(1.0), candidates=2)

@@ -32,7 +32,6 @@ def tuned_row(users: Lists, epsilon: float, *, seed: int) -> Row:
         cap=CAP,
         pool=pool(epsilon),
         randomness=dps.Randomness.seeded(seed),
-        progress=False,
     )
     rivals = [tuned.mechanism, build("mgem", epsilon), build("rnm", epsilon)]
     errors = dps.tuning.fleet_errors(rivals, users.scores, users.sensitivities).mean(axis=1)

@@ -65,7 +65,9 @@ def _promises(effort: Effort, scenario: Scenario) -> pa.Table:
         floors = utility_bounds.gem_floors(scores, sensitivities, epsilon=epsilon, beta=BETA)
         bounds = {"gem": floors[0], "rnm": scores.max() - slack * sensitivities.max()}
         for name, bound in bounds.items():
-            kept = scores.max() - dps.error_quantile(build(name, epsilon), scores, sensitivities, 1 - BETA)
+            kept = scores.max() - utility_bounds.error_quantile(
+                build(name, epsilon), scores, sensitivities, 1 - BETA
+            )
             rows.append((scenario.title, name, epsilon, float(bound), float(kept), float(scores.min())))
     return from_rows(("scenario", "mechanism", "epsilon", "bound", "percentile", "worst"), rows)
 

@@ -83,7 +83,7 @@ def _far() -> pa.Table:
     rows = []
     for k in FAR_SIZES:
         sensitivities = np.r_[1 / (k - 1), np.ones(k - 1)]
-        found = dps.auditing.audit(mechanism, sensitivities, progress=False)
+        found = dps.auditing.audit(mechanism, sensitivities)
         for lead in LEADS:
             scores = np.r_[0.0, np.full(k - 1, lead)]
             neighbour = scores + np.r_[-1.0, np.ones(k - 1)] * sensitivities

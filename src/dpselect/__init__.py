@@ -19,7 +19,7 @@ from dpselect._version import __version__
 
 if TYPE_CHECKING:
     from dpselect import accounting, advice, auditing, correlation, lists, pools, tuning, unsafe
-    from dpselect.evaluation import error_quantile, expected_error, probability_of_best
+    from dpselect.evaluation import expected_error, probability_of_best
     from dpselect.guarantees import Guarantee
     from dpselect.lists.public import select_list
     from dpselect.lists.top_k import TopK
@@ -61,7 +61,6 @@ __all__ = [
     "advice",
     "auditing",
     "correlation",
-    "error_quantile",
     "expected_error",
     "lists",
     "pools",
@@ -82,7 +81,7 @@ _HOMES = {
     "from_pmf": "mechanisms",
     "select_list": "lists",
     "select_table": "table_selection",
-    **dict.fromkeys(("error_quantile", "expected_error", "probability_of_best"), "evaluation"),
+    **dict.fromkeys(("expected_error", "probability_of_best"), "evaluation"),
 }
 """The modules of names that are not a mechanism's."""
 

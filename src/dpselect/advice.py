@@ -19,7 +19,6 @@ from dpselect.inputs import Numbers
 from dpselect.kernels.arrays import FloatArray
 from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism, NoisyMax, TopShare, Uniform
 from dpselect.pools import read_pool
-from dpselect.registry import MECHANISMS
 from dpselect.tuning import fleet_errors
 from dpselect.weights import FittedShare, fit_top_share, weights_from_picks
 
@@ -33,6 +32,9 @@ GUESSES = (-0.8, 0.0, 0.8)
 
 ALIKE = 0.01
 """A relative difference between errors that does not justify a less simple mechanism."""
+
+SHOWN = 8
+"""How many mechanisms a printed ranking has."""
 
 MANY_PEOPLE = "a row holds many people's data, each of whom moves a score by at most its sensitivity"
 ONE_PERSON = "a row holds one person's data, all of which may change"
@@ -78,18 +80,13 @@ class Advice:
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
-        shown = self._shown()
+        ranking = sorted(self.ranking, key=lambda ranked: not _is_default(ranked.mechanism))  # the default first
+        shown = ranking[:SHOWN]
         lines = [f"Use {self.best.label}: {self.best.law_name}", f"Assumed: {self.assumption}."]
         lines += ["", *_table(shown)] if shown else []
         if len(shown) < len(self.ranking):
-            lines.append(f"({len(shown)} of {len(self.ranking)} mechanisms: the five best and those of the paper)")
+            lines.append(f"({len(shown)} of {len(self.ranking)} mechanisms: the default and the best)")
         return "\n".join([*lines, "", *self.notes])
-
-    def _shown(self) -> list[Ranked]:
-        """Return the default first, then the five best mechanisms and all published ones."""
-        default = [one for one in self.ranking if _is_default(one.mechanism)]
-        others = [one for one in self.ranking if one not in default]
-        return default + [one for place, one in enumerate(others) if place < 5 or _is_published(one.mechanism)]
 
 
 def advise(
@@ -261,12 +258,6 @@ def _table(ranking: Sequence[Ranked]) -> list[str]:
         worst = "" if ranked.worst is None else f"  {ranked.worst:10.2%}"
         lines.append(f"{ranked.mechanism.label:{size}}  {ranked.error:9.3g}  {ranked.of_random:9.2%}{worst}")
     return lines
-
-
-def _is_published(mechanism: Mechanism) -> bool:
-    """Return whether the paper has a mechanism, with its default parameters."""
-    epsilon = mechanism.guarantee.epsilon or 1.0
-    return any(record.in_paper and record(epsilon=epsilon) == mechanism for record in MECHANISMS.values())
 
 
 def _is_default(mechanism: Mechanism) -> bool:

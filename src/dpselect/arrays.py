@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["is_elsewhere", "is_foreign", "like", "to_host"]
+__all__ = ["as_plain", "device_of", "is_elsewhere", "is_foreign", "like", "say_once", "to_host"]
 
 HOST = {1, 3, 11, 13}
 """DLPack's numbers of devices whose memory the processor reads: its own, pinned by CUDA or ROCm, and managed."""
+
+PLAIN = (np.ndarray, list, float)
+"""What most calls pass. It is not an array of another library."""
 
 TABULAR = {"pandas", "polars", "pyarrow"}
 """Libraries whose columns are read by other means, though they may have DLPack, too."""
@@ -23,19 +26,31 @@ TABULAR = {"pandas", "polars", "pyarrow"}
 
 def is_foreign(numbers: Any) -> bool:
     """Tell whether numbers are an array of another library than NumPy."""
-    if isinstance(numbers, np.ndarray | list | float):  # what most calls pass
+    if isinstance(numbers, PLAIN):
         return False
     return hasattr(numbers, "__dlpack__") and type(numbers).__module__.partition(".")[0] not in TABULAR
 
 
 def is_elsewhere(numbers: Any) -> bool:
     """Tell whether numbers are a foreign array in memory that the processor cannot read, such as a GPU's."""
-    if not is_foreign(numbers):
-        return False
+    return is_foreign(numbers) and (device_of(numbers) or (0, 0))[0] not in HOST
+
+
+def device_of(numbers: Any) -> tuple[int, int] | None:
+    """Return DLPack's kind and number of an array's device; ``None`` if it has no DLPack, or several devices."""
     try:
-        return int(numbers.__dlpack_device__()[0]) not in HOST
-    except (AttributeError, BufferError, RuntimeError, ValueError):  # a device without DLPack, or several
-        return True
+        kind, number = map(int, numbers.__dlpack_device__())
+    except (AttributeError, BufferError, RuntimeError, ValueError):
+        return None
+    return kind, number
+
+
+def as_plain(numbers: Any) -> Any:
+    """Return a foreign array without a gradient, and with 32 bits where it has 16: NumPy has no bfloat16."""
+    plain = numbers.detach() if hasattr(numbers, "detach") else numbers
+    if "float16" not in str(plain.dtype):
+        return plain
+    return plain.float() if hasattr(plain, "float") else plain.astype("float32")
 
 
 def to_host(numbers: Any, name: str = "scores") -> Any:
@@ -48,13 +63,13 @@ def to_host(numbers: Any, name: str = "scores") -> Any:
     if not is_foreign(numbers):
         return numbers
     try:
-        plain = numbers.detach() if hasattr(numbers, "detach") else numbers  # torch: picks have no gradient
-        if "bfloat16" in str(plain.dtype):  # which NumPy has not
-            plain = plain.float() if hasattr(plain, "float") else plain.astype("float32")
+        plain = as_plain(numbers)
         if not is_elsewhere(plain):
             return np.from_dlpack(plain)
         if name == "scores":
-            _say_copied(str(numbers.device))
+            say_once(
+                f"scores on {numbers.device} are copied to the host, picked from there, and the picks copied back"
+            )
         for method in ("cpu", "get"):  # torch, CuPy
             if hasattr(plain, method):
                 return np.asarray(getattr(plain, method)())
@@ -82,7 +97,6 @@ def like(numbers: NDArray[Any], given: Any) -> Any:
 
 
 @cache
-def _say_copied(device: str) -> None:
-    logging.getLogger("dpselect").info(
-        "scores on %s are copied to the host, picked from there, and the picks copied back", device
-    )
+def say_once(message: str) -> None:
+    """Log a message, the first time."""
+    logging.getLogger("dpselect").info(message)

@@ -59,7 +59,8 @@ class Batch:
     @property
     def sizes(self) -> IndexArray:
         """The number of candidates in each row."""
-        return np.diff(self.table.bounds) if self.shape is None else np.full(self.rows, self.row_size)
+        sizes: IndexArray = self.table.bounds[1:] - self.table.bounds[:-1]
+        return sizes
 
     def widest_row(self, first: int, last: int) -> int:
         """Return the number of candidates in the longest row of a block."""
@@ -260,7 +261,7 @@ def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
     array = read_numbers(name, numbers)
     check_public(name, array)  # before it is repeated
     if array.ndim == 0:
-        return np.full(size, array)
+        return array.repeat(size)
     if array.shape[-1] == 1 != size:
         return np.repeat(array, size, axis=-1)
     if array.shape[-1] != size:

@@ -7,7 +7,6 @@ The classes below are for what a program may want to tell apart. All of them are
     ├── RepeatedUnitsError         3  two rows have the same unit, and would share their noise
     ├── BadUnitsError              3  units of a batch break a rule
     ├── MissingFileError           3  there is no such file; a FileNotFoundError, too
-    ├── MalformedError             –  a request that the explorer's page never sends
     ├── UsageError                 2  options of the command line that do not fit together
     ├── OutputError                2  the output cannot be written: its format or folder is unknown
     ├── LayoutError                2  a layout contradicts itself, or does not fit the table
@@ -51,10 +50,6 @@ class MissingFileError(ValueError, FileNotFoundError):
         super().__init__(f"there is no file {str(path)!r}")
 
 
-class MalformedError(ValueError):
-    """A request with wrong types, or with numbers that float64 does not hold: the page never sends one."""
-
-
 class UsageError(ValueError):
     """Options that do not fit together."""
 
@@ -87,10 +82,9 @@ class TwoColumnsError(LayoutError):
     """A column of public numbers is in both tables, and one of them would be ignored."""
 
     def __init__(self, column: str, role: str, table: str) -> None:
-        self.problem = f"both {table} and the table of candidates have a column {column!r}"
         super().__init__(
-            f"{self.problem}: drop it from one of them, or name another column with {role}= (in a Layout, "
-            "public_from='table' or 'candidates' says which one counts)"
+            f"both {table} and the table of candidates have a column {column!r}: drop it from one of them, or name "
+            f"another column for the {role}"
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpselect import kernels, rules
-from dpselect.arrays import is_elsewhere, to_host
+from dpselect.arrays import PLAIN, is_elsewhere, to_host
 from dpselect.kernels.arrays import LARGEST, FloatArray, IndexArray
 
 Numbers: TypeAlias = ArrayLike | tuple[ArrayLike, ArrayLike] | Any
@@ -43,6 +43,8 @@ def is_arrow(numbers: Numbers) -> bool:
 
 def is_ragged(numbers: Numbers) -> bool:
     """Tell whether numbers are rows of different length. Of polars, a column of numbers or of pairs is an array."""
+    if isinstance(numbers, PLAIN):
+        return False
     if type(numbers).__module__.startswith("polars."):
         return str(getattr(numbers, "dtype", "")).startswith("List")
     return isinstance(numbers, tuple) or is_arrow(numbers)
@@ -50,6 +52,10 @@ def is_ragged(numbers: Numbers) -> bool:
 
 def read_numbers(name: str, numbers: Any) -> FloatArray:
     """Return numbers as contiguous float64; raise if float64 cannot represent them exactly."""
+    if type(numbers) is np.ndarray and numbers.dtype == np.float64 and numbers.flags.c_contiguous:
+        return numbers  # what most calls pass
+    if type(numbers) is float:
+        return np.array(numbers)
     if isinstance(numbers, np.ma.MaskedArray) or (
         isinstance(numbers, list) and any(isinstance(entry, np.ma.MaskedArray) for entry in numbers)
     ):
@@ -103,6 +109,11 @@ def _largest_magnitude(values: FloatArray) -> float:
             return abs(float(values))
         return max(float(values.max()), -float(values.min())) if values.size else 0.0
     return kernels.blocks.largest_magnitude(read_only(values.reshape(-1)))
+
+
+def load_compiler() -> None:
+    """Load the compiler and a kernel that all large calls need."""
+    _largest_magnitude(np.zeros(WORTH_A_KERNEL))
 
 
 def check_public(name: str, values: FloatArray) -> None:
@@ -168,8 +179,6 @@ def _split_arrow(name: str, numbers: Any) -> tuple[FloatArray, IndexArray]:
             "dps.select_table(table, mechanism)"
         )
     array = numbers.combine_chunks() if isinstance(numbers, pa.ChunkedArray) else numbers
-    if isinstance(array, pa.ChunkedArray):  # older versions of Arrow return a chunked array of one chunk
-        array = array.chunk(0) if array.num_chunks else pa.array([], array.type)
     kind = array.type
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
         raise ValueError(

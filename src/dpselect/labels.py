@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpselect.arrays import PLAIN
+
 
 @dataclass(frozen=True, slots=True)
 class Labels:
@@ -50,7 +52,7 @@ class Labels:
 
 def is_labelled(numbers: Any) -> bool:
     """Tell whether numbers have labels, or are a table whose columns have names."""
-    if isinstance(numbers, np.ndarray | list | tuple | float):  # what most calls pass
+    if numbers is None or isinstance(numbers, PLAIN):
         return False
     return isinstance(numbers, Mapping) or _has_axes(numbers) or _is_frame(numbers)
 

@@ -51,10 +51,11 @@ def over_rows(bounds: IndexArray, work: Callable[[int, int], Result], *, seconds
     for one candidate. It decides whether threads are worth starting if ``DPSELECT_THREADS`` is not set. A call from
     within ``work`` starts no further threads.
     """
-    rows = bounds.size - 1
-    candidates = int(bounds[-1])
+    rows, candidates = bounds.size - 1, int(bounds[-1])
+    if rows == 1 or hasattr(_here, "works"):
+        return [work(0, rows)]
     threads = _threads_asked_for() or (1 if candidates * seconds < STARTING else processors())
-    if threads == 1 or rows == 1 or hasattr(_here, "works"):
+    if threads == 1:
         return [work(0, rows)]
     blocks = cut_rows(bounds, candidates // (threads * BLOCKS_PER_THREAD))
     with ThreadPoolExecutor(threads, initializer=lambda: setattr(_here, "works", True)) as pool:

@@ -31,7 +31,7 @@ GAMMAS = (0.05, 0.008, 0.001)
 """The paper's values for synthetic and for real data, and one below: 20, 125 and 1000 draws on average."""
 
 
-def default_pool(epsilon: float, *, gammas: Sequence[float] = GAMMAS, beta: float = 0.05) -> tuple[Mechanism, ...]:
+def default_pool(epsilon: float, *, gammas: Sequence[float] = GAMMAS) -> tuple[Mechanism, ...]:
     """Return mechanisms of one privacy budget that together suit every situation we know.
 
     A random pick is one of them: it is best if the budget is too small for all others. Random stopping with
@@ -40,7 +40,6 @@ def default_pool(epsilon: float, *, gammas: Sequence[float] = GAMMAS, beta: floa
     Args:
         epsilon: The privacy budget of one pick, the same for all members.
         gammas: The stopping probabilities of random stopping, whose laws are by far the slowest to compute.
-        beta: The failure probability in the scale of tilts.
 
     Privacy:
         Every member is ε-DP. Choosing one by looking at private scores is a release of its own: see
@@ -60,14 +59,14 @@ def default_pool(epsilon: float, *, gammas: Sequence[float] = GAMMAS, beta: floa
     """
     stops = check.as_tuple("gammas", gammas)
     return (
-        *(HeterogeneousNoisyMax(epsilon=epsilon, tilt=tilt, beta=beta) for tilt in TILTS),
+        *(HeterogeneousNoisyMax(epsilon=epsilon, tilt=tilt) for tilt in TILTS),
         *(HeterogeneousNoisyMax(epsilon=epsilon, keep=keep) for keep in KEEPS),
-        *(NoisyMax(epsilon=epsilon, tilt=tilt, beta=beta) for tilt in TILTS),
-        *(GEM(epsilon=epsilon, tilt=tilt, beta=beta) for tilt in TILTS),
+        *(NoisyMax(epsilon=epsilon, tilt=tilt) for tilt in TILTS),
+        *(GEM(epsilon=epsilon, tilt=tilt) for tilt in TILTS),
         *(RandomStopping(epsilon=epsilon, gamma=gamma) for gamma in stops),
         *(RandomStopping(epsilon=epsilon, gamma=gamma, eta=0.0) for gamma in stops),
         *(RandomStopping(epsilon=epsilon, gamma=gamma, noise="exponential") for gamma in stops),
-        *(CombinedGEM(epsilon=epsilon, correlation_share=share, beta=beta) for share in SHARES),
+        *(CombinedGEM(epsilon=epsilon, correlation_share=share) for share in SHARES),
         RandomizedResponse(epsilon=epsilon),
         Uniform(),
     )

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dpselect.candidates import read_batch
-from dpselect.inputs import WORTH_A_KERNEL
+from dpselect.inputs import load_compiler
 from dpselect.kernels.compilation import compiled_at_once
 from dpselect.mechanisms import Mechanism
 from dpselect.registry import MECHANISMS
@@ -29,7 +28,7 @@ def compile(*mechanisms: str | Mechanism) -> None:  # noqa: A001 - its name at t
     """
     chosen = [_mechanism(given) for given in mechanisms or MECHANISMS]
     with compiled_at_once():
-        read_batch(np.zeros(WORTH_A_KERNEL), 1.0)
+        load_compiler()
         for mechanism in chosen:
             _run(mechanism)
 

@@ -5,12 +5,10 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self, TypeAlias
 
 SECONDS_BETWEEN_LINES = 5.0
-
-Item = TypeVar("Item")
 
 
 class Step(NamedTuple):
@@ -33,24 +31,15 @@ def ignore(step: Step) -> None:
     """Report nothing."""
 
 
-def _bar(*, shown: bool | None = None, **settings: Any) -> Any:  # noqa: ANN401 - tqdm has no stubs of its own
-    """Return a bar, or ``None`` where none is shown: by default everywhere but on a terminal."""
-    if shown is False or (shown is None and not sys.stderr.isatty()):
+def _bar(**settings: Any) -> Any:  # noqa: ANN401 - tqdm has no stubs of its own
+    """Return a bar on a terminal, and ``None`` elsewhere."""
+    if not sys.stderr.isatty():
         return None
     try:
         from tqdm import tqdm  # noqa: PLC0415 - only where a bar is shown
     except ModuleNotFoundError:
         return None
     return tqdm(file=sys.stderr, dynamic_ncols=True, **settings)
-
-
-def tracked(items: Iterable[Item], *, total: int, label: str, shown: bool | None) -> Iterator[Item]:
-    """Yield the items, and show a bar of how many are done; if ``shown`` is ``None``, on a terminal only.
-
-    The label says what is being done, and never anything private.
-    """
-    bar = _bar(shown=shown, iterable=items, total=total, desc=label)
-    yield from items if bar is None else bar
 
 
 class Meter:

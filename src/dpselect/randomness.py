@@ -148,12 +148,7 @@ class Randomness:
 
     def for_rows(self, rows: int, chosen: NDArray[Any] | slice) -> "Randomness":
         """Return randomness for some rows of a call; each has the stream that it has among all ``rows``."""
-        self.check_rows(rows)
-        if self._nonces is None:
-            nonces = _integer_nonces(np.arange(rows))
-        else:  # a view: a call in many blocks must not copy all addresses for each
-            nonces = np.frombuffer(self._nonces, dtype=np.uint32).reshape(-1, 3)
-        return Randomness(self.kind, self._key, nonces[chosen].tobytes())
+        return Randomness(self.kind, self._key, self._addresses(rows)[chosen].tobytes())
 
     @property
     def is_addressed(self) -> bool:
@@ -168,29 +163,26 @@ class Randomness:
 
     def units(self, rows: int) -> Units:
         """Return the key and one address for each row, for the kernels."""
+        nonces = self._addresses(rows)
+        key = np.frombuffer(self._key, dtype="<u4").astype(np.uint32)
+        return Units(key, nonces if self._nonces is None else nonces.copy())  # kernels are compiled for our own
+
+    def _addresses(self, rows: int) -> WordArray:
+        """Return one address for each row: a view, since a call in many blocks must not copy all for each."""
         self.check_rows(rows)
         if self._nonces is not None:
-            nonces = np.frombuffer(self._nonces, dtype=np.uint32).reshape(-1, 3).copy()
-        else:
-            nonces = FIRST_NONCE if rows == 1 else _integer_nonces(np.arange(rows))
-        return Units(np.frombuffer(self._key, dtype="<u4").astype(np.uint32), nonces)
+            return np.frombuffer(self._nonces, dtype=np.uint32).reshape(-1, 3)
+        return FIRST_NONCE if rows == 1 else _integer_nonces(np.arange(rows))
 
 
 def are_distinct(nonces: WordArray) -> bool:
     """Return whether all addresses are distinct."""
-    if len(nonces) < 2:
-        return True
     leading = nonces[:, 0] | nonces[:, 1].astype(np.uint64) << np.uint64(32)
+    if not (leading[1:] > leading[:-1]).all():
+        leading.sort()
     if (leading[1:] > leading[:-1]).all():
         return True
-    order = np.argsort(leading)
-    leading, rest = leading[order], nonces[order, 2]
-    runs = leading[1:] == leading[:-1]
-    if not runs.any():
-        return True
-    shared = np.flatnonzero(np.append(runs, False) | np.insert(runs, 0, False))
-    pairs = np.stack([leading[shared], rest[shared].astype(np.uint64)], axis=1)
-    return len(np.unique(pairs, axis=0)) == len(pairs)
+    return len(np.unique(nonces, axis=0)) == len(nonces)  # their first 64 bits are rarely equal
 
 
 def _integer_nonces(array: NDArray[Any]) -> WordArray:

@@ -51,28 +51,16 @@ def rank_covariances(x: IndexArray, y: IndexArray, starts: IndexArray) -> FloatA
 
 
 def over_ranks(batch: Batch, work: Callable[[IndexArray, IndexArray, IndexArray], FloatArray]) -> FloatArray:
-    """Return ``work(ranks of scores, ranks of sensitivities, starts of rows)`` of blocks of rows, in one array.
-
-    Sensitivities that all rows share are ranked once.
-    """
+    """Return ``work(ranks of scores, ranks of sensitivities, starts of rows)`` of blocks of rows, in one array."""
     found = np.empty(batch.rows)
-    table, size = batch.table, batch.row_size
-    start = int(table.sensitivities.starts[0]) if batch.rows else 0
-    shared = batch.shape is not None and bool((table.sensitivities.starts == start).all())
-    if shared and batch.rows:
-        common = centred_ranks(table.sensitivities.values[start : start + size], np.array([0, size]))
 
     def fill(first: int, last: int) -> None:
-        for begin, end in cut_rows(table.bounds, BLOCK, first, last):
+        for begin, end in cut_rows(batch.table.bounds, BLOCK, first, last):
             block = batch.rows_between(begin, end)
-            bounds = block.table.bounds
-            score_ranks = centred_ranks(block.spread(block.table.scores), bounds)
-            if shared:
-                ranks = np.tile(common, block.rows)
-            else:
-                ranks = centred_ranks(block.spread(block.table.sensitivities), bounds)
-            found[begin:end] = work(score_ranks, ranks, bounds[:-1])
+            table, bounds = block.table, block.table.bounds
+            x, y = (centred_ranks(block.spread(column), bounds) for column in (table.scores, table.sensitivities))
+            found[begin:end] = work(x, y, bounds[:-1])
 
     if batch.rows:
-        over_rows(table.bounds, fill, seconds=3e-8)
+        over_rows(batch.table.bounds, fill, seconds=3e-8)
     return found

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -68,28 +67,8 @@ def _uniform(epsilon: float = 0.0) -> Uniform:  # noqa: ARG001
     return Uniform()
 
 
-class _Records(dict[str, Record]):
-    """Records by short name. An unknown name raises an error with the name to use."""
-
-    def __missing__(self, name: object) -> Record:
-        raise KeyError(unknown_name(name, self))
-
-
-def unknown_name(name: object, records: Mapping[str, Record]) -> str:
-    """Say which short name to use in place of one that no record has."""
-    wanted = str(name).casefold()
-    others = {
-        other.casefold(): short
-        for short, record in records.items()
-        for other in (getattr(record.constructor, "__name__", short), record.symbol, record.label, short)
-    }
-    close = get_close_matches(wanted, others, n=1)
-    hint = f"write {others[close[0]]!r}" if close else f"there are {', '.join(records)}"
-    return f"no mechanism has the short name {name!r}: {hint}"
-
-
 def _by_name(*records: Record) -> Mapping[str, Record]:
-    return MappingProxyType(_Records({record.name: record for record in records}))
+    return MappingProxyType({record.name: record for record in records})
 
 
 # The colours of Okabe and Ito (2008), which people with any colour vision can tell apart, without their

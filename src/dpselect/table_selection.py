@@ -40,9 +40,9 @@ def select_table(
         :func:`dpselect.release.release` writes them to a file, batch by batch.
 
     Args:
-        table: A pandas or polars DataFrame, a polars LazyFrame, a pyarrow table or record batch, a DuckDB relation,
-            a Spark frame, a mapping of columns, anything with the Arrow C stream interface (then the picks are a
-            pyarrow table), or the path of a CSV, Parquet or Arrow file.
+        table: A pandas or polars DataFrame, a polars LazyFrame, a Spark frame, a mapping of columns; a pyarrow
+            table, a DuckDB relation, anything with the Arrow C stream interface, or the path of a CSV, Parquet
+            or Arrow file, and then the picks are a pyarrow table.
         mechanism: Any mechanism; a :class:`~dpselect.TopK` for lists. A number is an ε: it means
             :class:`~dpselect.HeterogeneousNoisyMax` if there are sensitivities, and :class:`~dpselect.TopShare` if
             there are none, which is for rows that are each about one person.

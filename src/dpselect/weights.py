@@ -67,8 +67,8 @@ def fit_top_share(public_scores: ArrayLike, *, epsilon: float, losses: ArrayLike
         >>> pick = fit.mechanism.select(np.linspace(1, 0, 20), weights=fit.weights)
     """
     epsilon = check.positive("epsilon", epsilon)
-    scores = _rows("public_scores", public_scores)
-    lost = (scores.max(axis=1, keepdims=True) - scores) ** 2 if losses is None else _rows("losses", losses)
+    scores = read_rows("public_scores", public_scores)
+    lost = (scores.max(axis=1, keepdims=True) - scores) ** 2 if losses is None else read_rows("losses", losses)
     if lost.shape != scores.shape:
         raise ValueError(f"losses must have the shape of public_scores, {scores.shape}, got {lost.shape}")
     order = np.argsort(-scores, axis=1, kind="stable")
@@ -125,10 +125,8 @@ def weights_from_picks(
         raise ValueError(f"mechanism must be a TopShare, got {type(mechanism).__name__}")
     size = check.count("candidates", candidates)
     positions = np.asarray(picks)
-    if positions.dtype.kind not in "iu" and positions.size:
-        raise ValueError("picks must be positions: whole numbers")
-    if positions.size and not (positions.min() >= 0 and positions.max() < size):
-        raise ValueError(f"picks must be positions from 0 to {size - 1}")
+    if positions.size and not (positions.dtype.kind in "iu" and positions.min() >= 0 and positions.max() < size):
+        raise ValueError(f"picks must be positions: whole numbers from 0 to {size - 1}")
     least = mechanism.pmf(np.zeros(size), **({} if weights is None else {"weights": weights}))
     share = mechanism.share or max(share_by_rule(mechanism.epsilon), 1 / np.count_nonzero(least))
     least /= 1 + share * math.expm1(min(mechanism.epsilon, 700.0))  # with equal scores the pick is by weight
@@ -138,7 +136,8 @@ def weights_from_picks(
     return mixed
 
 
-def _rows(name: str, numbers: ArrayLike) -> FloatArray:
+def read_rows(name: str, numbers: ArrayLike) -> FloatArray:
+    """Return public rows of numbers, which must be finite."""
     rows = read_numbers(name, numbers)
     if rows.ndim != 2 or not rows.size:
         raise ValueError(f"{name} must have rows and candidates, in two axes")

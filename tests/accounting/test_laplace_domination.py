@@ -146,7 +146,7 @@ def test_tuning_is_dominated_though_its_law_jumps(cap):
 
 def test_a_choice_and_its_picks_have_it_if_the_whole_pool_does():
     gem, response = dps.GEM(epsilon=1.0), dps.RandomizedResponse(epsilon=1.0)
-    settings_ = {"cap": 1.0, "progress": False}
+    settings_ = {"cap": 1.0}
     assert choice_guarantee(0.25).laplace_epsilon == 0.25
     assert choice_guarantee(0.25).flat_epsilon is None
     smooth = tune([[0.0, 1.0]], 1.0, 1.0, 0.25, pool=[gem, dps.Uniform()], **settings_).guarantee

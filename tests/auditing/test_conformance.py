@@ -1,6 +1,5 @@
 """The check of anyone's selector: it finds what is wrong, and passes what is right."""
 
-import random
 import re
 
 import numpy as np
@@ -251,17 +250,6 @@ def test_a_selector_that_draws_its_noise_once_is_found():
     found = check(lambda scores, _: np.argmax(scores + noise[: scores.size]), [1.0, 1.0], epsilon=1.0, **QUICK)
     assert found.verdict == "violated"
     assert {0.0, 1.0} == set(found.worst.probabilities)
-
-
-@pytest.mark.parametrize("source", [random.random, np.random.random], ids=["random", "numpy"])
-def test_a_selector_that_reads_a_global_generator_is_told_and_otherwise_judged_as_usual(source):
-    def pick(scores, sensitivities):
-        return int(np.searchsorted(np.cumsum(softmax(scores, sensitivities)), source() * (1 - 1e-12)))
-
-    found = check(pick, [1.0, 1.0], epsilon=1.0, **QUICK)
-    assert found.verdict == "no violation found"
-    assert any("global generator" in note for note in found.notes)
-    assert not any("global" in note for note in check(dps.GEM(1.0), [1.0, 1.0], **QUICK).notes)
 
 
 def test_a_selector_that_returns_labels_is_told_what_to_return():

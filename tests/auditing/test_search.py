@@ -153,13 +153,6 @@ def test_an_audit_reads_well():
     assert "largest loss inf, claimed 1" in text
 
 
-def test_progress_is_shown_when_asked_for(capsys):
-    audit(dps.NoisyMax(epsilon=1.0), [1.0, 1.0], progress=True, **QUICK)
-    assert "audit" in capsys.readouterr().err
-    audit(dps.NoisyMax(epsilon=1.0), [1.0, 1.0], **QUICK)
-    assert capsys.readouterr().err == ""
-
-
 @pytest.mark.parametrize(
     ("options", "rule"),
     [

@@ -24,9 +24,9 @@ from dpselect.budget import (
     Ledger,
     LedgerError,
     ReleaseConflictError,
-    fingerprint_files,
 )
 from dpselect.budget import ledger as module
+from dpselect.budget.fingerprints import combine_hashes, hash_files
 from dpselect.errors import DatabaseError
 from dpselect.guarantees import SAME_DIRECTION
 
@@ -93,7 +93,7 @@ def test_a_refused_release_leaves_neither_record_nor_key(ledger, tmp_path):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"fingerprint": "others"}, "other inputs"),
+        ({"fingerprint": "others"}, "other inputs, or by another version of dpselect"),
         ({"units_per_person": 2}, "another units per person"),
         ({}, "another mechanism"),
     ],
@@ -276,9 +276,10 @@ def test_fingerprints_depend_on_contents_and_settings(tmp_path):
     (tmp_path / "b").write_bytes(b"one")
     (tmp_path / "c").write_bytes(b"two")
     a, b, c = (tmp_path / name for name in "abc")
-    assert fingerprint_files([a, c], {"x": 1}) == fingerprint_files([b, c], {"x": 1})
-    others = [fingerprint_files(*args) for args in (([a, c], {"x": 2}), ([c, a], {"x": 1}), ([a], {"x": 1}))]
-    assert len({fingerprint_files([a, c], {"x": 1}), *others}) == 4
+    inputs = (([a, c], {"x": 1}), ([b, c], {"x": 1}), ([a, c], {"x": 2}), ([c, a], {"x": 1}), ([a], {"x": 1}))
+    first, same, *others = (combine_hashes(hash_files(files), settings) for files, settings in inputs)
+    assert first == same
+    assert len({first, *others}) == 4
 
 
 # --- Keys -----------------------------------------------------------------------------------------------------
@@ -299,15 +300,15 @@ def test_keys_are_apart_from_the_ledger_and_private(ledger, tmp_path):
         charge(ledger, "spring")
     path.chmod(0o600)
     path.write_text(path.read_text().replace(paid.key.hex()[:2], "zz", 1))
-    with pytest.raises(ValueError, match="is damaged: restore it"):
+    with pytest.raises(ValueError, match="is damaged"):
         charge(ledger, "spring")
     path.unlink()
-    with pytest.raises(ValueError, match="without it the release cannot be computed again"):
+    with pytest.raises(ValueError, match="without it no release can be recognised or computed again"):
         charge(ledger, "spring")
 
 
 def test_the_ledger_holds_fingerprints_under_a_secret_that_is_kept_with_the_keys(ledger, tmp_path):
-    guess = fingerprint_files([], {"score": 0.5})
+    guess = combine_hashes([], {"score": 0.5})
     charge(ledger, "spring", fingerprint=guess)
     with Ledger.create(tmp_path / "other.db") as other:
         other.add_population("readers", epsilon=1.0)
@@ -323,7 +324,7 @@ def test_the_ledger_holds_fingerprints_under_a_secret_that_is_kept_with_the_keys
     Ledger.create(tmp_path / "budget.db").close()
     assert secret.read_bytes() == before
     secret.unlink()
-    with pytest.raises(ValueError, match="without it no release can be recognised; restore it"):
+    with pytest.raises(ValueError, match="without it no release can be recognised"):
         charge(ledger, "spring", fingerprint=guess)
 
 
@@ -377,16 +378,6 @@ def test_a_new_field_does_not_make_a_paid_release_another_one(ledger):
     assert not charge(ledger, "spring", NewerGEM(epsilon=0.5)).charged
     with pytest.raises(ReleaseConflictError, match="another mechanism"):
         charge(ledger, "spring", NewerGEM(epsilon=0.5, novelty=1.0))
-
-
-def test_a_release_that_was_recorded_with_all_fields_is_recognised(ledger, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr("dpselect.budget.records.described", repr)  # what earlier versions recorded
-        assert charge(ledger, "spring").charged
-    assert ledger.statement("readers").releases[0].mechanism == repr(GEM) != "GEM(epsilon=0.5)"
-    assert not charge(ledger, "spring").charged
-    with pytest.raises(ReleaseConflictError, match="another mechanism"):
-        charge(ledger, "spring", dps.GEM(epsilon=0.5, beta=0.1))
 
 
 def test_a_known_statement_is_not_checked_again_unless_something_was_charged_since(ledger, monkeypatch):
@@ -450,7 +441,7 @@ def test_a_missing_foreign_or_empty_file_is_not_a_budget(tmp_path):
     with sqlite3.connect(tmp_path / "other") as other:
         other.execute("CREATE TABLE songs (name TEXT)")
     other.close()
-    for name, message in (("text", "not a database"), ("empty", "is empty"), ("other", "another program")):
+    for name, message in (("text", "not a database"), ("empty", "not a budget"), ("other", "another program")):
         before = (tmp_path / name).read_bytes()
         with pytest.raises(DatabaseError, match=message):
             Ledger.open(tmp_path / name)

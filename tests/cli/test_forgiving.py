@@ -12,7 +12,6 @@ import dpselect as dps
 from dpselect.cli import main
 from dpselect.progress import Meter, Step
 from dpselect.release import release
-from dpselect.tables.layout import Layout
 
 # --- A refused job leaves nothing behind --------------------------------------------------------------------
 
@@ -40,8 +39,7 @@ def test_a_memory_limit_that_is_no_size_is_refused_before_any_work(memory, tmp_p
 # --- Two columns of sensitivities ---------------------------------------------------------------------------
 
 
-def test_two_columns_of_sensitivities_are_refused_until_you_say_which_one_counts(tmp_path, capsys):
-    # Under the table's own sensitivities both scores are public, and the higher one is certain.
+def test_two_columns_of_sensitivities_are_refused(tmp_path, capsys):
     text = "user,candidate,score,sensitivity\nann,a,1,0\nann,b,0,0\n"
     (tmp_path / "items.csv").write_text("candidate,sensitivity\na,1e9\nb,1e9\n")
     options = ["--candidates", str(tmp_path / "items.csv")]
@@ -49,20 +47,8 @@ def test_two_columns_of_sensitivities_are_refused_until_you_say_which_one_counts
     assert code == 2
     assert "both 'scores.csv' and the table of candidates have a column 'sensitivity'" in capsys.readouterr().err
     assert not output.exists()
-    picks = []
-    for _ in range(8):
-        assert run_csv(tmp_path, text, *options, "--public-from", "input", "--overwrite", "-q")[0] == 0
-        picks.append(read(output)["ann"])
-    assert picks == ["a"] * 8
-    for _ in range(40):
-        assert run_csv(tmp_path, text, *options, "--public-from", "candidates", "--overwrite", "-q")[0] == 0
-        picks.append(read(output)["ann"])
-        if "b" in picks:
-            break
-    assert "b" in picks
     one = text.replace("user,", "").replace("ann,", "")
-    assert run_csv(tmp_path, one, "--one", *options, "--overwrite")[0] == 2
-    assert run_csv(tmp_path, one, "--one", *options, "--public-from", "input", "--overwrite")[0] == 0
+    assert run_csv(tmp_path, one, "--one", *options)[0] == 2
 
 
 def test_two_columns_are_refused_from_python_too():
@@ -70,8 +56,6 @@ def test_two_columns_are_refused_from_python_too():
     items = {"candidate": ["a"], "sensitivity": [2.0]}
     with pytest.raises(ValueError, match="drop it from one of them"):
         dps.select_table(table, dps.GEM(1.0), candidates=items)
-    with pytest.raises(ValueError, match="public_from must be 'table' or 'candidates'"):
-        Layout(public_from="input")
 
 
 # --- Second releases ----------------------------------------------------------------------------------------
@@ -264,11 +248,6 @@ def test_the_standard_input_is_a_table(form, tmp_path, key_file, monkeypatch, ca
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
     assert main(["select", "-", *SETTINGS]) == 3
     assert "'standard input.csv' cannot be read as CSV" in capfd.readouterr().err
-
-
-def test_a_name_of_a_mechanism_in_other_letters_is_refused_with_the_name_to_give(tmp_path, capsys):
-    assert run_csv(tmp_path, GOOD_CSV, "--mechanism", "GEM")[0] == 2
-    assert "write 'gem'" in capsys.readouterr().err
 
 
 # --- Speed --------------------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ def test_the_message_of_a_librarys_error_is_not_shown(error, tmp_path, capsys, m
 def test_a_library_that_is_missing_is_named_with_its_extra(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert run_csv(tmp_path, GOOD_CSV, "--memory", "1B")[0] == 5
-    assert "duckdb, which is not installed: pip install 'duckdb" in capsys.readouterr().err
+    assert "duckdb, which is not installed: pip install 'dpselect[cli]'" in capsys.readouterr().err
 
 
 def test_kernels_can_be_compiled_ahead(capsys, monkeypatch):

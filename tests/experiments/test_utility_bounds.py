@@ -1,6 +1,7 @@
 """Utility bounds against exact probabilities."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 import dpselect as dps
 from experiments import utility_bounds as bounds
+from experiments.utility_bounds import error_quantile
 
 NOISES = ("exponential", "gumbel", "laplace")
 every_noise = pytest.mark.parametrize("noise", NOISES)
@@ -249,3 +251,48 @@ def test_batches_are_loops_over_rows(call):
     found = call(q, deltas)
     assert found.shape == loop.shape
     assert found == pytest.approx(loop, rel=1e-14)
+
+
+# --- Exact quantiles -----------------------------------------------------------------------------------------
+
+levels = st.one_of(st.floats(1e-9, 1.0), st.sampled_from([0.25, 0.5, 1.0, 1 - 1e-9, 1 - 2**-53]))
+
+
+def direct_quantile(mechanism, scores, sensitivities, level):
+    """Return the smallest error that is exceeded with probability at most 1 − level, in fractions of the pmf."""
+    chances = [Fraction(float(p)) for p in mechanism.pmf(scores, sensitivities)]
+    errors = [max(scores) - q for q in scores]
+    allowed = (1 - Fraction(level)) * (1 + Fraction(1, 10**12))
+    for x in sorted(set(errors)):
+        if sum(p for p, e in zip(chances, errors, strict=True) if e > x) <= allowed:
+            return x
+    raise AssertionError
+
+
+@given(row=rows, level=levels, epsilon=st.sampled_from([0.1, 1.0, 10.0]))
+def test_a_quantile_is_the_smallest_error_that_is_exceeded_rarely_enough(row, level, epsilon):
+    scores, sensitivities = (np.array(column, dtype=float) for column in zip(*row, strict=True))
+    for mechanism in (dps.NoisyMax(epsilon=epsilon), dps.GEM(epsilon=epsilon), dps.Uniform()):
+        found = error_quantile(mechanism, scores, sensitivities, level)
+        assert found == direct_quantile(mechanism, scores, sensitivities, level)
+
+
+def test_quantiles_of_a_random_pick_are_known():
+    """Ten candidates with errors 0 … 9: level n/10 is reached by error n − 1, however 1 − level is rounded."""
+    scores = np.arange(10.0)
+    for n in range(1, 11):
+        assert error_quantile(dps.Uniform(), scores, 1.0, n / 10) == n - 1
+        if n < 10:
+            assert error_quantile(dps.Uniform(), scores, 1.0, n / 10 + 1e-9) == n
+    assert error_quantile(dps.Uniform(), [1.0, 1.0, 0.0, 0.0], 1.0, 0.5) == 0
+    assert error_quantile(dps.Uniform(), [1.0, 1.0, 0.0, 0.0], 1.0, 0.51) == 1
+
+
+def test_levels_next_to_one_see_errors_of_tiny_probability():
+    mechanism = dps.NoisyMax(epsilon=2.0)
+    scores = [0.0, -30.0]  # the second has probability e^−30/2 ≈ 5e-14
+    assert error_quantile(mechanism, scores, 1.0, 1 - 1e-13) == 0
+    assert error_quantile(mechanism, scores, 1.0, 1 - 1e-14) == 30
+    assert error_quantile(mechanism, scores, 1.0, 1.0) == 30
+    never = error_quantile(dps.GEM(epsilon=1.0), [0.0, -1.0], 0.0, 1.0)  # public scores: only the best is picked
+    assert never == 0

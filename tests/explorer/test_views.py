@@ -10,7 +10,7 @@ import pytest
 
 import dpselect as dps
 from dpselect.explorer.server import PAGES, _file
-from dpselect.explorer.views import EPSILONS, MOST_CANDIDATES, PARTS, RECORDS, mechanisms, read_setting, view
+from dpselect.explorer.views import MOST_CANDIDATES, PARTS, RECORDS, mechanisms, read_setting, view
 from dpselect.registry import UNSAFE
 from experiments.examples import examples
 
@@ -71,34 +71,12 @@ def test_probabilities_errors_and_losses_are_the_library_s(shown, name):
 def test_curves_against_the_budget_are_the_library_s(shown, name):
     curve = shown["curves"][name]
     assert (curve["places"][0], curve["places"][-1]) == (0.01, 100.0)
-    check_curve(curve, lambda place: mechanism(name, epsilon=place))
-
-
-@pytest.mark.parametrize("name", ["tilted-rnm", "tilted-gem"])
-def test_curves_against_the_tilt_are_the_library_s(shown, name):
-    curve = shown["tilts"][name]
-    assert {-8, -1, 0, 1, 8} <= set(curve["places"])
-    check_curve(curve, lambda place: mechanism(name, tilt=place))
-
-
-def check_curve(curve, make):
     for place in (len(curve["places"]) // 3, len(curve["places"]) // 2):
-        made = make(curve["places"][place])
+        made = mechanism(name, epsilon=curve["places"][place])
         chance = dps.probability_of_best(made, REQUEST["scores"], REQUEST["sensitivities"])
         error = dps.expected_error(made, REQUEST["scores"], REQUEST["sensitivities"])
         assert curve["chances"][place] == pytest.approx(chance, rel=1e-12)
         assert curve["errors"][place] == pytest.approx(error, rel=1e-12)
-
-
-@pytest.mark.parametrize("keep", ["heterogeneous-rnm", "kept-rnm"])
-def test_the_laws_at_all_places_of_the_slider_are_those_of_single_calls(keep):
-    size = MOST_CANDIDATES  # so that they take several calls
-    request = {"scores": [math.sin(i) for i in range(size)], "sensitivities": [1 + i % 7 for i in range(size)]}
-    for epsilon in (EPSILONS[0], EPSILONS[20], EPSILONS[-1]):
-        shown = view(read_setting(request | {"epsilon": epsilon, "chosen": [keep], "parts": []}))
-        made = mechanism(keep, epsilon=epsilon)
-        truth = made.pmf(request["scores"], request["sensitivities"])
-        np.testing.assert_allclose(shown["probabilities"][keep], truth, rtol=1e-9, atol=1e-300)
 
 
 def test_a_moving_slider_asks_for_no_curves():
@@ -158,33 +136,25 @@ def test_the_snippet_of_many_candidates_is_still_readable():
     [
         ({"scores": [1.0]}, "at least 2"),
         ({"scores": [0.0] * (MOST_CANDIDATES + 1)}, "at most"),
-        ({"scores": "1,2,3"}, "scores must be a list of numbers"),
-        ({"scores": [0.0, None, 1.0]}, "scores must be a list of numbers"),
-        ({"scores": [0.0, True, 1.0]}, "scores must be a list of numbers"),
+        ({"scores": "1,2,3"}, "scores must hold numbers"),
+        ({"scores": [0.0, None, 1.0]}, "scores must hold numbers"),
+        ({"scores": ["2.5", 0.0, 1.0]}, "scores must hold numbers"),
         ({"scores": [0.0, float("nan"), 1.0]}, "scores must be finite"),
         ({"sensitivities": [1.0, -1.0, 1.0]}, "sensitivities must be ≥ 0"),
         ({"sensitivities": [1.0, 1.0]}, "sensitivities must have one number"),
         ({"neighbour": [9.0, 1.0, 2.5]}, "neighbour must be within the sensitivities"),
-        ({"names": ["a"]}, "names must be one text for each candidate"),
-        ({"names": [1, 2, 3]}, "names must be one text for each candidate"),
+        ({"names": ["a", "b", "a"]}, "names must name each candidate once"),
         ({"epsilon": 0}, "epsilon must be between"),
         ({"epsilon": "1"}, "epsilon must be a number"),
         ({"tilt": 1e9}, "tilt must be between"),
         ({"beta": 1.5}, "beta must be between"),
         ({"gamma": 0}, "gamma must be between"),
-        ({"chosen": ["gem", "2.5"]}, "chosen must be a list of some of heterogeneous-rnm"),
-        ({"parts": "curves"}, "parts must be a list of some of curves"),
     ],
 )
 def test_bad_requests_are_refused_without_showing_scores(change, rule):
     with pytest.raises(ValueError, match=rule) as caught:
         read_setting(REQUEST | change)
     assert "2.5" not in str(caught.value)
-
-
-def test_requests_that_are_not_objects_are_refused():
-    with pytest.raises(ValueError, match="JSON object"):
-        read_setting([1, 2])
 
 
 def test_the_scenarios_are_the_paper_s():

@@ -120,9 +120,7 @@ def test_lists_come_in_the_form_of_the_scores():
     top = dps.TopK(dps.GEM(1e6), count=2)
     assert top.select({"a": 0.0, "b": 2.0, "c": 1.0}, 1.0) == ["b", "c"]
     assert json.dumps(top.select([0.0, 2.0, 1.0], 1.0).tolist()) == "[1, 2]"
-    frame = pd.DataFrame([[0.0, 2.0, 1.0], [5.0, 1.0, 0.0]], index=["ann", "bob"], columns=["a", "b", "c"])
-    named = top.select(frame, {"a": 1.0, "b": 1.0, "c": 1.0})
-    assert named.to_dict("index") == {"ann": {1: "b", 2: "c"}, "bob": {1: "a", 2: "b"}}
+    assert top.select(pd.Series([0.0, 2.0, 1.0], index=["a", "b", "c"]), 1.0) == ["b", "c"]
     padded = dps.TopK(dps.GEM(1e6), count=3, short_rows="pad").select({"a": 0.0, "b": 2.0}, 1.0)
     assert padded == ["b", "a", None]
     assert top.select(np.zeros((2, 3, 4)), 1.0).shape == (2, 3, 2)

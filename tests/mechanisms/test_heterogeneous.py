@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from reference import neutral_offsets
 
 import dpselect as dps
+from dpselect import kernels
 from dpselect.auditing import audit
 from dpselect.laws import heterogeneous
 
@@ -71,6 +72,27 @@ def test_any_sensitivities_have_neutral_offsets(sensitivities, epsilon):
 def test_rows_with_sensitivities_of_their_own_are_as_neutral_as_shared_ones():
     sensitivities = np.stack(list(rows(40, 1).values()))
     assert departure(dps.HeterogeneousNoisyMax(epsilon=1.0), sensitivities) <= 1e-6
+
+
+@pytest.mark.parametrize("size", [3, 16, 17, 30, 500])
+@np.errstate(all="ignore")
+def test_the_neutral_offsets_of_a_row_do_not_depend_on_the_rows_beside_it(size):
+    """To the last bit: for a key, a unit's pick must not depend on its batch."""
+    together = np.array(list(rows(size, 5).values()))
+    found = kernels.neutral.neutral_offsets(together)
+    for place, row in enumerate(together):
+        assert (kernels.neutral.neutral_offsets(row[None]) == found[place]).all()
+        assert (kernels.neutral.neutral_offsets(together[place:]) == found[place:]).all()
+
+
+@np.errstate(all="ignore")
+def test_the_neutral_offsets_of_numpy_and_of_the_kernel_agree_to_twelve_digits():
+    room = kernels.neutral.new_room()
+    for size in (3, 16, 17, 40):
+        for row in rows(size, 6).values():
+            offsets = np.empty(size)
+            kernels.neutral.fill_neutral(row, kernels.shares.extremes_of(row), room, offsets)
+            assert kernels.neutral.neutral_offsets(row[None])[0] == pytest.approx(offsets, abs=1e-12)
 
 
 def test_the_neutral_offsets_scale_with_the_noise():

@@ -37,6 +37,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+SECOND = {"sensitivity": "sensitivity 2"}  # a column that both tables have is refused
 CHANGES = {
     "unit": ("long.parquet", {}, {"unit": "user 2"}, {"unit"}),
     "no unit": ("long.parquet", {}, {"unit": None}, {"unit", "one"}),
@@ -50,18 +51,12 @@ CHANGES = {
     "offset": ("long.parquet", {"offset": "offset"}, {"offset": "offset 2"}, {"offset"}),
     "a weight": ("long.parquet", {}, {"weight": "weight"}, {"weight"}),
     "weight": ("long.parquet", {"weight": "weight"}, {"weight": "offset"}, {"weight"}),
-    "a second table": ("long.parquet", {"public_from": "table"}, {"candidates": "items.parquet"}, {"readings"}),
+    "a second table": ("long.parquet", SECOND, {"candidates": "items.parquet"}, {"readings"}),
     "its contents": (
         "long.parquet",
-        {"public_from": "table", "candidates": "items.parquet"},
+        SECOND | {"candidates": "items.parquet"},
         {"candidates": "fewer.parquet"},
         set(),
-    ),
-    "public_from": (
-        "long.parquet",
-        {"public_from": "table", "candidates": "items.parquet"},
-        {"public_from": "candidates"},
-        {"public_from"},
     ),
     "a column for each candidate": (
         "wide.parquet",

@@ -1,7 +1,6 @@
 """A table of users in every form that the command line reads, and the picks it must give."""
 
 import csv
-import json
 from pathlib import Path
 
 import numpy as np
@@ -93,11 +92,7 @@ FORMS = {
 
 def read(path):
     path = Path(path)
-    if path.suffix == ".json":
-        rows = json.loads(path.read_text("utf-8"))
-    elif path.suffix == ".jsonl":
-        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    elif path.suffix == ".csv":
+    if path.suffix == ".csv":
         with path.open(newline="") as file:
             rows = list(csv.DictReader(file))
     elif path.suffix == ".parquet":

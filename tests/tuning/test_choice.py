@@ -69,7 +69,7 @@ rng = np.random.default_rng(5)
 widths = np.linspace(0.2, 1.0, 12)
 scores = np.clip(widths + 0.2 * rng.normal(size=(40, 12)), 0.0, 1.0)
 pool = [dps.NoisyMax(1.0), dps.HeterogeneousNoisyMax(1.0), dps.GEM(1.0), dps.RandomStopping(1.0)]
-dps.tuning.tune(scores, widths, 1.0, 1.0, cap=1.0, pool=pool, progress=False)
+dps.tuning.tune(scores, widths, 1.0, 1.0, cap=1.0, pool=pool)
 """
 
 
@@ -147,16 +147,14 @@ def test_choices_are_made_by_their_law(cap):
     law = choice_pmf(fleet_errors(pool, scores, WIDTHS), 2.0, cap=cap)
     counts = np.zeros(len(pool))
     for seed in range(400):
-        tuned = tune(
-            scores, WIDTHS, EPSILON, 2.0, cap=cap, pool=pool, randomness=dps.Randomness.seeded(seed), progress=False
-        )
+        tuned = tune(scores, WIDTHS, EPSILON, 2.0, cap=cap, pool=pool, randomness=dps.Randomness.seeded(seed))
         counts[pool.index(tuned.mechanism)] += 1
     assert chisquare(counts, 400 * law).pvalue > 1e-6
 
 
 @pytest.mark.parametrize("form", ["ragged", "arrow", "blocks"])
 def test_the_choice_does_not_depend_on_the_form_of_the_fleet(form, monkeypatch):
-    settings_ = {"cap": (1e-6, 1.0), "pool": POOL, "progress": False}
+    settings_ = {"cap": (1e-6, 1.0), "pool": POOL}
     expected = [
         tune(SCORES, WIDTHS, EPSILON, 0.3, randomness=dps.Randomness.seeded(seed), **settings_) for seed in range(5)
     ]
@@ -218,7 +216,7 @@ def test_scores_of_any_size_count_up_to_the_cap_and_raise_nothing(power):
     assert (counted[pool.index(dps.Uniform())] == UNIT).all()
     for seed in range(3):
         source = dps.Randomness.seeded(seed)
-        tune(extreme, 1.0, EPSILON, 0.1, cap=1.0, pool=pool, power=power, randomness=source, progress=False)
+        tune(extreme, 1.0, EPSILON, 0.1, cap=1.0, pool=pool, power=power, randomness=source)
 
 
 @pytest.mark.parametrize("budget", [0.1, 0.3, 1 / 3, 1e-7, 123.4])
@@ -236,7 +234,7 @@ def like_laplace(epsilon):
 
 
 def test_the_guarantee_of_the_whole_does_not_depend_on_the_choice():
-    settings_ = {"cap": 1.0, "progress": False, "randomness": dps.Randomness.seeded(0)}
+    settings_ = {"cap": 1.0, "randomness": dps.Randomness.seeded(0)}
     tuned = tune(SCORES, WIDTHS, EPSILON, 0.25, pool=[dps.Uniform(), dps.Uniform(), POOL[0]], **settings_)
     for seed in range(20):
         settings_["randomness"] = dps.Randomness.seeded(seed)
@@ -252,7 +250,7 @@ def test_the_guarantee_of_the_whole_does_not_depend_on_the_choice():
 @pytest.mark.parametrize("cap", [1.0, (1e-3, 1.0)])
 def test_the_number_of_users_is_published_and_the_guarantees_say_so(cap):
     here, there = (
-        tune(fleet, WIDTHS, EPSILON, 0.25, cap=cap, pool=POOL, randomness=dps.Randomness.seeded(0), progress=False)
+        tune(fleet, WIDTHS, EPSILON, 0.25, cap=cap, pool=POOL, randomness=dps.Randomness.seeded(0))
         for fleet in (SCORES, SCORES[1:])
     )
     assert (here.users, there.users) == (80, 79)  # which distinguishes fleets of different sizes with certainty,
@@ -268,7 +266,7 @@ def test_every_number_of_the_whole_is_the_largest_of_the_pool():
     steep = dps.NoisyMax(epsilon=0.75)  # the larger ρ at the smaller ε: 0.22 against 0.125
     large, small = like_laplace(1.0), like_laplace(0.75)
     for pool, rho in (([gumbel, exponential], large), ([exponential, gumbel], large), ([gumbel, steep], small)):
-        whole = tune(SCORES[:1], WIDTHS, 1.0, 0.25, cap=1.0, pool=pool, progress=False).guarantee
+        whole = tune(SCORES[:1], WIDTHS, 1.0, 0.25, cap=1.0, pool=pool).guarantee
         assert whole.epsilon == 1.25
         assert whole.rho == pytest.approx(like_laplace(0.25) + rho)
 
@@ -276,10 +274,10 @@ def test_every_number_of_the_whole_is_the_largest_of_the_pool():
 @pytest.mark.parametrize("member", [*POOL, *default_pool(EPSILON)], ids=repr)
 def test_every_member_satisfies_the_guarantee_of_the_whole_if_scores_move_in_opposite_directions(member):
     here, there = (np.log(member.pmf(scores, 1.0)) for scores in ([0.0, 2.0], [1.0, 1.0]))
-    tuned = tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member], progress=False)
+    tuned = tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member])
     assert np.abs(here - there).max() <= tuned.guarantee.epsilon - tuned.tuning.epsilon + 1e-9
     with pytest.raises(ValueError, match=r"^pool must hold"):  # which would lose twice its budget
-        tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member, MONOTONE], progress=False)
+        tune([[0.0, 2.0]], 1.0, EPSILON, 0.1, cap=1.0, pool=[member, MONOTONE])
 
 
 # --- What comes out ---------------------------------------------------------------------------------------
@@ -292,7 +290,7 @@ def test_a_fleet_whose_good_candidates_are_sensitive_is_tuned_to_a_tilt_below_ze
         errors = fleet_errors(pool, fleet, WIDTHS)
         assert choice_pmf(errors, 5.0, cap=cap)[[m.tilt for m in pool].index(tilt)] > 0.999
         seed = dps.Randomness.seeded(2)
-        tuned = tune(fleet, WIDTHS, 0.1, 5.0, cap=cap, pool=pool, randomness=seed, progress=False)
+        tuned = tune(fleet, WIDTHS, 0.1, 5.0, cap=cap, pool=pool, randomness=seed)
         assert tuned.mechanism.tilt == tilt
         assert tuned.users == 80
         assert f"tilt {tilt:g}".replace("-", "−") in str(tuned)
@@ -306,19 +304,10 @@ def test_a_range_of_caps_sees_differences_that_one_cap_hides():
 
 def test_the_default_pool_is_used_without_a_pool():
     for seed in range(3):
-        settings_ = {"cap": 1.0, "randomness": dps.Randomness.seeded(seed), "progress": False}
+        settings_ = {"cap": 1.0, "randomness": dps.Randomness.seeded(seed)}
         fleet = SCORES[:2, :4]
         found = tune(fleet, WIDTHS[:4], 2.0, 0.01, **settings_)
         assert found == tune(fleet, WIDTHS[:4], 2.0, 0.01, pool=default_pool(2.0), **settings_)
-
-
-def test_progress_is_shown_on_request_and_shows_no_score(capsys):
-    fleet = np.full((3, 4), 0.123456789)
-    tune(fleet, 1.0, 1.0, 1.0, cap=1.0, pool=POOL[:2], progress=True)
-    shown = capsys.readouterr().err
-    assert "tuning" in shown
-    assert "2/2" in shown
-    assert "123456" not in shown
 
 
 # --- Bad input --------------------------------------------------------------------------------------------
@@ -373,4 +362,4 @@ def test_more_users_than_sums_can_hold_exactly_are_refused(monkeypatch):
     assert fleets.MOST_USERS * UNIT < 2**53
     monkeypatch.setattr(fleets, "MOST_USERS", 64)
     with pytest.raises(ValueError, match=r"^scores must hold at most 2\^6 users"):
-        tune(SCORES, WIDTHS, 1.0, 1.0, cap=1.0, progress=False)
+        tune(SCORES, WIDTHS, 1.0, 1.0, cap=1.0)

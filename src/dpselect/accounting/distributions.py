@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 Curve: TypeAlias = Callable[[float, NDArray[np.float64]], NDArray[np.float64]]
-"""δ as a function of the largest loss and of the losses at which to evaluate it."""
+"""δ as a function of the largest loss and of the losses at which to evaluate it, none of which is larger."""
 
 
 def to_pld(guarantee: Guarantee, *, interval: float = 1e-4) -> "PrivacyLossDistribution":
@@ -72,7 +72,9 @@ def _distribution(curve: Curve, loss: float, width: float) -> "PrivacyLossDistri
     grid = np.arange(-last, last + 1)
     if curve is _pure_curve:
         grid = np.unique([-last, 1 - last, last - 1, last])  # it is linear in e^x between these
-    deltas = curve(loss, grid.astype(np.float64) * width)
+    losses = grid.astype(np.float64) * width
+    inside = curve(loss, np.clip(losses, -loss, loss))  # 0 at the largest loss, and above it
+    deltas = np.where(losses < -loss, -np.expm1(np.minimum(losses, 0)), inside)  # 1 − e^x below the smallest
     with np.errstate(over="ignore"):  # e^x for large x, a divisor
         pmf = pld_pmf.create_pmf_pessimistic_connect_dots(width, grid, deltas)
     return privacy_loss_distribution.PrivacyLossDistribution(pmf)
@@ -93,22 +95,12 @@ def check_pure(guarantee: Guarantee) -> None:
 
 
 def _pure_curve(epsilon: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
-    inside = np.clip(losses, -epsilon, epsilon)
-    curve = -np.expm1(inside - epsilon) / (1 + math.exp(-epsilon))
-    return _with_tails(curve, epsilon, losses)
+    return -np.expm1(losses - epsilon) / (1 + math.exp(-epsilon))
 
 
 def _laplace_curve(epsilon: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
-    inside = np.clip(losses, -epsilon, epsilon)
-    return _with_tails(-np.expm1((inside - epsilon) / 2), epsilon, losses)
+    return -np.expm1((losses - epsilon) / 2)
 
 
 def _bounded_range_curve(width: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
-    inside = np.clip(losses, -width, width)
-    curve = np.expm1((inside - width) / 2) ** 2 / -math.expm1(-width)
-    return _with_tails(curve, width, losses)
-
-
-def _with_tails(curve: NDArray[np.float64], largest: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return δ(x) = 1 − e^x below the smallest loss, and the curve elsewhere; it is 0 above the largest."""
-    return np.where(losses < -largest, -np.expm1(np.minimum(losses, 0)), curve)
+    return np.expm1((losses - width) / 2) ** 2 / -math.expm1(-width)

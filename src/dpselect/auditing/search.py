@@ -14,7 +14,6 @@ from dpselect.auditing.losses import ACCURACY, FLOOR, FloatArray, certain_losses
 from dpselect.candidates import read_sensitivities
 from dpselect.guarantees import ANY_SCORES, SAME_DIRECTION
 from dpselect.mechanisms.base import Mechanism, require_mechanism
-from dpselect.progress import tracked
 
 EXHAUSTIVE = 8
 """With at most this number of candidates, the search tries all corners of the box of neighbours."""
@@ -100,7 +99,6 @@ def audit(
     restarts: int = 32,
     sweeps: int = 12,
     seed: int = 0,
-    progress: bool | None = None,
     **public: ArrayLike,
 ) -> Audit:
     r"""Search all pairs of neighbouring scores for the largest exact privacy loss.
@@ -120,7 +118,6 @@ def audit(
         restarts: The number of ascents, which run side by side.
         sweeps: The largest number of passes of each ascent over all candidates.
         seed: The seed of the search; the same seed finds the same pair.
-        progress: Whether to show a progress bar; ``None`` shows it on a terminal only.
         **public: ``offsets=`` for mechanisms that take them.
 
     Cost:
@@ -158,7 +155,7 @@ def audit(
         floor=floor,
         accuracy=accuracy,
     )
-    return search.run(check.count("restarts", restarts), check.count("sweeps", sweeps), progress=progress)
+    return search.run(check.count("restarts", restarts), check.count("sweeps", sweeps))
 
 
 @dataclass(kw_only=True)
@@ -181,11 +178,11 @@ class Search:
         self.one_way = self.neighbours == SAME_DIRECTION
         self.reach = np.full(self.widths.size, FAR * self.unit) if self.neighbours == ANY_SCORES else self.widths
 
-    def run(self, restarts: int, sweeps: int, *, progress: bool | None = False) -> Audit:
+    def run(self, restarts: int, sweeps: int) -> Audit:
         """Search until three sweeps in a row find nothing better."""
         self.start(restarts)
         quiet = 0
-        for _ in tracked(range(sweeps), total=sweeps, label="audit", shown=progress):
+        for _ in range(sweeps):
             quiet = 0 if self.sweep() else quiet + 1
             if quiet == 3:
                 break

@@ -22,7 +22,6 @@ its cap is 1 (spent so far: 0.6)
 >>> ledger.close(); home.cleanup()
 """
 
-from dpselect.budget.fingerprints import fingerprint_files
 from dpselect.budget.keys import KeyStore
 from dpselect.budget.ledger import Ledger
 from dpselect.budget.records import Release, Statement
@@ -37,5 +36,4 @@ __all__ = [
     "Release",
     "ReleaseConflictError",
     "Statement",
-    "fingerprint_files",
 ]

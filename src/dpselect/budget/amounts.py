@@ -7,7 +7,6 @@ docs/theory/accounting.md explains what that means for the privacy loss.
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -23,11 +22,6 @@ def read_decimal(number: float) -> Fraction:
         (Fraction(1, 10), True)
     """
     return Fraction(repr(float(number)))
-
-
-def decimal_sum(prices: Iterable[tuple[float, int]]) -> Fraction:
-    """Return the sum of prices, each read as a decimal and multiplied by its count."""
-    return sum((count * read_decimal(price) for price, count in prices), Fraction(0))
 
 
 def float_from(amount: Fraction) -> float:

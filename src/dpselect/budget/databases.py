@@ -71,25 +71,16 @@ def open_sqlite(path: Path, *, create: bool) -> SQLite:
         raise DatabaseError(f"there is no budget {str(path)!r}: create it with `dpselect budget create`")
     database = SQLite(path)
     try:
-        _check_sqlite(database, path.name, create=create)
+        [[application]] = database.execute("PRAGMA application_id")
+        [[tables]] = database.execute("SELECT count(*) FROM sqlite_master")
+        if tables and application != APPLICATION:
+            raise DatabaseError(f"{path.name!r} is a database of another program: choose another file")  # noqa: TRY301
         if create:
             database.execute(f"PRAGMA application_id = {APPLICATION}")
     except BaseException:
         database.close()
         raise
     return database
-
-
-def _check_sqlite(database: SQLite, name: str, *, create: bool) -> None:
-    [[application]] = database.execute("PRAGMA application_id")
-    [[tables]] = database.execute("SELECT count(*) FROM sqlite_master")
-    if tables and application != APPLICATION:
-        raise DatabaseError(f"{name!r} is a database of another program, not a budget: choose another file")
-    if not tables and not create:
-        raise DatabaseError(f"{name!r} is empty, not a budget: create one with `dpselect budget create`")
-    [[sound], *_] = database.execute("PRAGMA quick_check(1)")
-    if sound != "ok":
-        raise DatabaseError(f"the budget {name!r} is damaged ({sound}): restore it from a backup")
 
 
 class Postgres:

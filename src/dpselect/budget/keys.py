@@ -28,14 +28,14 @@ class KeyStore:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         identifier = secrets.token_hex(16)
         with write_atomically(self._path(identifier), private=True) as file:
-            file.write(_stored(_fresh() if key is None else key))
+            file.write(_stored(key or secrets.token_bytes(KEY_BYTES)))
         return identifier
 
     def make_secret(self) -> None:
         """Create the secret for fingerprints, unless it exists. Of several processes, the first one's is kept."""
         if not self._path(SECRET).exists():
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            create_once(self._path(SECRET), _stored(_fresh()))
+            create_once(self._path(SECRET), _stored(secrets.token_bytes(KEY_BYTES)))
 
     def secret(self) -> bytes:
         """Return the secret for fingerprints. Without it, nobody can check a guess of the inputs."""
@@ -43,30 +43,13 @@ class KeyStore:
 
     def get(self, identifier: str) -> bytes:
         """Return a key; refuse one that is lost, damaged, or readable by others."""
-        path = self._path(identifier)
         try:
-            others = path.stat().st_mode & 0o077
+            return read_key(self._path(identifier), f"the key {identifier} in {self._directory.name!r}")
         except FileNotFoundError:
             raise ValueError(
-                f"the key {identifier} is not in {self._directory.name!r}: without it "
-                + (
-                    "no release can be recognised; restore it from a backup"
-                    if identifier == SECRET
-                    else "the release cannot be computed again; restore it from a backup, or charge a new release"
-                )
+                f"the key {identifier} is not in {self._directory.name!r}: without it no release can be recognised "
+                "or computed again; restore it from a backup"
             ) from None
-        if os.name == "posix" and others:
-            raise ValueError(f"the key {identifier} must be readable by its owner only: run chmod 600")
-        digits, _, checksum = path.read_text("ascii", errors="replace").strip().partition(" ")
-        try:
-            key = bytes.fromhex(digits)
-        except ValueError:
-            key = b""
-        if len(key) != KEY_BYTES or checksum != _checksum(key):
-            raise ValueError(
-                f"the key {identifier} in {self._directory.name!r} is damaged: restore it from a backup"
-            )
-        return key
 
     def holds(self, identifier: str, key: bytes) -> bool:
         """Tell whether a stored key is this one. A key that is lost or damaged is none."""
@@ -83,8 +66,18 @@ class KeyStore:
         return self._directory / f"{identifier}.key"
 
 
-def _fresh() -> bytes:
-    return secrets.token_bytes(KEY_BYTES)
+def read_key(path: Path, label: str) -> bytes:
+    """Return the key in a file; refuse one that is damaged, or readable by others. It may have a checksum."""
+    if os.name == "posix" and path.stat().st_mode & 0o077:
+        raise ValueError(f"{label} must be readable by its owner only: chmod 600")
+    digits, _, checksum = path.read_text("ascii", errors="replace").strip().partition(" ")
+    try:
+        key = bytes.fromhex(digits)
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES or checksum not in {"", _checksum(key)}:
+        raise ValueError(f"{label} is damaged, or not a key of 64 hexadecimal digits: restore it from a backup")
+    return key
 
 
 def _stored(key: bytes) -> bytes:

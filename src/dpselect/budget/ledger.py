@@ -5,7 +5,6 @@ import getpass
 import hashlib
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import dpselect.parameters as check
@@ -141,9 +140,7 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # --- Populations ---------------------------------------------------------------------------------------
@@ -220,7 +217,7 @@ class Ledger:
             release: A name of your choice for the release, such as a date. The same name means the same release.
             mechanism: The mechanism, whose guarantee is charged. What has no ``select`` counts as one result for
                 all units.
-            fingerprint: A text that identifies the inputs, such as the result of :func:`fingerprint_files`. The
+            fingerprint: A text that identifies the inputs, such as a hash of the files that are read. The
                 ledger stores a hash of it, keyed with a secret that is kept with the keys.
             units_per_person: The number of units whose scores one person's data can move.
             who: The person who releases; by default the user of this process.
@@ -239,7 +236,7 @@ class Ledger:
         asked = self._ask(release, mechanism, fingerprint, units_per_person, who, what)
         with self._database.transaction():
             statement = self._read(population, self._database.lock_rows, known)
-            paid = find_paid(statement, asked, mechanism)
+            paid = find_paid(statement, asked)
             if paid is None:
                 refuse_excess(statement, asked)
                 self._refuse_used(key, asked)
@@ -281,7 +278,7 @@ class Ledger:
         """Raise if a release would be refused now; return it if it is already paid for. Charges nothing."""
         asked = self._ask(release, mechanism, fingerprint, units_per_person, "", "")
         statement = known or self.statement(population)
-        paid = find_paid(statement, asked, mechanism)
+        paid = find_paid(statement, asked)
         if paid is None:
             refuse_excess(statement, asked)
         return paid
@@ -301,9 +298,12 @@ class Ledger:
         if not mechanism.guarantee.is_private:
             raise BudgetError(f"{release!r} is refused: {type(mechanism).__name__} has no guarantee")
         units = check.count("units_per_person", units_per_person)
+        # Without the secret, what the ledger stores cannot confirm guesses of the inputs.
+        secret = self.keys.secret()
+        keyed = hashlib.blake2b(fingerprint.encode(), key=secret, digest_size=16, person=b"dpselect inputs")
         return Release(
             name=release,
-            fingerprint=f"{_keyed(fingerprint, self.keys.secret())} {STREAM_FORMAT}",
+            fingerprint=f"{keyed.hexdigest()} {STREAM_FORMAT}",
             mechanism=recorded(mechanism, units),
             guarantee=price_of(mechanism),
             units_per_person=units,
@@ -364,12 +364,6 @@ class Ledger:
         return dataclasses.replace(
             statement, releases=releases, spent=total_of(releases, statement.delta_cap), head=head
         )
-
-
-def _keyed(fingerprint: str, secret: bytes) -> str:
-    """Return the keyed hash that the ledger stores. Without the secret, it cannot confirm guesses of the inputs."""
-    hashed = hashlib.blake2b(fingerprint.encode(), key=secret, digest_size=16, person=b"dpselect inputs")
-    return hashed.hexdigest()
 
 
 def _now() -> str:

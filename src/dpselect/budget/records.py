@@ -9,18 +9,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
-from dpselect.budget.amounts import decimal_sum, float_from, read_decimal
+from dpselect.budget.amounts import float_from, read_decimal
 from dpselect.errors import BudgetError, BudgetExhaustedError, ReleaseConflictError
 from dpselect.guarantees import ONE_USER_CHANGED, SAME_USERS, Guarantee, compose_counted, covers
-from dpselect.randomness import STREAM_FORMAT
 
 COLUMNS = "name, fingerprint, mechanism, guarantee, units_per_person, who, what, made, key_id"
 
 AT_ONCE = "all units at once: "
 """The first words of a record of what does not pick for each unit, such as a count, if a person has several."""
-
-CHOICE = "Tuning("
-"""The first words of the record of a choice of one mechanism for all units, which earlier versions released."""
 
 
 class Guaranteed(Protocol):
@@ -87,22 +83,14 @@ def recorded(mechanism: Guaranteed, units: int) -> str:
     return text if units == 1 or hasattr(mechanism, "select") else AT_ONCE + text
 
 
-def find_paid(statement: Statement, asked: Release, mechanism: Guaranteed) -> Release | None:
+def find_paid(statement: Statement, asked: Release) -> Release | None:
     """Return the release of that name, if it is paid for; raise if it is another one."""
     for release in (each for each in statement.releases if each.name == asked.name):
-        _, _, stream_format = release.fingerprint.partition(" ")
-        if stream_format != str(STREAM_FORMAT):
-            raise ReleaseConflictError(
-                f"{asked.name!r} is refused: it was made on {release.made} in stream format {stream_format or 1}, "
-                f"and this dpselect computes in format {STREAM_FORMAT}, with different picks; recompute it with "
-                "the version of dpselect that made it, or pay for a new release under a new name"
-            )
-        if release.mechanism == repr(mechanism):  # the text of earlier versions
-            asked = dataclasses.replace(asked, mechanism=release.mechanism)
         before, now = release.guarantee.epsilon, asked.guarantee.epsilon
         for name in ("fingerprint", "mechanism", "units_per_person"):
             if getattr(release, name) != getattr(asked, name):
-                other = "other inputs" if name == "fingerprint" else f"another {name.replace('_', ' ')}"
+                other = f"another {name.replace('_', ' ')}"
+                other = "other inputs, or by another version of dpselect" if name == "fingerprint" else other
                 other = other if before == now else f"ε = {before:g}, not {now:g}"
                 raise ReleaseConflictError(
                     f"{asked.name!r} is refused: a release of that name about {statement.population!r} was made on "
@@ -143,7 +131,8 @@ def refuse_excess(statement: Statement, asked: Release) -> None:
 
 def _price(releases: Iterable[Release]) -> Fraction:
     """Return the exact sum of all ε, as decimals."""
-    return decimal_sum((release.guarantee.epsilon, release.units_per_person) for release in releases)
+    prices = (each.units_per_person * read_decimal(each.guarantee.epsilon) for each in releases)
+    return sum(prices, Fraction(0))
 
 
 def total_of(releases: Iterable[Release], delta: float) -> Guarantee | None:
@@ -168,7 +157,7 @@ def _parts(release: Release) -> tuple[Guarantee, int]:
     single mechanism at distance m, whose ρ grows faster: group privacy (docs/theory/tuning.md).
     """
     guarantee, units = release.guarantee, release.units_per_person
-    whole = release.mechanism.startswith((AT_ONCE, CHOICE)) or guarantee.neighbours.startswith(SAME_USERS)
+    whole = release.mechanism.startswith(AT_ONCE) or guarantee.neighbours.startswith(SAME_USERS)
     if units == 1 or not whole:
         return guarantee, units
     # One step is one unit, in any way. How losses grow within a unit says nothing about further units.

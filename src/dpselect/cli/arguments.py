@@ -42,7 +42,6 @@ counts or means: also say how far one person can move each score.
 examples:
   dpselect advise --epsilon 4
   dpselect advise --epsilon 0.5 --sensitivities 1,0.5,0.1 --correlation 0.8
-  dpselect advise --epsilon 0.5 --candidates items.csv --sensitivity width
 """
 
 AUDIT_EXAMPLES = """\
@@ -121,7 +120,7 @@ def _add_select(commands: Commands) -> None:
         "-o",
         type=Path,
         metavar="FILE",
-        help="where picks go: .parquet, .csv, .json, .jsonl or .arrow (default: CSV on the standard output)",
+        help="where picks go: .parquet, .csv or .arrow (default: CSV on the standard output)",
     )
     _add_reporting(output)
     output.add_argument(
@@ -197,9 +196,6 @@ def _add_advise(commands: Commands) -> None:
     parser = _command(commands, "advise", summary, epilog=ADVISE_EXAMPLES)
     parser.add_argument("--epsilon", type=float, required=True, help="the privacy budget of one pick")
     parser.add_argument("--sensitivities", metavar="LIST", help="one for each candidate, with commas: 1,0.5,2")
-    parser.add_argument("--candidates", type=Path, metavar="FILE", help="a table with a row for each candidate")
-    _add_column(parser, "sensitivity", "sensitivities")
-    _add_column(parser, "candidate", "candidates")
     parser.add_argument(
         "--correlation",
         type=float,
@@ -208,9 +204,6 @@ def _add_advise(commands: Commands) -> None:
     )
     parser.add_argument(
         "--spread", type=float, metavar="S", help="how far scores spread (default: mean sensitivity)"
-    )
-    parser.add_argument(
-        "--power", type=float, default=2.0, help="2 minimises the squared error, 1 the regret (default: 2)"
     )
     _add_reporting(parser)
 
@@ -224,20 +217,12 @@ def _add_audit(commands: Commands) -> None:
         "--sensitivities", required=True, metavar="LIST", help="one for each candidate, with commas: 1,0.5,2"
     )
     parser.add_argument(
-        "--restarts",
-        type=_positive_integer,
-        default=8,
-        metavar="N",
-        help="how often each search starts (default: 8)",
-    )
-    parser.add_argument(
         "--draws",
         type=_positive_integer,
         default=50_000,
         metavar="N",
         help="without probabilities, how many picks to draw from each side of the worst pairs (default: 50000)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="the seed of the search (default: 0)")
     _add_reporting(parser)
 
 
@@ -287,11 +272,6 @@ def _add_columns(columns: argparse._ArgumentGroup) -> None:
         "--candidates", type=Path, metavar="FILE", help="a second table, with the public numbers of each candidate"
     )
     columns.add_argument(
-        "--public-from",
-        choices=["input", "candidates"],
-        help="which table's column of sensitivities, offsets or weights counts if both tables have it",
-    )
-    columns.add_argument(
         "--by-position",
         action="store_true",
         help="use this if there is no column of candidates: the n-th score of a list is for row n of --candidates",
@@ -322,7 +302,10 @@ def _add_mechanism(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--share",
-        type=float,
+        dest="parameter",
+        action="append",
+        default=[],
+        type=lambda text: _parameter(f"share={text}"),
         metavar="SHARE",
         help="with top-share, the share of the weights that counts as the best",
     )

@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import sys
 from typing import Any
 
 from dpselect.auditing import check
@@ -14,15 +13,8 @@ from dpselect.registry import UNSAFE, default_mechanism
 
 def run(options: argparse.Namespace) -> int:
     """Check and report; return 1 if the selector breaks its promise, or breaks down."""
-    found = check(
-        _selector(options),
-        read_list("--sensitivities", options.sensitivities),
-        epsilon=options.epsilon,
-        restarts=options.restarts,
-        draws=options.draws,
-        seed=options.seed,
-        progress=False if options.quiet or not sys.stderr.isatty() else None,
-    )
+    widths = read_list("--sensitivities", options.sensitivities)
+    found = check(_selector(options), widths, epsilon=options.epsilon, draws=options.draws)
     facts: dict[str, Any] = {
         **{name: getattr(found, name) for name in ("verdict", "claimed", "pairs", "draws", "tried", "notes")},
         "broken": [f"{text}{where}" for text, where in found.broken.items()],

@@ -16,11 +16,11 @@ from typing import Any
 
 from dpselect.budget import Ledger
 from dpselect.engines import open_tables
-from dpselect.errors import OutputError, OutputExistsError, TwoColumnsError, UnknownColumnError, UsageError
+from dpselect.errors import OutputError, OutputExistsError, UnknownColumnError, UsageError
 from dpselect.lists import TopK
 from dpselect.mechanisms import Mechanism, Uniform
 from dpselect.mechanisms.base import require_mechanism
-from dpselect.registry import MECHANISMS, default_mechanism, unknown_name
+from dpselect.registry import MECHANISMS, default_mechanism
 from dpselect.release import Charge, Csv, FreshKey, KeyFile, Layout, Limits, Payment
 from dpselect.tables.sorting import memory_bytes
 
@@ -41,10 +41,6 @@ def named_options() -> Iterator[None]:
         if error.role == "sensitivity":
             hint += "; if each row is about one person, --mechanism top-share needs none"
         raise UsageError(f"{error.problem}; name it with --{error.role}{hint}") from None
-    except TwoColumnsError as error:
-        raise UsageError(
-            f"{error.problem}: say which one counts with --public-from input or --public-from candidates"
-        ) from None
     except OutputError as error:
         raise UsageError(f"--{error}") from None
     except OutputExistsError as error:
@@ -78,13 +74,9 @@ def make_mechanism(options: argparse.Namespace) -> Mechanism:
         make = MECHANISMS[options.mechanism].constructor
     else:
         raise UsageError(
-            f"--mechanism must be one of {', '.join(MECHANISMS)}: {unknown_name(options.mechanism, MECHANISMS)}"
+            f"--mechanism must be one of {', '.join(MECHANISMS)}, or MODULE:NAME; got {options.mechanism!r}"
         )
     fields = dict(options.parameter)
-    if options.share is not None:
-        if options.mechanism != "top-share":
-            raise UsageError("--share goes with --mechanism top-share")
-        fields["share"] = options.share
     # "em" stands for Gumbel noise, whatever else you give.
     fixed = {"epsilon", *getattr(make, "keywords", {})} - {"tilt", "keep"}
     known = [name for name in inspect.signature(make).parameters if name not in fixed]
@@ -96,9 +88,7 @@ def make_mechanism(options: argparse.Namespace) -> Mechanism:
         made: Mechanism = make(epsilon=options.epsilon, **fields)
         require_mechanism(made)
     except ValueError as error:
-        raise UsageError(
-            f"--{'parameter ' if str(error).startswith(tuple(dict(options.parameter))) else ''}{error}"
-        ) from None
+        raise UsageError(f"--{'parameter ' if str(error).startswith(tuple(fields)) else ''}{error}") from None
     return made
 
 
@@ -179,7 +169,6 @@ def make_layout(options: argparse.Namespace) -> Layout:
         offset=options.offset,
         weight=options.weight,
         candidates=options.candidates,
-        public_from="table" if options.public_from == "input" else options.public_from,
         on_bad_unit=options.on_bad_unit,
         format=_format(options),
     )

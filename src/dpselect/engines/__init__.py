@@ -4,18 +4,19 @@ An engine opens tables and computes with them. :func:`open_tables` knows which e
 """
 
 import importlib
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import IO, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dpselect.mechanisms.base import Mechanism, require_mechanism
-from dpselect.progress import Report, ignore
 from dpselect.registry import default_mechanism
 from dpselect.tables.conversion import library_of
 from dpselect.tables.layout import Layout
 from dpselect.tables.sorting import MEMORY
 from dpselect.tables.stored import BATCH_CANDIDATES
+
+if TYPE_CHECKING:
+    from dpselect.engines.local import LocalTables
+    from dpselect.engines.spark import SparkTables
 
 __all__ = ["Computed", "Limits", "Tables", "check_mechanism", "choose_mechanism", "open_tables"]
 
@@ -37,29 +38,14 @@ class Computed(NamedTuple):
 
     picks: Any
     """A frame of the kind of the table; ``None`` if the picks were written to a file."""
-    units: int = 0
+    units: int
     """Units that were read."""
-    problems: Mapping[str, int] = MappingProxyType({})
+    problems: dict[str, int]
     """How many units broke which rule and were skipped."""
 
 
-class Tables(Protocol):
-    """The table of a release, and perhaps a second one of candidates, in the state in which they were opened."""
-
-    @property
-    def layout(self) -> Layout:
-        """Where the columns are, that of sensitivities too, if there is one."""
-
-    def fingerprint(self, settings: dict[str, object]) -> str:
-        """Return a fingerprint of the contents, of the layout and of further settings."""
-
-    def check_unchanged(self) -> None:
-        """Raise if the tables are no longer what they were when they were opened."""
-
-    def pick(
-        self, mechanism: Mechanism, key: bytes, *, file: IO[bytes] | None = None, progress: Report = ignore
-    ) -> Computed:
-        """Return a pick or a list for each unit, drawn with a key, or write them to a file."""
+Tables: TypeAlias = "LocalTables | SparkTables"
+"""The table of a release, and perhaps a second one of candidates, in the state in which they were opened."""
 
 
 def open_tables(

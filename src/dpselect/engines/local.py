@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from threading import Thread
 from typing import IO
 
 import numpy as np
@@ -19,6 +20,7 @@ from dpselect.budget.fingerprints import combine_hashes, hash_files
 from dpselect.engines import Computed, Limits
 from dpselect.engines.arrow import PROBLEM, PickTransform
 from dpselect.errors import BadUnitsError
+from dpselect.inputs import load_compiler
 from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, Step, ignore
 from dpselect.tables.arrays import decoded, from_numpy, to_numpy
@@ -30,6 +32,9 @@ from dpselect.tables.units import find_problems
 from dpselect.tables.writing import output_format, write_batches
 
 SECONDS_BETWEEN_LOOKS = 0.2
+
+LONG = 1 << 24
+"""Files larger than this, in bytes, have enough candidates to need kernels."""
 
 
 def open_tables(table: AnyTable, layout: Layout | None, *, limits: Limits, output: Path | None) -> "LocalTables":
@@ -87,8 +92,8 @@ class LocalTables:
     def _settings(self) -> dict[str, object]:
         """Return what decides, besides the contents of tables, what is read out of them."""
         columns = self.columns
-        later = {"public_from": columns.public_from, "weight": columns.weight}  # releases without them still match
-        return {name: value for name, value in later.items() if value is not None} | {
+        later = {} if columns.weight is None else {"weight": columns.weight}  # releases without one still match
+        return later | {
             "unit": columns.unit,
             "candidate": columns.pick_name,
             "score": columns.score,
@@ -160,6 +165,8 @@ class LocalTables:
 
         if not long:
             progress(Step(0, self.source.rows, f"{unit}s"))
+        elif sum(path.stat().st_size for path in self.table.files) > LONG:
+            Thread(target=load_compiler).start()  # while the table is read and sorted
         try:
             for results in transform(batches()):
                 yield results

@@ -141,8 +141,8 @@ class SparkTables:
         halves = [f.conv(f.substring(row, start, 15), 16, 10).cast("decimal(20,0)") for start in (1, 16)]
         [total] = self.frame.agg(f.count("*"), *map(f.sum, halves)).collect()
         # Older versions had a column of anchors and none of weights: releases paid then still match.
-        described = repr(self.layout).replace(", weight=None, public_from=", ", public_from=", 1)
-        described = described.replace(", public_from=", ", anchor=None, public_from=", 1)
+        described = repr(self.layout).replace(", weight=None, on_bad_unit=", ", on_bad_unit=", 1)
+        described = described.replace(", on_bad_unit=", ", anchor=None, public_from=None, on_bad_unit=", 1)
         described += repr(self.layout.candidate_columns) if self.layout.candidate_columns else ""
         second = b"" if self.layout.candidates is None else content_of(self.layout.candidates)
         return _hash(f"{STREAM_FORMAT} {self.frame.schema.json()} {tuple(map(str, total))} {described}", second)

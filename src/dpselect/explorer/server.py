@@ -1,24 +1,20 @@
 """The page's web server: Python's own, for one person on one machine.
 
-It answers on the loopback address alone. It keeps nothing that it is sent, and writes no log.
+It answers on the loopback address alone. What it is sent stays in memory, and it writes no log.
 Requests whose ``Host`` or ``Origin`` is another site's are refused, so that no web page that happens to be open
-elsewhere can talk to it. Whatever else is wrong with a request is answered by a 4xx status and a sentence. Messages
-quote nothing of the request, which may hold scores.
+elsewhere can talk to it. Messages quote nothing of a request but its sliders: it may hold scores.
 """
 
 import json
 import sys
 import webbrowser
-from collections.abc import Mapping
 from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from types import MappingProxyType
 from typing import Any
 
-from dpselect.errors import MalformedError
-from dpselect.explorer.views import MOST_CANDIDATES, mechanisms, read_setting, view
+from dpselect.explorer.views import mechanisms, read_setting, view
 
 LARGEST_REQUEST = 256 * 1024
 """In bytes: several times what the largest number of candidates needs."""
@@ -31,43 +27,33 @@ LOOPBACK = "127.0.0.1"
 LOCAL_NAMES = frozenset({LOOPBACK, "localhost", "[::1]"})
 """What a browser on this machine may call it."""
 
-PAGES: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "/": ("page.html", "text/html; charset=utf-8"),
-        "/page.css": ("page.css", "text/css; charset=utf-8"),
-        "/icon.svg": ("icon.svg", "image/svg+xml"),
-        "/mechanisms.json": ("mechanisms.json", "application/json"),
-        "/scenarios.json": ("scenarios.json", "application/json"),
-    }
-    | {
-        f"/{name}.js": (f"{name}.js", "text/javascript; charset=utf-8")
-        for name in ("page", "state", "show", "candidates", "charts", "words", "plot")
-    }
-)
+SCRIPTS = ("page", "state", "show", "candidates", "charts", "words", "plot")
+
+PAGES = {
+    "/": ("page.html", "text/html; charset=utf-8"),
+    "/page.css": ("page.css", "text/css; charset=utf-8"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+    "/mechanisms.json": ("mechanisms.json", "application/json"),
+    "/scenarios.json": ("scenarios.json", "application/json"),
+    **{f"/{name}.js": (f"{name}.js", "text/javascript; charset=utf-8") for name in SCRIPTS},
+}
 
 STYLE_OF_PLOT = "'sha256-jSYQUrW7J0b3jPqhZP9C2Xh1PyJKHKXd4s0fpGGKrww='"
 """The one style element that plot.js adds to a chart. The policy allows no other."""
 
-HEADERS: Mapping[str, str] = MappingProxyType(
-    {
-        "Cache-Control": "no-store",
-        "Content-Security-Policy": (
-            f"default-src 'none'; script-src 'self'; style-src 'self' {STYLE_OF_PLOT}; connect-src 'self'; "
-            "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        ),
-        "Referrer-Policy": "no-referrer",
-        "X-Content-Type-Options": "nosniff",
-    }
-)
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": (
+        f"default-src 'none'; script-src 'self'; style-src 'self' {STYLE_OF_PLOT}; connect-src 'self'; "
+        "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-
-    def is_called(self, host: str) -> bool:
-        """Tell whether a ``Host`` means this server, and not a site whose name was made to point to it."""
-        port = self.server_address[1]
-        return host in {f"{name}:{port}" for name in LOCAL_NAMES} or (port == 80 and host in LOCAL_NAMES)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401, ARG002 - the base class's
         """Say nothing of a browser that hung up, and of a bug only its kind: its message may hold scores."""
@@ -79,7 +65,7 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     """Answers one request on each connection, so no bytes of one can pass for another."""
 
-    server: _Server
+    server: ThreadingHTTPServer
     server_version = "dpselect"
     sys_version = ""
     timeout = PATIENCE
@@ -101,14 +87,15 @@ class _Handler(BaseHTTPRequestHandler):
         if self._address != "/view":
             self._fail(HTTPStatus.NOT_FOUND, "there is no such page")
             return
-        length = self.headers.get("Content-Length", "")
-        if not (length.isascii() and length.isdecimal()):
-            self._fail(HTTPStatus.LENGTH_REQUIRED, "the request must have a Content-Length")
-        elif len(length) > 9 or int(length) > LARGEST_REQUEST:
-            rule = f"at most {MOST_CANDIDATES} candidates and {LARGEST_REQUEST // 1024} KiB"
-            self._fail(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"that is too much to look at: {rule}")
+        try:
+            length = int(self.headers["Content-Length"])
+        except (TypeError, ValueError):
+            length = -1
+        if 0 <= length <= LARGEST_REQUEST:
+            self._answer(self.rfile.read(length))
         else:
-            self._answer(self.rfile.read(int(length)))
+            rule = f"the request must have a Content-Length of at most {LARGEST_REQUEST // 1024} KiB"
+            self._fail(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, rule)
 
     def _answer(self, body: bytes) -> None:
         try:
@@ -118,8 +105,6 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             answer = json.dumps(view(read_setting(request)), allow_nan=False)
-        except MalformedError as error:  # nothing that the page sends
-            self._fail(HTTPStatus.BAD_REQUEST, str(error))
         except ValueError as error:  # an answer like any other: someone is still typing
             self._fail(HTTPStatus.OK, str(error))
         except Exception as error:
@@ -132,10 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
         """Answer what the base class refuses, in a sentence that quotes nothing of it."""
-        if code == HTTPStatus.NOT_IMPLEMENTED:
-            self._fail(HTTPStatus.METHOD_NOT_ALLOWED, "the method must be GET or POST")
-        else:
-            self._fail(code, "the request must be HTTP, with an address and headers of the usual length")
+        self._fail(code, "the request must be HTTP: GET or POST, with an address and headers of the usual length")
 
     @property
     def _address(self) -> str:
@@ -146,7 +128,8 @@ class _Handler(BaseHTTPRequestHandler):
         hosts, origins = (
             [value.strip().lower() for value in self.headers.get_all(name, [])] for name in ("Host", "Origin")
         )
-        if len(hosts) == 1 and self.server.is_called(hosts[0]) and set(origins) <= {f"http://{hosts[0]}"}:
+        ours = [f"{name}:{self.server.server_address[1]}" for name in LOCAL_NAMES]
+        if len(hosts) == 1 and hosts[0] in ours and set(origins) <= {f"http://{hosts[0]}"}:
             return True
         self._fail(HTTPStatus.FORBIDDEN, "the page only answers to itself")
         return False

@@ -3,20 +3,20 @@
 **Not private**: everything here reads the scores and shows what follows from them.
 """
 
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from types import MappingProxyType
+from pprint import pformat
 from typing import Any
 
 import numpy as np
 
 import dpselect as dps
+from dpselect import parameters as check
 from dpselect.auditing.losses import certain_losses
 from dpselect.candidates import read_neighbours
-from dpselect.errors import MalformedError
+from dpselect.inputs import read_numbers
 from dpselect.kernels.arrays import FloatArray
 from dpselect.registry import MECHANISMS, UNSAFE, Record
 
@@ -34,11 +34,6 @@ EPSILONS = (
 )
 """The places of the page's slider."""
 
-SMALL = 6000
-"""In candidates: a call of this size runs in plain Python and in one thread, so offsets are computed once."""
-
-TILTS = tuple(step / 4 for step in range(-32, 33))
-
 SLIDERS = {
     "epsilon": (1.0, 1e-3, 1e3),
     "beta": (0.05, 1e-12, 1 - 1e-12),
@@ -51,7 +46,7 @@ SLIDERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """The candidates and sliders of a view. Hashable, so that answers can be cached while one slider moves."""
+    """The candidates and sliders of a view."""
 
     names: tuple[str, ...]
     scores: tuple[float, ...] = field(repr=False)
@@ -77,74 +72,56 @@ class Setting:
         """Return a mechanism with the values of the sliders."""
         return record(epsilon=self.epsilon, **{name: getattr(self, name) for name in record.parameters})
 
+    def law(self, name: str) -> FloatArray:
+        """Return a mechanism's probabilities."""
+        return _law(self.mechanism(RECORDS[name]), self.scores, self.sensitivities)
+
+    def chance(self, law: FloatArray) -> float:
+        """Return the chance of the best candidate, or of one of the best."""
+        scores = np.array(self.scores)
+        return min(1.0, float(law[scores == scores.max()].sum()))
+
+    def error(self, law: FloatArray) -> float:
+        """Return the mean squared error."""
+        scores = np.array(self.scores)
+        return float(law @ (scores.max() - scores) ** 2)
+
+
+@lru_cache(maxsize=4096)  # of 400 numbers at most: a slider moves only some of them
+def _law(mechanism: dps.Mechanism, scores: tuple[float, ...], sensitivities: tuple[float, ...]) -> FloatArray:
+    law: FloatArray = mechanism.pmf(np.array(scores), np.array(sensitivities))
+    return law
+
 
 def read_setting(request: Any) -> Setting:
     """Return the setting that a request describes.
 
     Raises:
-        MalformedError: If it has another form than the page's requests.
-        ValueError: If something else is wrong with it. Messages say what, without scores.
+        ValueError: If a person's numbers or names break a rule. Messages show no score. A request that the page
+            would never send may raise another exception.
     """
-    if not isinstance(request, dict):
-        raise MalformedError("the request must be a JSON object")
-    scores, sensitivities = (_numbers(request, name) for name in ("scores", "sensitivities"))
+    filled = request | {"neighbour": request.get("neighbour") or request["scores"]}
+    scores, neighbour, sensitivities = (
+        read_numbers(name, filled[name]).tolist() for name in ("scores", "neighbour", "sensitivities")
+    )
     if not 2 <= len(scores) <= MOST_CANDIDATES:
         raise ValueError(f"there must be at least 2 and at most {MOST_CANDIDATES} candidates")
     names = request.get("names") or [str(place) for place in range(1, len(scores) + 1)]
-    if not isinstance(names, list) or len(names) != len(scores) or not all(isinstance(name, str) for name in names):
-        raise MalformedError("names must be one text for each candidate")
-    if len(set(names)) < len(names):
+    if len(set(names)) < len(scores):
         raise ValueError("names must name each candidate once")
-    neighbour = _numbers(request, "neighbour") if request.get("neighbour") else scores
     read_neighbours(scores, neighbour, sensitivities)
     return Setting(
         names=tuple(name[:LONGEST_NAME] for name in names),
         scores=tuple(scores),
         sensitivities=tuple(sensitivities),
         neighbour=tuple(neighbour),
-        **{name: _slider(request, name) for name in SLIDERS},
-        chosen=_listing(request, "chosen", ("heterogeneous-rnm", "gem"), RECORDS),
-        parts=_listing(request, "parts", ("curves",), PARTS),
+        **{
+            name: check.between(name, request.get(name, default), *ends)
+            for name, (default, *ends) in SLIDERS.items()
+        },
+        chosen=tuple(request.get("chosen", ("heterogeneous-rnm", "gem"))),
+        parts=tuple(request.get("parts", ("curves",))),
     )
-
-
-def _listing(
-    request: dict[str, Any], name: str, default: tuple[str, ...], known: Mapping[str, Any]
-) -> tuple[str, ...]:
-    values = request.get(name, default)
-    if not isinstance(values, list | tuple) or not all(
-        isinstance(value, str) and value in known for value in values
-    ):
-        raise MalformedError(f"{name} must be a list of some of {', '.join(known)}")
-    return tuple(dict.fromkeys(values))
-
-
-def _numbers(request: dict[str, Any], name: str) -> list[float]:
-    values = request.get(name)
-    if not isinstance(values, list) or not all(type(value) in {int, float} for value in values):
-        raise MalformedError(f"{name} must be a list of numbers")
-    return [_finite_float(name, value) for value in values]
-
-
-def _slider(request: dict[str, Any], name: str) -> float:
-    default, lowest, highest = SLIDERS[name]
-    value = request.get(name, default)
-    if type(value) not in {int, float}:
-        raise MalformedError(f"{name} must be a number")
-    number = _finite_float(name, value)
-    if not lowest <= number <= highest:
-        raise ValueError(f"{name} must be between {lowest:g} and {highest:g}")
-    return number
-
-
-def _finite_float(name: str, value: float) -> float:
-    try:
-        number = float(value)
-    except OverflowError:  # a whole number beyond all floats
-        number = math.inf
-    if not math.isfinite(number):
-        raise MalformedError(f"{name} must be finite, and not too large for float64")
-    return number
 
 
 def mechanisms() -> dict[str, dict[str, Any]]:
@@ -162,130 +139,53 @@ def mechanisms() -> dict[str, dict[str, Any]]:
 
 def view(setting: Setting) -> dict[str, Any]:
     """Return the numbers of a setting, with those of its parts."""
-    scores, sensitivities = np.array(setting.scores), np.array(setting.sensitivities)
-    laws = {name: _law(name, setting) for name in RECORDS}
+    laws = {name: setting.law(name) for name in RECORDS}
     shown: dict[str, Any] = {
-        "chances": {name: _chance(law, scores) for name, law in laws.items()},
-        "errors": {name: _error(law, scores) for name, law in laws.items()},
+        "chances": {name: setting.chance(law) for name, law in laws.items()},
+        "errors": {name: setting.error(law) for name, law in laws.items()},
         "probabilities": {name: laws[name].tolist() for name in setting.chosen},
         "snippets": {name: snippet(name, setting) for name in setting.chosen},
     }
-    return shown | {part: PARTS[part](setting, scores, sensitivities) for part in setting.parts}
-
-
-def _law(name: str, setting: Setting) -> FloatArray:
-    """Return a mechanism's probabilities, from a cache of what they depend on."""
-    record = RECORDS[name]
-    ignored: dict[str, Any] = {field: 0.5 for field in ("beta", "gamma", "tilt") if field not in record.parameters}
-    ignored |= {} if "keep" in record.parameters else {"drop": 0.0}
-    relevant = replace(setting, names=(), neighbour=(), chosen=(), parts=(), **ignored)
-    if record.family is dps.HeterogeneousNoisyMax and setting.epsilon in EPSILONS:
-        return _laws_by_epsilon(name, replace(relevant, epsilon=EPSILONS[-1]))[setting.epsilon]
-    return _computed_law(name, relevant)
-
-
-@lru_cache(maxsize=4096)  # of 400 numbers at most
-def _computed_law(name: str, setting: Setting) -> FloatArray:
-    law: FloatArray = setting.mechanism(RECORDS[name]).pmf(
-        np.array(setting.scores), np.array(setting.sensitivities)
-    )
-    return law
-
-
-@lru_cache(maxsize=64)
-def _laws_by_epsilon(name: str, setting: Setting) -> dict[float, FloatArray]:
-    """Return the probabilities at every place of the slider, for little more than the price of one.
-
-    Neutral offsets take most of the time, and rows of the same sensitivities share them. Noise is in proportion to
-    1/ε, so the scores (ε/100) q at a budget of 100 have the law of the scores q at a budget of ε.
-    """
-    mechanism, scores = setting.mechanism(RECORDS[name]), np.array(setting.scores)
-    rows = SMALL // max(64, scores.size)
-    shares = np.array(EPSILONS) / setting.epsilon
-    blocks = [np.outer(shares[first : first + rows], scores) for first in range(0, len(EPSILONS), rows)]
-    laws = np.concatenate([mechanism.pmf(block, np.array(setting.sensitivities)) for block in blocks])
-    return dict(zip(EPSILONS, laws, strict=True))
-
-
-def _chance(law: FloatArray, scores: FloatArray) -> float:
-    """Return the chance of the best candidate, or of one of the best."""
-    return min(1.0, float(law[scores == scores.max()].sum()))
-
-
-def _error(law: FloatArray, scores: FloatArray) -> float:
-    return float(law @ (scores.max() - scores) ** 2)
-
-
-def _curve(name: str, slider: str, places: tuple[float, ...], setting: Setting) -> dict[str, Any]:
-    """Return the chance of the best and the mean squared error against a slider; fewer points for slow laws."""
-    scores = np.array(setting.scores)
-    places = places[:: 4 if RECORDS[name].has_slow_pmf else 2]
-    moves: list[dict[str, Any]] = [{slider: place} for place in places]
-    laws = [_law(name, replace(setting, **move)) for move in moves]
-    return {
-        "places": places,
-        "chances": [_chance(law, scores) for law in laws],
-        "errors": [_error(law, scores) for law in laws],
-    }
+    return shown | {part: PARTS[part](setting) for part in setting.parts}
 
 
 # What the page shows when it is unfolded, or when a slider rests.
 
 
-def _curves(setting: Setting, *_: FloatArray) -> dict[str, Any]:
-    return {name: _curve(name, "epsilon", EPSILONS, setting) for name in (*setting.chosen, "uniform")}
+def _curves(setting: Setting) -> dict[str, Any]:
+    """Return the chance of the best and the mean squared error against ε; fewer points for slow laws."""
+    curves = {}
+    for name in (*setting.chosen, "uniform"):
+        places = EPSILONS[:: 4 if RECORDS[name].has_slow_pmf else 2]
+        laws = [replace(setting, epsilon=epsilon).law(name) for epsilon in places]
+        chances, errors = [setting.chance(law) for law in laws], [setting.error(law) for law in laws]
+        curves[name] = {"places": places, "chances": chances, "errors": errors}
+    return curves
 
 
-def _tilts(setting: Setting, *_: FloatArray) -> dict[str, Any]:
-    """Return the curves against the tilt of the chosen mechanisms that have one."""
-    tilted = (name for name in setting.chosen if "tilt" in RECORDS[name].parameters)
-    return {name: _curve(name, "tilt", TILTS, setting) for name in tilted}
-
-
-def _losses(setting: Setting, *_: FloatArray) -> dict[str, float | None]:
+def _losses(setting: Setting) -> dict[str, float | None]:
     """Return each mechanism's exact privacy loss between the scores and the neighbour's."""
     there = replace(setting, scores=setting.neighbour)
     return {
-        name: _finite(
-            max(map(np.max, certain_losses(_law(name, setting), _law(name, there), 0.0, setting.epsilon)))
-        )
+        name: _finite(max(map(np.max, certain_losses(setting.law(name), there.law(name), 0.0, setting.epsilon))))
         for name in RECORDS
     }
 
 
-def _correlation(_: Setting, scores: FloatArray, sensitivities: FloatArray) -> float | None:
-    return _finite(dps.correlation.spearman(scores, sensitivities))
+def _correlation(setting: Setting) -> float | None:
+    return _finite(dps.correlation.spearman(list(setting.scores), list(setting.sensitivities)))
 
 
-def _advice(setting: Setting, scores: FloatArray, sensitivities: FloatArray) -> dict[str, Any]:
-    """Return the best mechanisms for these scores, with the library's notes; for one person's row, the notes."""
-    if setting.chosen[:1] == ("top-share",):
-        return {"ranking": [], "notes": dps.advice.advise(None, setting.epsilon).notes}
-    advice = dps.advice.advise(sensitivities, setting.epsilon, public_scores=scores[None])
-    ranking = [{"text": ranked.mechanism.label, "error": ranked.error} for ranked in advice.ranking[:3]]
-    return {"ranking": ranking, "notes": advice.notes}
-
-
-PARTS: Mapping[str, Callable[[Setting, FloatArray, FloatArray], Any]] = MappingProxyType(
-    {"curves": _curves, "tilts": _tilts, "losses": _losses, "correlation": _correlation, "advice": _advice}
-)
+PARTS: dict[str, Callable[[Setting], Any]] = {
+    "curves": _curves,
+    "losses": _losses,
+    "correlation": _correlation,
+}
 
 
 def _finite(value: float) -> float | None:
     """Return a number; ``None`` stands for infinity and NaN, which JSON does not have."""
     return float(value) if math.isfinite(value) else None
-
-
-def _listed(entries: Iterable[str]) -> str:
-    """Return a list as Python writes it, in lines of readable length."""
-    lines = [""]
-    for entry in entries:
-        if len(lines[-1]) + len(entry) > 72:
-            lines.append("")
-        lines[-1] += f"{entry}, "
-    if len(lines) == 1:
-        return f"[{lines[0].removesuffix(', ')}]"
-    return "[\n" + "".join(f"    {line.rstrip()}\n" for line in lines) + "]"
 
 
 def snippet(name: str, setting: Setting) -> str:
@@ -294,14 +194,12 @@ def snippet(name: str, setting: Setting) -> str:
     warning = "" if record.is_private else "# This mechanism is NOT private: never use it on private scores.\n"
     module = "dps" if record.is_private else "dps.unsafe"
     mechanism = setting.mechanism(record)
-    widths = (
-        f"sensitivities = {_listed(map(repr, setting.sensitivities))}\n" if mechanism.uses_sensitivities else ""
-    )
+    widths = f"sensitivities = {_listed(setting.sensitivities)}\n" if mechanism.uses_sensitivities else ""
     rows = "scores, sensitivities" if widths else "scores"
     return (
         f"{warning}import dpselect as dps\n\n"
-        f"names = {_listed(json.dumps(name, ensure_ascii=False) for name in setting.names)}\n"
-        f"scores = {_listed(map(repr, setting.scores))}\n"
+        f"names = {_listed(setting.names)}\n"
+        f"scores = {_listed(setting.scores)}\n"
         f"{widths}\n"
         f"mechanism = {module}.{mechanism.law_name}\n"
         "print(mechanism.guarantee)\n"
@@ -310,3 +208,8 @@ def snippet(name: str, setting: Setting) -> str:
         f'print("probabilities:", mechanism.pmf({rows}).round(4))\n'
         f'print("mean squared error:", dps.expected_error(mechanism, {rows}))\n'
     )
+
+
+def _listed(entries: tuple[object, ...]) -> str:
+    """Return a list as Python writes it, in lines of readable length."""
+    return pformat(list(entries), compact=True)

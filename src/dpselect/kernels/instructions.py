@@ -15,33 +15,14 @@ MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
 BLOCK = 64
 """The number of candidates tested together: one for each bit of an integer."""
 
-SPLITTER = 2.0**27 + 1.0
-"""Splits a float into two halves, whose products are exact."""
-
 
 @instruction
 def fused_multiply_add(a: float, b: float, c: float) -> float:
-    """Return a·b + c, rounded once.
-
-    The error of a product is computed exactly, by Dekker's algorithm, unless it may underflow. If c then adds to
-    the product without rounding, one rounding is left.
-    """
-    product = a * b
-    if a == 0.0 or b == 0.0:
-        return product + c
-    if 2.0**-900 < abs(product) < 2.0**900 and 2.0**-900 < abs(a) < 2.0**900 and 2.0**-900 < abs(b) < 2.0**900:
-        a_high, b_high = SPLITTER * a, SPLITTER * b
-        a_high, b_high = a_high - (a_high - a), b_high - (b_high - b)
-        a_low, b_low = a - a_high, b - b_high
-        error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-        total = product + c
-        part = total - product
-        if (product - (total - part)) + (c - part) == 0.0:
-            return total + error
-    if not (math.isfinite(product) and math.isfinite(c)):
-        return product + c
+    """Return a·b + c, rounded once."""
+    if not (math.isfinite(a * b) and math.isfinite(c)):
+        return a * b + c
     exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
-    return float(exact) if exact else product + c
+    return float(exact) if exact else a * b + c
 
 
 @instruction

@@ -4,15 +4,13 @@ Rows whose coin floats cannot decide are an exception, about one in 2⁴⁰. The
 in exact arithmetic.
 """
 
-import logging
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from dpselect import kernels
-from dpselect.arrays import to_host
+from dpselect.arrays import as_plain, device_of, say_once, to_host
 from dpselect.candidates import read_batch
 from dpselect.exact import ExactStream
 from dpselect.extras import install_command
@@ -43,10 +41,7 @@ def select_there(law: TopShareLaw, scores: Any, weights: Any, randomness: Random
     public = weights
     if weights is not None:
         public = read_batch(np.zeros(shape[-1]), 0.0, weights=weights).table.offsets.values
-    plain = scores.detach() if hasattr(scores, "detach") else scores  # torch: picks have no gradient
-    if "float16" in str(plain.dtype):  # also bfloat16
-        plain = plain.float() if hasattr(plain, "float") else plain.astype("float32")
-    plain = plain.reshape(rows, shape[-1])
+    plain = as_plain(scores).reshape(rows, shape[-1])
     units = randomness.units(rows if randomness.is_addressed else 1)
     nonces = units.nonces if randomness.is_addressed else None
     share = law._share()  # noqa: SLF001
@@ -64,16 +59,10 @@ def select_there(law: TopShareLaw, scores: Any, weights: Any, randomness: Random
 
 def _device_of(numbers: Any) -> int | None:
     """Return the number of the CUDA device that numbers are on, if kernels can run there."""
-    try:
-        kind, number = map(int, numbers.__dlpack_device__())
-    except (AttributeError, BufferError, RuntimeError, ValueError):  # a device without DLPack, or several
+    kind, number = device_of(numbers) or (0, 0)
+    if kind != CUDA:
         return None
-    if kind != CUDA or kernels.gpu.is_available():
-        return number if kind == CUDA else None
-    _say_missing()
+    if kernels.gpu.is_available():
+        return number
+    say_once(f"to pick on the device itself: {install_command('gpu')}")
     return None
-
-
-@cache
-def _say_missing() -> None:
-    logging.getLogger("dpselect").info("to pick on the device itself: %s", install_command("gpu"))

@@ -12,6 +12,7 @@ from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.mechanisms import Mechanism
 from dpselect.mechanisms.base import require_mechanism
 from dpselect.randomness import Randomness
+from dpselect.weights import read_rows
 
 BLOCK = 1 << 22
 """Scores of lists that are computed at once: 32 MB."""
@@ -33,12 +34,8 @@ def public_lists(public_scores: ArrayLike, count: int = 10) -> IndexArray:
         array([[0, 1],
                [2, 3]])
     """
-    scores = read_numbers("public_scores", public_scores)
-    number = check.count("count", count)
-    if scores.ndim != 2 or not scores.size or not np.isfinite(scores).all():
-        raise ValueError("public_scores must be finite, with rows and candidates in two axes")
-    if number > scores.shape[1]:
-        raise ValueError(f"count must be at most the number of candidates, {scores.shape[1]}, got {number}")
+    scores = read_rows("public_scores", public_scores)
+    number = check.count("count", count, most=scores.shape[1])
     order = np.argsort(-scores.mean(axis=0), kind="stable")
     best = np.argsort(-scores[:, order], axis=1, kind="stable")[:, :number]
     found: IndexArray = order[np.unique(np.sort(best, axis=1), axis=0)]

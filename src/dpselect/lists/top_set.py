@@ -26,8 +26,9 @@ class TopSet(Mechanism):
     """A random set of ``count`` candidates, for the price of one pick.
 
     With probability s it is any set, whatever the scores. Otherwise it is any set that has at least t of the
-    ``count`` best candidates. Let h be the share of such sets among all, which is public. Then this is top share
-    over sets, with $s = 1/(1 + h(e^ε − 1))$. It pays where the candidates are a public shortlist of 20 to 100.
+    ``count`` best candidates, for the t with which a set has most of the best on average. Let h be the share of
+    such sets among all, which is public. Then this is top share over sets, with $s = 1/(1 + h(e^ε − 1))$. It pays
+    where the candidates are a public shortlist of 20 to 100.
 
     Privacy:
         ε-DP for any change of the scores. Ties go to the candidate that comes first, so the best are always
@@ -40,7 +41,6 @@ class TopSet(Mechanism):
     Args:
         epsilon: The privacy budget of the whole set.
         count: The size of the set.
-        least: How many of the best to have, t. By default that for which a set has most of the best on average.
 
     Example:
         >>> import dpselect as dps
@@ -55,12 +55,9 @@ class TopSet(Mechanism):
 
     epsilon: float
     count: int = field(default=10, kw_only=True)
-    least: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         store(self, epsilon=check.positive("epsilon", self.epsilon), count=check.count("count", self.count))
-        if self.least is not None:
-            store(self, least=check.count("least", self.least, most=self.count))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -121,8 +118,7 @@ def terms(mechanism: TopSet, size: int) -> tuple[int, Fraction]:
         inside = float(Fraction(sum(i * way for i, way in ways.items()), sum(ways.values())))
         return ignored * count * count / size + (1 - ignored) * inside, least, share
 
-    choices = range(1, count + 1) if mechanism.least is None else [mechanism.least]
-    return max(map(found, choices))[1:]
+    return max(map(found, range(1, count + 1)))[1:]
 
 
 def _ways(size: int, count: int, least: int) -> dict[int, int]:

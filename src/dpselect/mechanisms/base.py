@@ -111,7 +111,7 @@ class Mechanism(ABC):
             randomness: A key and the unit of each row, to get the same pick again; or a seed, for experiments. By
                 default a fresh secret key from the operating system.
         """
-        if is_elsewhere(scores) and sensitivities is None and offsets is None:
+        if sensitivities is None and offsets is None and is_elsewhere(scores):
             picks = self.select_there(scores, weights, self._stream(randomness))
             if picks is not None:
                 return picks

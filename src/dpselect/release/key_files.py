@@ -1,15 +1,13 @@
 """Key files: the key of one release, and a record of what that release was."""
 
 import hashlib
-import os
 import secrets
 from pathlib import Path
 
+from dpselect.budget.keys import KEY_BYTES, read_key
 from dpselect.errors import KeyReuseError
 from dpselect.files import create_once
 from dpselect.randomness import STREAM_FORMAT
-
-KEY_BYTES = 32
 
 
 class BoundKey:
@@ -25,14 +23,14 @@ class BoundKey:
     Args:
         path: The file.
         fingerprint: What identifies the release.
-        former: Fingerprints of the same release by earlier versions, which are accepted.
     """
 
-    def __init__(self, path: Path, fingerprint: str, *former: str) -> None:
+    def __init__(self, path: Path, fingerprint: str) -> None:
         self._path = path
         self._record = path.with_name(path.name + ".used")
         self.key = self._read()
-        self._uses = [self._hash(mark) for mark in (fingerprint, *former)]
+        use = hashlib.blake2b(fingerprint.encode(), key=self.key, digest_size=16, person=b"dpselect use")
+        self._use = f"{use.hexdigest()} {STREAM_FORMAT}\n"
         self._check()
 
     def bind(self) -> None:
@@ -45,12 +43,8 @@ class BoundKey:
                 f"the key file {self._path.name!r} was replaced while picks were computed with the key in it; run "
                 "again, or name another file for a new key"
             )
-        create_once(self._record, f"{self._uses[0]} {STREAM_FORMAT}\n".encode("ascii"))
+        create_once(self._record, self._use.encode("ascii"))
         self._check()
-
-    def _hash(self, fingerprint: str) -> str:
-        hashed = hashlib.blake2b(fingerprint.encode(), key=self.key, digest_size=16, person=b"dpselect use")
-        return hashed.hexdigest()
 
     def _read(self) -> bytes:
         if not self._path.exists():
@@ -60,29 +54,12 @@ class BoundKey:
                     "restore it, or name another file for a new release"
                 )
             create_once(self._path, f"{secrets.token_hex(KEY_BYTES)}\n".encode("ascii"))
-        if os.name == "posix" and self._path.stat().st_mode & 0o077:
-            raise ValueError(f"the key file {self._path.name!r} must be readable by its owner only: chmod 600")
-        try:
-            key = bytes.fromhex(self._path.read_text("ascii").strip())
-        except ValueError:
-            key = b""
-        if len(key) != KEY_BYTES:
-            raise ValueError(f"the key file {self._path.name!r} must hold 64 hexadecimal digits")
-        return key
+        return read_key(self._path, f"the key file {self._path.name!r}")
 
     def _check(self) -> None:
-        if not self._record.exists():
-            return
-        use, _, stream_format = self._record.read_text("ascii", errors="replace").strip().partition(" ")
-        if stream_format != str(STREAM_FORMAT):
-            raise KeyReuseError(
-                f"the key {self._path.name!r} is refused: {self._record.name!r} says that a release was computed "
-                f"with it in stream format {stream_format or 1}, and this dpselect computes in format "
-                f"{STREAM_FORMAT}, with other picks; compute that release with the version of dpselect that made "
-                "it, or name another file for a new key"
-            )
-        if use not in self._uses:
+        if self._record.exists() and self._record.read_text("ascii", errors="replace") != self._use:
             raise KeyReuseError(
                 f"the key {self._path.name!r} is refused: {self._record.name!r} says that it was used with other "
-                "inputs or options, and the same noise must not be used twice; name another file for a new key"
+                "inputs or options, or by another version of dpselect, and the same noise must not be used twice; "
+                "name another file for a new key"
             )

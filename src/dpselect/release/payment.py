@@ -23,7 +23,6 @@ Result = TypeVar("Result")
 class Terms:
     """What a payment is for. Fingerprints are computed once, and only if a payment needs them."""
 
-    command: str
     released: Guaranteed
     """What is released, such as a mechanism. Its fields are everything that decides the result."""
     tables: Tables
@@ -37,12 +36,7 @@ class Terms:
     @cached_property
     def release_fingerprint(self) -> str:
         """A fingerprint of the inputs and of what is released."""
-        return self.tables.fingerprint({"command": self.command, "released": described(self.released)})
-
-    @cached_property
-    def former_fingerprint(self) -> str:
-        """The same as earlier versions computed it, when it changed with every new field of a mechanism."""
-        return self.tables.fingerprint({"command": self.command, "released": repr(self.released)})
+        return self.tables.fingerprint({"command": "select", "released": described(self.released)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +73,6 @@ class FreshKey:
         """Compute a result with a fresh key."""
         self._refuse_second_release(terms)
         result = compute(secrets.token_bytes(32))
-        terms.tables.check_unchanged()
         self._refuse_second_release(terms)  # another process may have been faster
         return result, None
 
@@ -100,9 +93,8 @@ class KeyFile:
 
     def pay_for(self, terms: Terms, compute: Callable[[bytes], Result]) -> tuple[Result, Receipt | None]:
         """Compute a result, and record what the key was used for."""
-        bound = BoundKey(Path(self.path), terms.release_fingerprint, terms.former_fingerprint)
+        bound = BoundKey(Path(self.path), terms.release_fingerprint)
         result = compute(bound.key)
-        terms.tables.check_unchanged()
         bound.bind()
         return result, None
 
@@ -138,19 +130,13 @@ class Charge:
         paid = self.ledger.check(**asked, known=known)
         if paid is None:
             key = secrets.token_bytes(32)  # stored by the charge: a process that is killed before leaves nothing
-            result = self._compute(terms, compute, key)
+            result = compute(key)
             paid = self.ledger.charge(**asked, what=self.what, key=key, known=known)
             known = paid.statement or known
             if paid.key == key:
                 return result, self._receipt(known, charged=True)
         # It is paid for: by an earlier call, or by another process in the meantime, whose key is the release's.
-        result = self._compute(terms, compute, self.ledger.keys.get(paid.key_id))
-        return result, self._receipt(known, charged=False)
-
-    def _compute(self, terms: Terms, compute: Callable[[bytes], Result], key: bytes) -> Result:
-        result = compute(key)
-        terms.tables.check_unchanged()
-        return result
+        return compute(self.ledger.keys.get(paid.key_id)), self._receipt(known, charged=False)
 
     def _receipt(self, statement: Statement, *, charged: bool) -> Receipt:
         return Receipt(

@@ -1,11 +1,12 @@
 """Picks or lists for the units of a table, paid for and published."""
 
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpselect.engines import Limits, check_mechanism, choose_mechanism, open_tables
+from dpselect.engines import Computed, Limits, check_mechanism, choose_mechanism, open_tables
 from dpselect.files import write_atomically
 from dpselect.mechanisms.base import Mechanism
 from dpselect.progress import Report, ignore
@@ -76,7 +77,7 @@ def release(
         mechanism: Any mechanism; with a :class:`~dpselect.TopK` there is a row and a rank for each pick. A number
             is an ε: it means :class:`~dpselect.HeterogeneousNoisyMax` if there are sensitivities, and
             :class:`~dpselect.TopShare` if there are none, which is for rows that are each about one person.
-        output: Where picks go: .parquet, .csv, .json, .jsonl or .arrow. By default they are returned, in a frame of
+        output: Where picks go: .parquet, .csv or .arrow. By default they are returned, in a frame of
             the kind of the table.
         layout: Where the columns are, and how files are read.
         payment: :class:`Charge`, :class:`KeyFile`, or by default :class:`FreshKey`.
@@ -113,12 +114,14 @@ def release(
         check_output(path)
     tables = open_tables(table, layout, limits=limits, output=path)
     used, reason = choose_mechanism(mechanism, tables)
-    terms = Terms("select", used, tables, path)
-    if path is None:
-        done, receipt = paying.pay_for(terms, lambda key: tables.pick(used, key, progress=progress))
-    else:
-        with write_atomically(path) as file:
-            done, receipt = paying.pay_for(terms, lambda key: tables.pick(used, key, file=file, progress=progress))
+    with nullcontext() if path is None else write_atomically(path) as file:
+
+        def compute(key: bytes) -> Computed:
+            computed = tables.pick(used, key, file=file, progress=progress)
+            tables.check_unchanged()  # before anything is paid
+            return computed
+
+        done, receipt = paying.pay_for(Terms(used, tables, path), compute)
     return Released(
         picks=done.picks,
         output=path,
@@ -126,6 +129,6 @@ def release(
         reason=reason,
         receipt=receipt,
         units=done.units,
-        problems=dict(done.problems),
+        problems=done.problems,
         seconds=time.monotonic() - started,
     )

@@ -55,23 +55,13 @@ def from_numpy(array: NDArray[Any]) -> pa.Array:
 
 
 def split_lists(array: pa.Array) -> tuple[pa.Array, IndexArray]:
-    """Return (flat values, bounds) of a list array. Bounds start at 0; values are not copied."""
+    """Return (flat values, bounds) of a list array. Bounds start at 0; only a dictionary's values are copied."""
     if array.null_count:
         raise ValueError("a list is missing")
     if pa.types.is_fixed_size_list(array.type):
-        return array.flatten(), np.arange(len(array) + 1, dtype=np.int64) * array.type.list_size
+        return decoded(array.flatten()), np.arange(len(array) + 1, dtype=np.int64) * array.type.list_size
     bounds = to_numpy(array.offsets).astype(np.int64)
-    return array.flatten(), bounds - bounds[0]
-
-
-def split_names(array: pa.Array) -> tuple[pa.Array, IndexArray]:
-    """Return (flat identifiers, bounds) of a list array, without a dictionary that holds a value twice, or null."""
-    names, bounds = split_lists(array)
-    if pa.types.is_dictionary(names.type):
-        values = names.dictionary
-        if values.null_count or len(values.unique()) < len(values):
-            return decoded(names), bounds
-    return names, bounds
+    return decoded(array.flatten()), bounds - bounds[0]
 
 
 def as_floats(name: str, column: pa.Array, locate: Callable[[int], str] = "row {}".format) -> FloatArray:
@@ -119,28 +109,19 @@ def rows_with_duplicates(identifiers: pa.Array, bounds: IndexArray) -> NDArray[n
     found = np.zeros(len(bounds) - 1, dtype=np.bool_)
     if not len(identifiers):
         return found
-    if pa.types.is_dictionary(identifiers.type):
-        identifiers = identifiers.indices
-    if pa.types.is_integer(identifiers.type) and identifiers.null_count:
-        identifiers = pc.fill_null(identifiers, 0)
     rising = np.ones(len(identifiers), dtype=np.uint8)
     compared = pc.greater(identifiers[1:], identifiers[:-1]).cast(pa.uint8())
     rising[:-1] = to_numpy(pc.fill_null(compared, 0) if compared.null_count else compared)
     rising[bounds[1:-1] - 1] = 1  # the last candidate of a row is not compared with the next row
-    falls = np.flatnonzero(rising == 0)
-    unsorted = np.unique(np.searchsorted(bounds, falls, side="right") - 1)
-    if not unsorted.size:
+    if rising.all():
         return found
     if not pa.types.is_integer(identifiers.type):
         identifiers = identifiers.dictionary_encode().indices
     numbers = to_numpy(pc.fill_null(identifiers, 0) if identifiers.null_count else identifiers)
-    sizes = np.diff(bounds)[unsorted]
-    places = np.repeat(bounds[unsorted] - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
-    codes = numbers[places]
-    if (int(codes.max()) - int(codes.min()) + 1) * found.size >= 2**63:
-        codes = np.unique(codes, return_inverse=True)[1]
-    codes = (codes - codes.min()).astype(np.int64)
+    if (int(numbers.max()) - int(numbers.min()) + 1) * found.size >= 2**63:
+        numbers = np.unique(numbers, return_inverse=True)[1]
+    codes = numbers.astype(np.int64) - numbers.min().astype(np.int64)  # wraps back, if unsigned
     span = int(codes.max()) + 1
-    keys = np.sort(np.repeat(unsorted, sizes) * span + codes)
+    keys = np.sort(np.repeat(np.arange(found.size), np.diff(bounds)) * span + codes)
     found[keys[1:][keys[1:] == keys[:-1]] // span] = True
     return found

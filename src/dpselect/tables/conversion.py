@@ -1,7 +1,6 @@
 """Data frames of other libraries, to Arrow and back: pandas, polars, DuckDB, Spark, and all that speak Arrow."""
 
-from collections.abc import Collection, Iterable, Mapping
-from numbers import Number
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -18,8 +17,6 @@ def as_arrow(frame: Any, columns: Collection[str] | None = None) -> pa.Table:  #
         read = frame.toArrow if library == "pyspark" else lambda: pa.table(frame)
         table = frame if isinstance(frame, pa.Table) else read()
     except (AttributeError, TypeError, ValueError, OverflowError, pa.ArrowException):
-        for name, values in frame.items() if isinstance(frame, Mapping) else ():
-            _refuse_mixed(name, values)
         raise ValueError(_not_a_table(frame)) from None
     schema = pa.schema([pa.field(field.name, _plain(field.type)) for field in table.schema])
     return table if schema.equals(table.schema) else table.cast(schema)
@@ -44,21 +41,7 @@ def convert_like(frame: Any, table: pa.Table) -> Any:  # noqa: ANN401 - any libr
         kinds = {name: schema[name] for name in table.column_names if name in schema}
         picks = pl.DataFrame(table).cast({name: getattr(kind, "inner", kind) for name, kind in kinds.items()})
         return picks.lazy() if isinstance(frame, pl.LazyFrame) else picks
-    if library in {"duckdb", "_duckdb"} and hasattr(frame, "query"):
-        # In the frame's own connection, where DuckDB finds this variable by its name, unless a table has the same.
-        dpselect_picks_b1946ac9 = table  # noqa: F841
-        return frame.query("dpselect_input_b1946ac9", "SELECT * FROM dpselect_picks_b1946ac9")
-    if isinstance(frame, Mapping):
-        return table.to_pydict()
-    if isinstance(frame, pa.RecordBatch):
-        batches = table.combine_chunks().to_batches()
-        return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
-    if isinstance(frame, pa.RecordBatchReader):
-        return table.to_reader()
-    if isinstance(frame, pa.ChunkedArray | pa.StructArray):
-        structs = table.to_struct_array()
-        return structs if isinstance(frame, pa.ChunkedArray) else structs.combine_chunks()
-    return table
+    return table.to_pydict() if isinstance(frame, Mapping) else table
 
 
 def library_of(frame: object) -> str:
@@ -79,20 +62,8 @@ def _from_pandas(frame: Any, columns: Collection[str] | None) -> pa.Table:  # no
         try:
             arrays.append(pa.Array.from_pandas(whole[name]))
         except (TypeError, ValueError, OverflowError, pa.ArrowException):  # they may quote what they cannot read
-            _refuse_mixed(name, whole[name])
             raise ValueError(f"column {name!r} must hold values of one kind, such as text or numbers") from None
     return pa.Table.from_arrays(arrays, [str(name) for name in names])
-
-
-def _refuse_mixed(name: object, values: Any) -> None:  # noqa: ANN401 - a column of any library
-    """Raise if a row of a column holds another kind of value than the rows before it."""
-    kinds = [float if isinstance(v, Number) else type(v) for v in (values if isinstance(values, Iterable) else ())]
-    known = [kind for kind in kinds if kind is not type(None)]
-    for row, kind in enumerate(kinds):
-        if kind not in {type(None), known[0]}:
-            raise ValueError(
-                f"the table, row {row}: column {name!r} must hold values of one kind, such as text or numbers"
-            )
 
 
 def _from_polars(frame: Any, columns: Collection[str] | None) -> pa.Table:  # noqa: ANN401 - polars is not installed here
@@ -145,12 +116,8 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _not_a_table(frame: object) -> str:
-    kind = type(frame).__name__
-    if library_of(frame) in {"pandas", "polars"} and kind != "DataFrame":
-        return f"table must be a DataFrame, not a {kind}"
-    if isinstance(frame, Mapping) or kind == "DataFrame":
-        return "table must be columns, lists of what Arrow can hold: 64-bit integers, floats or strings"
     return (
-        "table must be a path, an Arrow table, or a data frame that Arrow can read (pandas, polars, DuckDB, "
-        f"anything with the Arrow C stream interface), not {kind}"
+        "table must be a path, an Arrow table, or a data frame or columns that Arrow can read (pandas, polars, "
+        "DuckDB, anything with the Arrow C stream interface; 64-bit integers, floats or strings), not this "
+        f"{type(frame).__name__}"
     )

@@ -131,16 +131,11 @@ def open_arrow(files: list[Path], csv: Csv, numbers: Collection[str]) -> Reader:
     """Open an Arrow IPC file or stream, mapped into memory and not copied."""
     [path] = files
 
-    @contextmanager
-    def opened() -> Iterator[pa.RecordBatchReader]:
-        with pa.memory_map(str(path)) as file:
-            try:
-                reader = pa.ipc.open_file(file)
-            except pa.ArrowInvalid:
-                file.seek(0)
-                reader = pa.ipc.open_stream(file)
-            with reader:
-                yield reader
+    def opened() -> pa.RecordBatchReader:
+        try:
+            return pa.ipc.open_file(pa.memory_map(str(path)))
+        except pa.ArrowInvalid:
+            return pa.ipc.open_stream(pa.memory_map(str(path)))
 
     def read(columns: list[str], entries: int) -> Iterator[Placed]:
         with opened() as reader:

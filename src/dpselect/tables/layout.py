@@ -57,9 +57,8 @@ class Layout:
         offset: A column of public offsets of either table, for mechanisms that take them.
         weight: A column of public weights of either table, for mechanisms that take them.
         candidates: A second table, in any form that a table may have: a column of candidate identifiers, all
-            distinct, and columns of public numbers.
-        public_from: Where public numbers come from if both tables have the column: ``"table"`` or ``"candidates"``.
-            By default that is refused, since one of the two would be ignored.
+            distinct, and columns of public numbers. A column that both tables have is refused, since one of the
+            two would be ignored.
         on_bad_unit: ``"raise"``, or ``"skip"`` to give bad units no pick and say what is wrong with each.
         format: The format of a file, if its name does not say; or :class:`~dpselect.release.Csv`, how to read a CSV
             file. This is for ``candidates``, too.
@@ -72,7 +71,6 @@ class Layout:
     offset: str | None = None
     weight: str | None = None
     candidates: Any = field(default=None, repr=False)
-    public_from: Literal["table", "candidates"] | None = None
     on_bad_unit: Literal["raise", "skip"] = "raise"
     format: Format | Csv | None = field(default=None, repr=False)
     candidate_columns: Sequence[str] = field(default=(), repr=False)  # fingerprints of older releases still match
@@ -87,8 +85,6 @@ class Layout:
         object.__setattr__(self, "candidate_columns", tuple(map(str, self.candidate_columns)))
         if self.candidate_columns:
             self._check_wide()
-        if self.public_from not in (None, "table", "candidates"):
-            raise LayoutError(f"public_from must be 'table' or 'candidates', not {self.public_from!r}")
         missing = self.candidate_columns and self.candidates is None
         if missing if isinstance(self.sensitivity, str) else hasattr(self.sensitivity, "__len__"):
             raise LayoutError(ONE_OR_EACH)
@@ -201,8 +197,6 @@ class Layout:
 
     def is_joined(self, name: object) -> bool:
         """Tell whether a column of public numbers is one of ``candidates``."""
-        if self.public_from == "table":
-            return False
         opened = isinstance(self.candidates, pa.Table)
         return opened and name != self.candidate and name in self.candidates.column_names
 
@@ -231,7 +225,7 @@ class Layout:
                 continue
             if not (role in PUBLIC and self.is_joined(name)):
                 check_column(known, name, role, table)
-            elif name in known and self.public_from is None:
+            elif name in known:
                 raise TwoColumnsError(name, role, table)
         lists = lists or is_list(schema.field(self.score).type)
         if lists and self.unit is None:

@@ -8,7 +8,9 @@ neither on the order of rows nor on where batches end.
 import errno
 import re
 import tempfile
+from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ import pyarrow.compute as pc
 
 from dpselect.extras import from_extra
 from dpselect.kernels.arrays import IndexArray
+from dpselect.parallel import processors
 from dpselect.progress import Step
 from dpselect.tables.arrays import as_floats, decoded, from_numpy, to_numpy
 from dpselect.tables.layout import ONE, Layout
@@ -108,16 +111,24 @@ class SortedUnits:
             yield from sort_rows(held, size)
 
     def _rows(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the table, all numbers as float64, and count them."""
+        """Yield the rows of the table, all numbers as float64, and count them.
+
+        Another thread makes numbers of one batch while the next is read.
+        """
         read = 0
+        made: deque[Future[pa.RecordBatch]] = deque()
         try:
             stored = self._names if self._has_units else self._names[1:]
-            for located in self._table.batches(stored, entries=ROWS_AT_ONCE):
-                if self._interrupted:
-                    raise InterruptedError  # noqa: TRY301 - like any other failure to read
-                read += located.batch.num_rows
-                self.waiting = Step(read, self._table.rows, "rows", phase="reading")
-                yield self._plain_rows(located)
+            with ThreadPoolExecutor(1) as pool:
+                for located in self._table.batches(stored, entries=ROWS_AT_ONCE):
+                    if self._interrupted:
+                        raise InterruptedError  # noqa: TRY301 - like any other failure to read
+                    read += located.batch.num_rows
+                    self.waiting = Step(read, self._table.rows, "rows", phase="reading")
+                    made.append(pool.submit(self._plain_rows, located))
+                    if len(made) > 1:
+                        yield made.popleft().result()
+                yield from (future.result() for future in made)
             self.rows, self.waiting = read, Step(read, None, "rows", phase="sorting")
         except Exception as error:
             self._failure = error  # DuckDB would report it in words of its own
@@ -179,11 +190,13 @@ def sort_rows(rows: list[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]
     names, columns = table.column_names, table.columns
     rows.clear()
     del table
-    columns[0], keys, _ = _ranked(columns[0])
-    columns[1], candidates, count = _ranked(columns[1])
-    keys *= count
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(_ranked, columns[1])
+        columns[0], units, _ = _ranked(columns[0])
+        columns[1], candidates, count = other.result()
+    keys = units * count
     keys += candidates
-    del candidates
+    del units, candidates
     order = from_numpy(_order(keys))
     for i in range(2, len(columns)):
         columns[i] = columns[i].combine_chunks()
@@ -193,38 +206,22 @@ def sort_rows(rows: list[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]
 
 
 def _ranked(column: pa.ChunkedArray) -> tuple[pa.Array, IndexArray, int]:
-    """Return a column in one piece, numbers in the order of its entries, and how many different ones there can be.
+    """Return a column in one piece, its entries as numbers of the same order, and how many there can be.
 
-    Integers without large gaps are such numbers already. Integers as text are looked up in a table, others by hash.
+    Integers without large gaps are such numbers already. Of anything else it is the place among the sorted names.
     """
-    text, integers = pa.types.is_string(column.type) and not column.null_count, column
-    if text:
-        try:
-            integers = column.cast(pa.int64())
-        except pa.ArrowInvalid:
-            text = False
-    if (text or pa.types.is_integer(column.type)) and not column.null_count:
-        whole = integers.combine_chunks()
+    if pa.types.is_integer(column.type) and not column.null_count:
+        whole = column.combine_chunks()
         given = to_numpy(whole)
         low, span = given.min(), int(given.max()) - int(given.min()) + 1
         if span <= 4 * given.size:
-            codes = given.astype(np.int64) - low.astype(np.int64)  # wraps back, if unsigned
-            if not text:
-                return whole, codes, span
-            counts = np.bincount(codes)
-            known = np.flatnonzero(counts)
-            names = from_numpy(known + low).cast(pa.string())
-            lengths = to_numpy(pc.binary_length(names)) * counts[known]
-            if (
-                lengths.sum() == pc.sum(pc.binary_length(column)).as_py()
-            ):  # otherwise some have zeros or a plus ahead
-                counts[known] = np.arange(known.size)
-                places = counts[codes]
-                ranks = to_numpy(pc.rank(names, tiebreaker="dense")).astype(np.int64)
-                return pa.DictionaryArray.from_arrays(from_numpy(places), names), ranks[places], known.size + 1
+            return whole, given.astype(np.int64) - low.astype(np.int64), span  # wraps back, if unsigned
     encoded = column.dictionary_encode("encode").combine_chunks()
-    ranks = to_numpy(pc.rank(encoded.dictionary, tiebreaker="dense")).astype(np.int64)
-    return encoded, ranks[to_numpy(encoded.indices)], ranks.size + 1
+    order = pc.sort_indices(encoded.dictionary)  # nulls last
+    places = np.empty(len(order), np.int64)
+    places[to_numpy(order)] = np.arange(len(order))
+    ranks = places[to_numpy(encoded.indices)]
+    return pa.DictionaryArray.from_arrays(from_numpy(ranks), encoded.dictionary.take(order)), ranks, len(order) + 1
 
 
 def _run_ends(units: pa.Array) -> IndexArray:
@@ -242,7 +239,9 @@ def _order(keys: IndexArray) -> IndexArray:
     # Numbers are sorted twice as fast as their order is found, so the place becomes the last part of the number.
     keys <<= bits
     keys |= np.arange(keys.size)
-    keys.sort()
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(np.ndarray.sort, np.array_split(keys, processors())))
+    keys.sort(kind="stable")  # which merges what is sorted
     keys &= (1 << bits) - 1
     return keys
 

@@ -25,8 +25,8 @@ from dpselect.tables.formats import COMPRESSED, FORMATS, Format, Placed, Reader,
 AnyTable: TypeAlias = str | os.PathLike[str] | pa.Table | Any
 """A path, an Arrow table, or a data frame: pandas, polars, DuckDB, anything with the Arrow C stream interface."""
 
-BATCH_CANDIDATES = 1 << 23
-"""Entries in a batch, of all its list columns together: 64 MB of numbers."""
+BATCH_CANDIDATES = 1 << 22
+"""Entries in a batch, of all its list columns together: 32 MB of numbers."""
 
 
 def open_table(

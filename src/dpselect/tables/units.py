@@ -19,7 +19,6 @@ from dpselect.tables.arrays import (
     read_numbers,
     rows_with_duplicates,
     split_lists,
-    split_names,
     to_numpy,
 )
 from dpselect.tables.layout import Layout
@@ -65,7 +64,7 @@ def read_units(batch: pa.RecordBatch, layout: Layout) -> UnitBatch:
     _, bounds = split_lists(batch.column(layout.score))
     identifiers = None
     if layout.candidate is not None:
-        identifiers, own_bounds = split_names(batch.column(layout.candidate))
+        identifiers, own_bounds = split_lists(batch.column(layout.candidate))
         if identifiers.null_count or not np.array_equal(own_bounds, bounds):
             raise ValueError("candidates do not fit scores")
         if rows_with_duplicates(identifiers, bounds).any():
@@ -121,7 +120,7 @@ def _find_bad_values(
     batch: pa.RecordBatch, layout: Layout, add: Callable[[NDArray[np.bool_], str, str], None]
 ) -> None:
     """Find units whose lists fit together but hold something that is not allowed."""
-    identifiers, bounds = split_names(batch.column(layout.candidate or layout.score))
+    identifiers, bounds = split_lists(batch.column(layout.candidate or layout.score))
     if layout.candidate is not None:
         missing = _any(to_numpy(identifiers.is_null()), bounds)
         add(missing, layout.candidate, "has a candidate without an identifier")

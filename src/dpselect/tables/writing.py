@@ -1,9 +1,8 @@
-"""Record batches as files: Parquet, CSV, JSON, JSON lines, Arrow IPC."""
+"""Record batches as files: Parquet, CSV, Arrow IPC."""
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -11,17 +10,7 @@ import pyarrow.parquet as pq
 
 from dpselect.errors import OutputError
 
-OUTPUT_FORMATS = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-}
-
-ROW_GROUP_BYTES = 1 << 25
-"""How much of a Parquet row group is held in memory."""
+OUTPUT_FORMATS = {".parquet": "parquet", ".csv": "csv", ".arrow": "arrow", ".feather": "arrow"}
 
 
 def output_format(path: Path) -> str:
@@ -41,39 +30,13 @@ def check_output(path: Path) -> None:
 
 def write_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema, kind: str, file: IO[bytes]) -> None:
     """Write record batches in a format."""
-    if kind == "parquet":
-        # Units are all distinct, so a dictionary of them would save nothing, and takes longer than all else.
-        with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=schema.names[1:]) as parquet:
-            for table in _row_groups(batches, schema):
-                parquet.write_table(table)
-    elif kind in {"arrow", "csv"}:
-        options = {} if kind == "arrow" else {"write_options": pa.csv.WriteOptions(quoting_style="needed")}
-        with (pa.ipc.new_file if kind == "arrow" else pa.csv.CSVWriter)(file, schema, **options) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-    else:
-        rows = (row for batch in batches for row in batch.to_pylist())
-        lines = (json.dumps(row, ensure_ascii=False, default=_as_text).encode() for row in rows)
-        if kind == "jsonl":
-            file.writelines(line + b"\n" for line in lines)
-        else:
-            file.write(b"[")
-            file.writelines((b",\n" if number else b"\n") + line for number, line in enumerate(lines))
-            file.write(b"\n]\n")
-
-
-def _row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield tables of several batches each: many small row groups are slow to write, and to read."""
-    held, size = [], 0
-    for batch in batches:
-        held.append(batch)
-        size += batch.nbytes
-        if size >= ROW_GROUP_BYTES:
-            yield pa.Table.from_batches(held, schema)
-            held, size = [], 0
-    if held:
-        yield pa.Table.from_batches(held, schema)
-
-
-def _as_text(value: object) -> str:
-    return value.hex() if isinstance(value, bytes) else str(value)
+    # Units are all distinct, so a dictionary of them would save nothing, and takes longer than all else.
+    makers: dict[str, tuple[Any, dict[str, Any]]] = {
+        "parquet": (pq.ParquetWriter, {"compression": "zstd", "use_dictionary": schema.names[1:]}),
+        "arrow": (pa.ipc.new_file, {}),
+        "csv": (pa.csv.CSVWriter, {"write_options": pa.csv.WriteOptions(quoting_style="needed")}),
+    }
+    make, options = makers[kind]
+    with make(file, schema, **options) as writer:
+        for batch in batches:
+            writer.write_batch(batch)

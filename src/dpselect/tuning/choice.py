@@ -14,7 +14,6 @@ from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.compilation import compiled_at_once
 from dpselect.mechanisms import Mechanism, NoisyMax
 from dpselect.pools import read_pool
-from dpselect.progress import tracked
 from dpselect.randomness import Randomness
 from dpselect.tuning.fleets import cut_fleet, read_fleet
 
@@ -74,7 +73,6 @@ def tune(
     pool: Sequence[Mechanism] | None = None,
     power: float = 2,
     randomness: Randomness | None = None,
-    progress: bool | None = None,
 ) -> Tuned:
     r"""Choose the mechanism of a pool with the smallest error for a fleet of users, privately.
 
@@ -118,7 +116,6 @@ def tune(
             :func:`~dpselect.pools.default_pool` if absent.
         power: 2 for the squared error, 1 for the regret.
         randomness: The randomness of the choice; a fresh secret key if absent.
-        progress: Whether to show a progress bar; ``None`` shows it on a terminal only.
 
     Example:
         >>> import numpy as np, dpselect as dps
@@ -126,7 +123,7 @@ def tune(
         >>> rng = np.random.default_rng(0)
         >>> scores = np.clip(sensitivities + 0.1 * rng.normal(size=(500, 20)), 0, 1)  # positive correlation
         >>> seed = dps.Randomness.seeded(1)
-        >>> tuned = dps.tuning.tune(scores, sensitivities, 1.0, 0.5, cap=1.0, randomness=seed, progress=False)
+        >>> tuned = dps.tuning.tune(scores, sensitivities, 1.0, 0.5, cap=1.0, randomness=seed)
         >>> tuned.mechanism.tilt < 0, tuned.guarantee.epsilon
         (True, 1.5)
         >>> picks = tuned.mechanism.select(scores, sensitivities)
@@ -143,16 +140,16 @@ def tune(
     source = Randomness.given(randomness).serving("tune")
     source.units(1)
     sums = np.zeros((len(caps), len(members)), dtype=np.int64)
-    parts = [(number, block) for block in cut_fleet(fleet) for number in range(len(members))]
     # In compiled code a user's error depends on that user's row alone, to the last bit: not on other rows, their
     # number or the threads. So rounding does not change the sensitivity of the sums.
     with compiled_at_once():
-        for number, block in tracked(parts, total=len(parts), label="tuning", shown=progress):
-            errors = mean_errors(members[number], fleet.rows_between(*block), exponent)
-            sums[:, number] += _whole_errors(errors, caps).sum(axis=-1)
-    size, member = _choose(sums, fleet.rows, tuning_budget, source)
+        for block in cut_fleet(fleet):
+            part = fleet.rows_between(*block)
+            for number, member in enumerate(members):
+                sums[:, number] += _whole_errors(mean_errors(member, part, exponent), caps).sum(axis=-1)
+    size, chosen = _choose(sums, fleet.rows, tuning_budget, source)
     return Tuned(
-        mechanism=members[member],
+        mechanism=members[chosen],
         cap=float(caps[size]),
         users=fleet.rows,
         tuning=choice_guarantee(tuning_budget),

@@ -7,6 +7,7 @@ import pytest
 
 import dpselect as dps
 from experiments.default.search import family_row, ratios, worst_row
+from experiments.utility_bounds import error_quantile
 
 
 def test_a_ratio_is_one_error_over_the_other():
@@ -56,5 +57,5 @@ def test_the_bound_on_the_error_is_noisy_maxs_even_on_bad_rows(candidates):
     rows += [(random.normal(0, 5, candidates), row) for row in sensitivities]
     for scores, widths in rows:
         for beta in (0.3, 0.05, 0.001):
-            reached = dps.error_quantile(dps.HeterogeneousNoisyMax(epsilon=1.0), scores, widths, 1 - beta)
+            reached = error_quantile(dps.HeterogeneousNoisyMax(epsilon=1.0), scores, widths, 1 - beta)
             assert reached <= 2 * widths.max() * np.log(candidates / beta)

@@ -36,8 +36,8 @@ export function drawPicks(place, { rows, first, second, label }) {
   });
 }
 
-// Lines against a slider. A logarithmic height ends six decades below its top: errors fall towards 0.
-export function drawCurves(place, { series, across, up, here, label }) {
+// Lines against ε. A logarithmic height ends six decades below its top: errors fall towards 0.
+export function drawCurves(place, { series, up, here, label }) {
   const points = series.flatMap(({ name, x, y }) => x.map((at, i) => ({ name, at, value: y[i] })));
   const top = Math.max(...points.map(({ value }) => value)) || 1;
   const floor = top / 1e6;
@@ -48,7 +48,7 @@ export function drawCurves(place, { series, across, up, here, label }) {
     marginLeft: 62,
     marginTop: 28,
     marginBottom: 40,
-    x: { type: across.log ? "log" : "linear", label: across.title, labelAnchor: "center", labelArrow: "none", tickFormat: number, ticks: 5 },
+    x: { type: "log", label: "ε", labelAnchor: "center", labelArrow: "none", tickFormat: number, ticks: 5 },
     y: {
       type: up.log ? "log" : "linear",
       domain: up.log ? [Math.max(floor, Math.min(...points.map(({ value }) => height(value)))), top] : [0, 1],
@@ -58,7 +58,7 @@ export function drawCurves(place, { series, across, up, here, label }) {
       Plot.ruleX([here], { stroke: "var(--accent)", strokeDasharray: "4 3" }),
       ...series.map(({ x, y, color, dashes }) =>
         Plot.lineY(x, { x, y: y.map(height), curve: "monotone-x", stroke: color, strokeWidth: 2.2, strokeDasharray: dashes })),
-      Plot.tip(points, Plot.pointer({ x: "at", y: ({ value }) => height(value), title: ({ name, at, value }) => `${name}\n${across.title} ${number(at)}: ${up.say(value)}` })),
+      Plot.tip(points, Plot.pointer({ x: "at", y: ({ value }) => height(value), title: ({ name, at, value }) => `${name}\nε ${number(at)}: ${up.say(value)}` })),
     ],
   });
 }

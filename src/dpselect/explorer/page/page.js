@@ -6,7 +6,7 @@ import { draw, label, show } from "/show.js";
 import { $, CHOICES, SLIDERS, WHOSE, chooseScenario, hasNeighbour, known, make, readAddress, setCandidates, state, writeAddress } from "/state.js";
 import { several } from "/words.js";
 
-const FOLDED = ["tilts", "correlation", "losses", "advice"]; // what the server leaves out unless it is unfolded
+const FOLDED = ["correlation", "losses"]; // what the server leaves out unless it is unfolded
 
 // --- Requests -------------------------------------------------------------------------------------------
 

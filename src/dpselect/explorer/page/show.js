@@ -2,7 +2,7 @@
 
 import { MOST_ROWS, drawCurves, drawPicks, drawScores } from "/charts.js";
 import { $, known, make } from "/state.js";
-import { error, number, percent, readable, several } from "/words.js";
+import { error, number, percent, several } from "/words.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 dark.addEventListener("change", () => show());
@@ -40,19 +40,11 @@ export function show(result = answer, asked = setting) {
   for (const name of ["tilt", "keep", "beta", "gamma"]) $(`${name}-field`).hidden = !needed.includes(name);
   showAnswer(chosen);
   showPicks();
-  showCurves("chances", answer.curves, { title: "ε", log: true, here: setting.epsilon }, "chances");
+  showCurves("chances");
   showMechanisms(chosen);
-  if ($("fold-errors").open) showCurves("errors", answer.curves, { title: "ε", log: true, here: setting.epsilon }, "errors");
-  if (isShown("tilts")) {
-    const any = Object.keys(answer.tilts).length > 0;
-    $("tilts-note").hidden = any;
-    if (any) showCurves("tilts", answer.tilts, { title: "tilt", log: false, here: setting.tilt }, "chances");
-    else $("tilts-chart").replaceChildren();
-    $("tilts-legend").hidden = !any;
-  }
+  if ($("fold-errors").open) showCurves("errors");
   if (isShown("correlation")) showScores();
   if (isShown("losses")) showLosses();
-  if (isShown("advice")) showAdvice();
   $("snippet").textContent = answer.snippets[setting.mechanism];
 }
 
@@ -115,18 +107,18 @@ function showPicks() {
   $("picks-note").textContent = others.length ? `Best score first; the last row holds the ${others.length} others together.` : "Best score first.";
 }
 
-function showCurves(id, curves, across, field) {
-  const series = Object.entries(curves).map(([name, curve], i) => ({
+function showCurves(field) {
+  const series = Object.entries(answer.curves).map(([name, curve], i) => ({
     name: label(name), x: curve.places, y: curve[field], color: color(name),
     dashes: name === "uniform" ? "2 4" : i ? "8 4" : null, mark: name === "uniform" ? "┈┈" : i ? "╌╌" : "━━",
   }));
   const log = field === "errors";
   const title = log ? "mean squared error" : "chance of the best";
   const say = log ? number : percent;
-  legend($(`${id}-legend`), series);
-  drawCurves($(`${id}-chart`), {
-    series, across, up: { title, log, say: (value) => say(value) }, here: across.here,
-    label: `${title} against ${across.title}: ${series.map(({ name, y }) => `${name} from ${say(y[0])} to ${say(y.at(-1))}`).join(", ")}`,
+  legend($(`${field}-legend`), series);
+  drawCurves($(`${field}-chart`), {
+    series, up: { title, log, say: (value) => say(value) }, here: setting.epsilon,
+    label: `${title} against ε: ${series.map(({ name, y }) => `${name} from ${say(y[0])} to ${say(y.at(-1))}`).join(", ")}`,
   });
 }
 
@@ -163,15 +155,6 @@ function showScores() {
   const value = answer.correlation === null ? "undefined" : answer.correlation.toFixed(2).replace("-", "−");
   $("correlation").textContent = `If they do, GEM does well. If good candidates have large sensitivities, modified GEM or random stopping does. Spearman’s correlation of score and sensitivity, from −1 to 1: ${value}.`;
   drawScores($("scores-chart"), setting);
-}
-
-function showAdvice() {
-  const { ranking, notes } = answer.advice;
-  $("advice").replaceChildren(
-    make("p", { textContent: ranking.length ? "By mean squared error, among more settings than the table has:" : "Use top share." }),
-    make("ol", {}, ...ranking.map(({ text, error: value }) => make("li", { textContent: `${text} (${number(value)})` }))),
-    ...notes.map((text) => make("p", { textContent: readable(text) })),
-  );
 }
 
 // --- Draws ----------------------------------------------------------------------------------------------

@@ -29,8 +29,3 @@ export function error(value, largest) {
 export function several(count, noun) {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
-
-// The numbers in the library's sentences.
-export function readable(text) {
-  return text.replace(/-?\d+(\.\d+)?e[+-]?\d+/g, (match) => number(Number(match)));
-}
