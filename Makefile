@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 OUTPUT ?= output
 PYTEST_WORKERS ?= auto
 
+# Without compiled modules, every process of a test run or a report would compile its imports again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help test check format hooks docs test-statistics test-services test-gpu mutants bench bench-start bench-fleet bench-tables bench-gpu paper recommender suitesparse clean
 
@@ -12,7 +15,7 @@ help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: $(VENV)/.test  ## Run all tests except the long statistical ones and those that need a database
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m "not statistics and not services and not gpu"
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --max-worker-restart 0 -m "not statistics and not services and not gpu"
 
 check: $(VENV)/.check  ## Check formatting, lint, types and the import layers
 	$(BIN)/ruff format --check .
@@ -32,7 +35,7 @@ docs: $(VENV)/.docs  ## Build the documentation site into output/site
 	@echo "The documentation is in output/site/index.html"
 
 test-statistics: $(VENV)/.test  ## Run the long goodness-of-fit tests
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup -m statistics
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --max-worker-restart 0 -o faulthandler_timeout=0 -m statistics
 
 test-services: $(VENV)/.test  ## Run the tests that need PostgreSQL; they start their own server
 	$(BIN)/python -m pytest -m services

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from threading import Thread
 from typing import IO
 
 import numpy as np
@@ -158,15 +157,14 @@ class LocalTables:
         current: list[Located] = []
 
         def batches() -> Iterator[pa.RecordBatch]:
-            entries = self.batch_candidates
-            for located in read_ahead(self.source, self.layout.columns, entries=entries, progress=progress):
+            columns, entries = self.layout.columns, self.batch_candidates
+            large = long and sum(path.stat().st_size for path in self.table.files) > LONG
+            for located in read_ahead(self.source, columns, entries=entries, progress=progress, large=large):
                 current[:] = [located]
                 yield located.batch
 
         if not long:
             progress(Step(0, self.source.rows, f"{unit}s"))
-        elif sum(path.stat().st_size for path in self.table.files) > LONG:
-            Thread(target=load_compiler).start()  # while the table is read and sorted
         try:
             for results in transform(batches()):
                 yield results
@@ -205,13 +203,19 @@ def read_ahead(
     *,
     entries: int = BATCH_CANDIDATES,
     progress: Report = ignore,
+    large: bool = False,
 ) -> Iterator[Located]:
-    """Yield the batches of a source, each read in another thread while the one before is used."""
+    """Yield the batches of a source, each read in another thread while the one before is used.
+
+    While the first batch of a ``large`` source is read, the compiler is loaded.
+    """
     batches = source.batches(columns, entries=entries)
     pool = ThreadPoolExecutor(1, "dpselect-reader")
     ahead: Future[list[Located]] = Future()  # an interrupt may come before the first is there
     try:
         ahead = pool.submit(lambda: list(islice(batches, 1)))
+        if large:
+            load_compiler()
         while True:
             while not wait([ahead], SECONDS_BETWEEN_LOOKS).done:  # before the first batch, rows are sorted
                 if source.waiting is not None:

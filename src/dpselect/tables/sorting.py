@@ -8,7 +8,6 @@ neither on the order of rows nor on where batches end.
 import errno
 import re
 import tempfile
-from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
@@ -99,37 +98,37 @@ class SortedUnits:
     def _sorted(self, size: int) -> Iterator[pa.RecordBatch]:
         """Yield rows (unit, candidate, numbers…) by unit and candidate, nulls last, in batches of a size."""
         self.rows, self._interrupted = None, False
-        rows, held, used = self._rows(), [], 0
-        for batch in rows:
-            held.append(batch)
-            used += needed_bytes(batch)
-            if used > self._limit:
-                yield from self._sorted_by_duckdb(chain(held, rows), size)
-                return
-        if held:
-            del batch
+        read, used = self._read(), 0
+        made: list[Future[pa.RecordBatch]] = []
+        with ThreadPoolExecutor(1) as pool:  # it makes numbers of one batch while the next is read
+            for located in read:
+                made.append(pool.submit(self._plain_rows, located))
+                if len(made) > 1:
+                    used += needed_bytes(made[-2].result())
+                if used > self._limit:
+                    break
+        held = [future.result() for future in made]
+        made.clear()
+        if held and used + needed_bytes(held[-1]) > self._limit:
+            yield from self._sorted_by_duckdb(chain(held, self._further_rows(read)), size)
+        elif held:
             yield from sort_rows(held, size)
 
-    def _rows(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the table, all numbers as float64, and count them.
-
-        Another thread makes numbers of one batch while the next is read.
-        """
+    def _read(self) -> Iterator[Located]:
+        """Yield the batches of the table, and count their rows."""
         read = 0
-        made: deque[Future[pa.RecordBatch]] = deque()
+        for located in self._table.batches(self._names[not self._has_units :], entries=ROWS_AT_ONCE):
+            if self._interrupted:
+                raise InterruptedError
+            read += located.batch.num_rows
+            self.waiting = Step(read, self._table.rows, "rows", phase="reading")
+            yield located
+        self.rows, self.waiting = read, Step(read, None, "rows", phase="sorting")
+
+    def _further_rows(self, read: Iterator[Located]) -> Iterator[pa.RecordBatch]:
+        """Yield rows for DuckDB. Threads of Python that start or end meanwhile can make it wait for ever."""
         try:
-            stored = self._names if self._has_units else self._names[1:]
-            with ThreadPoolExecutor(1) as pool:
-                for located in self._table.batches(stored, entries=ROWS_AT_ONCE):
-                    if self._interrupted:
-                        raise InterruptedError  # noqa: TRY301 - like any other failure to read
-                    read += located.batch.num_rows
-                    self.waiting = Step(read, self._table.rows, "rows", phase="reading")
-                    made.append(pool.submit(self._plain_rows, located))
-                    if len(made) > 1:
-                        yield made.popleft().result()
-                yield from (future.result() for future in made)
-            self.rows, self.waiting = read, Step(read, None, "rows", phase="sorting")
+            yield from map(self._plain_rows, read)
         except Exception as error:
             self._failure = error  # DuckDB would report it in words of its own
             raise
