@@ -1,6 +1,7 @@
 """From a table to named picks: any kind of frame, in and out, with the picks of a release."""
 
 import datetime as dt
+import threading
 import uuid
 from functools import partial
 
@@ -183,6 +184,14 @@ def test_bad_tables_are_refused_by_column_and_rule_without_a_score(columns, mess
     with pytest.raises(ValueError, match=message) as caught:
         dps.select_table(frame, MECHANISM)
     assert "0.12" not in str(caught.value)
+
+
+def test_a_reader_ends_with_its_call_and_not_when_garbage_is_collected():
+    """The collector may run while a lock is held that the end of a thread needs."""
+    with pytest.raises(ValueError, match="user 'a': column 'score' is missing") as caught:
+        dps.select_table({**GOOD, "score": [SECRET, None]}, MECHANISM)
+    assert caught.tb is not None  # so that the frames of the call are still there
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("dpselect-reader")]
 
 
 def test_columns_that_are_not_used_may_hold_anything():

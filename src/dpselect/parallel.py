@@ -44,8 +44,10 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-def over_rows(bounds: IndexArray, work: Callable[[int, int], Result], *, seconds: float) -> list[Result]:
-    """Call ``work(first, last)`` for blocks that cover all rows, and return the results.
+def over_rows(
+    bounds: IndexArray, work: Callable[[int, int], Result], *, seconds: float, most: int = 2**62
+) -> list[Result]:
+    """Call ``work(first, last)`` for blocks that cover all rows, each of at most ``most`` candidates or one row.
 
     Blocks hold about the same number of candidates, whatever the rows' lengths. ``seconds`` is roughly the time
     for one candidate. It decides whether threads are worth starting if ``DPSELECT_THREADS`` is not set. A call from
@@ -56,8 +58,8 @@ def over_rows(bounds: IndexArray, work: Callable[[int, int], Result], *, seconds
         return [work(0, rows)]
     threads = _threads_asked_for() or (1 if candidates * seconds < STARTING else processors())
     if threads == 1:
-        return [work(0, rows)]
-    blocks = cut_rows(bounds, candidates // (threads * BLOCKS_PER_THREAD))
+        return [work(*block) for block in cut_rows(bounds, most)]
+    blocks = cut_rows(bounds, min(most, candidates // (threads * BLOCKS_PER_THREAD)))
     with ThreadPoolExecutor(threads, initializer=lambda: setattr(_here, "works", True)) as pool:
         return list(pool.map(lambda block: work(*block), blocks))
 

@@ -2,9 +2,9 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -127,9 +127,9 @@ class LocalTables:
         added = {PROBLEM: skip and to_file, ONE: self.columns.unit is None}
         shown = pa.schema([field for field in schema if not added.get(field.name)])
 
-        def rows() -> Iterator[pa.RecordBatch]:
+        def rows(located: Iterator[Located]) -> Iterator[pa.RecordBatch]:
             nonlocal units
-            for results in self._results(transform, progress):
+            for results in self._results(transform, located, progress):
                 units += results.num_rows
                 if skip:
                     found = results.column(PROBLEM)
@@ -138,28 +138,38 @@ class LocalTables:
                     results = results.filter(found.is_null()) if to_file else results  # noqa: PLW2901
                 yield transform.rows(results).select(shown.names)
 
-        if file is None or self.output is None:
-            picks = convert_like(self.given, pa.Table.from_batches(rows(), shown))
-            return Computed(picks, units, dict(problems))
-        file.seek(0)
-        file.truncate()
-        write_batches(rows(), shown, output_format(self.output), file)
+        large = self._is_long and sum(path.stat().st_size for path in self.table.files) > LONG
+        ahead = read_ahead(
+            self.source, self.layout.columns, entries=self.batch_candidates, progress=progress, large=large
+        )
+        with closing(ahead) as located:  # closing waits for a thread: the garbage collector must not do it
+            if file is None or self.output is None:
+                picks = convert_like(self.given, pa.Table.from_batches(rows(located), shown))
+                return Computed(picks, units, dict(problems))
+            file.seek(0)
+            file.truncate()
+            write_batches(rows(located), shown, output_format(self.output), file)
         if not units:
             raise ValueError(f"{self.table.label} holds no {self.columns.unit or 'candidate'}")
         file.flush()
         os.fsync(file.fileno())  # a full disk must show before anything is paid
         return Computed(None, units, dict(problems))
 
-    def _results(self, transform: PickTransform, progress: Report) -> Iterator[pa.RecordBatch]:
+    @property
+    def _is_long(self) -> bool:
+        """Whether the table has a row for each candidate."""
+        return self.source is not self.table
+
+    def _results(
+        self, transform: PickTransform, source: Iterator[Located], progress: Report
+    ) -> Iterator[pa.RecordBatch]:
         """Yield what a transform makes of all batches, and say how far it is and where a bad unit is."""
         unit, score = self.columns.unit_name, self.columns.score
-        long, done = self.source is not self.table, 0
+        long, done = self._is_long, 0
         current: list[Located] = []
 
         def batches() -> Iterator[pa.RecordBatch]:
-            columns, entries = self.layout.columns, self.batch_candidates
-            large = long and sum(path.stat().st_size for path in self.table.files) > LONG
-            for located in read_ahead(self.source, columns, entries=entries, progress=progress, large=large):
+            for located in source:
                 current[:] = [located]
                 yield located.batch
 
@@ -204,7 +214,7 @@ def read_ahead(
     entries: int = BATCH_CANDIDATES,
     progress: Report = ignore,
     large: bool = False,
-) -> Iterator[Located]:
+) -> Generator[Located]:
     """Yield the batches of a source, each read in another thread while the one before is used.
 
     While the first batch of a ``large`` source is read, the compiler is loaded.
@@ -228,3 +238,4 @@ def read_ahead(
         if not ahead.done():
             source.interrupt()
         pool.shutdown()  # a sort in memory cannot be interrupted
+        batches.close()  # what DuckDB has on disk

@@ -16,6 +16,9 @@ from dpselect.randomness import Randomness
 PADDING = -1
 """Stands for a pick where a row has no candidates left."""
 
+BLOCK = 3 << 17
+"""The number of candidates whose lists are made together: they stay in the processor's cache."""
+
 
 class Remaining:
     """The candidates that are left in each row.
@@ -123,7 +126,7 @@ class ListLaw(Law):
             here = addressed.for_rows(batch.rows, slice(first, last))
             self._fill(batch.rows_between(first, last), here, lists[first:last])
 
-        over_rows(batch.table.bounds, work, seconds=self.count * 4e-9)
+        over_rows(batch.table.bounds, work, seconds=self.count * 4e-9, most=BLOCK)
         return lists
 
     def _fill(self, batch: Batch, randomness: Randomness, lists: IndexArray) -> None:

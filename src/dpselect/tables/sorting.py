@@ -8,7 +8,7 @@ neither on the order of rows nor on where batches end.
 import errno
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
@@ -74,7 +74,7 @@ class SortedUnits:
         if self._connection is not None:
             self._connection.interrupt()
 
-    def batches(self, columns: list[str], *, entries: int = BATCH_CANDIDATES) -> Iterator[Located]:
+    def batches(self, columns: list[str], *, entries: int = BATCH_CANDIDATES) -> Generator[Located]:
         """Yield units in the order of their identifiers, each with its candidates in the order of theirs."""
         count = len(self._table.files)
         place = self._table.name if count <= 1 else f"{self._table.name} ({count} files)"
@@ -126,7 +126,7 @@ class SortedUnits:
         self.rows, self.waiting = read, Step(read, None, "rows", phase="sorting")
 
     def _further_rows(self, read: Iterator[Located]) -> Iterator[pa.RecordBatch]:
-        """Yield rows for DuckDB. Threads of Python that start or end meanwhile can make it wait for ever."""
+        """Yield the rows that are not held, for DuckDB."""
         try:
             yield from map(self._plain_rows, read)
         except Exception as error:

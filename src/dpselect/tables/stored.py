@@ -6,7 +6,7 @@ every batch knows its place, so an error can name the file, the row group and th
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from copy import copy
 from functools import cache
 from operator import attrgetter
@@ -145,7 +145,7 @@ class StoredTable:
             self.schema, self._read, self.read_options, self.rows, self.is_text = open_files(self.files)
         self.column_names = column_names or self.schema.names
 
-    def batches(self, columns: list[str], *, entries: int = BATCH_CANDIDATES) -> Iterator[Located]:
+    def batches(self, columns: list[str], *, entries: int = BATCH_CANDIDATES) -> Generator[Located]:
         """Yield batches with the columns asked for, of about that many entries."""
         with plain_errors(self.name):
             for place, batches in self._read(columns, entries):
