@@ -7,7 +7,7 @@ import numpy as np
 
 from dpselect.inputs import load_compiler
 from dpselect.kernels.compilation import compiled_at_once
-from dpselect.mechanisms import Mechanism
+from dpselect.mechanisms import HeterogeneousNoisyMax, Mechanism, NoisyMax, TopShare
 from dpselect.registry import MECHANISMS
 
 
@@ -31,6 +31,16 @@ def compile(*mechanisms: str | Mechanism) -> None:  # noqa: A001 - its name at t
         load_compiler()
         for mechanism in chosen:
             _run(mechanism)
+
+
+def load_kernels(mechanism: Mechanism) -> None:
+    """Load the compiler and the kernels that a large table needs, or compile them, for mechanisms of ours."""
+    single = getattr(mechanism, "mechanism", mechanism)
+    load_compiler()
+    if isinstance(single, HeterogeneousNoisyMax | NoisyMax | TopShare):  # others may run anyone's code
+        widths = 1.0 + np.arange(40.0).reshape(2, 20)
+        with compiled_at_once():
+            single.select(np.zeros((2, 20)), widths if single.uses_sensitivities else None)
 
 
 def _mechanism(given: str | Mechanism) -> Mechanism:

@@ -2,11 +2,11 @@
 
 import os
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import IO
@@ -19,8 +19,8 @@ from dpselect.budget.fingerprints import combine_hashes, hash_files
 from dpselect.engines import Computed, Limits
 from dpselect.engines.arrow import PROBLEM, PickTransform
 from dpselect.errors import BadUnitsError
-from dpselect.inputs import load_compiler
 from dpselect.mechanisms.base import Mechanism
+from dpselect.precompilation import load_kernels
 from dpselect.progress import Report, Step, ignore
 from dpselect.tables.arrays import decoded, from_numpy, to_numpy
 from dpselect.tables.conversion import convert_like
@@ -140,7 +140,11 @@ class LocalTables:
 
         large = self._is_long and sum(path.stat().st_size for path in self.table.files) > LONG
         ahead = read_ahead(
-            self.source, self.layout.columns, entries=self.batch_candidates, progress=progress, large=large
+            self.source,
+            self.layout.columns,
+            entries=self.batch_candidates,
+            progress=progress,
+            meanwhile=partial(load_kernels, mechanism) if large else None,
         )
         with closing(ahead) as located:  # closing waits for a thread: the garbage collector must not do it
             if file is None or self.output is None:
@@ -213,19 +217,19 @@ def read_ahead(
     *,
     entries: int = BATCH_CANDIDATES,
     progress: Report = ignore,
-    large: bool = False,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Generator[Located]:
     """Yield the batches of a source, each read in another thread while the one before is used.
 
-    While the first batch of a ``large`` source is read, the compiler is loaded.
+    While the first batch is read, ``meanwhile`` is called.
     """
     batches = source.batches(columns, entries=entries)
     pool = ThreadPoolExecutor(1, "dpselect-reader")
     ahead: Future[list[Located]] = Future()  # an interrupt may come before the first is there
     try:
         ahead = pool.submit(lambda: list(islice(batches, 1)))
-        if large:
-            load_compiler()
+        if meanwhile is not None:
+            meanwhile()
         while True:
             while not wait([ahead], SECONDS_BETWEEN_LOOKS).done:  # before the first batch, rows are sorted
                 if source.waiting is not None:

@@ -16,6 +16,7 @@ from filelock import FileLock
 from numba.core import caching, event
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult
+from numba.core.runtime.nrt import rtsys
 
 from dpselect.kernels.caches import cache_directory, digest, directories, index_name
 from dpselect.kernels.compilation import Kernel
@@ -115,7 +116,7 @@ class KernelCache(caching.NullCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the form for a signature; ``None`` if there is none."""
-        target_context.refresh()
+        rtsys.initialize(target_context)  # all that a compiled kernel needs of the compiler
         rebuild: Any = CompileResult._rebuild  # noqa: SLF001 - the compiler's own caches do the same
         for file in self._files.values():
             with suppress(OSError):

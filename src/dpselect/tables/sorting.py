@@ -191,14 +191,14 @@ def sort_rows(rows: list[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]
     del table
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(_ranked, columns[1])
+        numbers = pool.map(pa.ChunkedArray.combine_chunks, columns[2:])
         columns[0], units, _ = _ranked(columns[0])
         columns[1], candidates, count = other.result()
+    columns[2:] = numbers
     keys = units * count
     keys += candidates
     del units, candidates
     order = from_numpy(_order(keys))
-    for i in range(2, len(columns)):
-        columns[i] = columns[i].combine_chunks()
     for first in range(0, len(order), size):
         places = order.slice(first, size)
         yield pa.RecordBatch.from_arrays([decoded(column.take(places)) for column in columns], names)
