@@ -102,6 +102,24 @@ def test_several_processes_may_start_at_once_without_compiled_kernels(copied, tm
     assert times(directory) == kept
 
 
+def test_kept_kernels_are_loaded_without_most_of_the_compiler_and_find_what_they_need():
+    """A process ends at once if a kernel calls what is not there."""
+    script = """
+import sys, numpy as np, dpselect as dps
+for mechanism in (dps.HeterogeneousNoisyMax(1.0), dps.NoisyMax(1.0)):
+    mechanism.select(np.zeros((200, 100)), np.linspace(1.0, 2.0, 100))
+print("numba.core" in sys.modules, "numba.np.arraymath" in sys.modules)
+dps.compile()
+dps.compile(dps.NoisyMax(1.0, noise="laplace"), dps.TopK(dps.GEM(1.0), 2))
+"""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DPSELECT")}
+    for compiles in (True, False):
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=600, env=environment
+        )
+        assert compiles or (done.stdout, done.stderr) == ("True False\n", "")
+
+
 def test_a_lock_that_is_never_released_is_waited_for_only_so_long(copied, tmp_path):
     hold = (
         "import fcntl, time\nfrom pathlib import Path\nfrom dpselect.kernels import caches, compiler\n"
@@ -142,7 +160,7 @@ def test_a_small_call_compiles_nothing_and_needs_no_directory(copied, tmp_path):
     in_the_way = tmp_path / "file"
     in_the_way.write_text("")
     output, errors = start(copied, in_the_way / "home", SMALL).communicate(timeout=300)
-    assert (output, errors) == ("False\n", "")
+    assert (output, errors) == ("True False\n", "")
     assert not list(copied.rglob("kernels-*"))
 
 

@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 
 from dpselect import rules
 from dpselect.kernels.arrays import IndexArray
-from dpselect.tables.arrays import (
-    as_floats,
-    from_numpy,
-    read_numbers,
-    rows_with_duplicates,
-    split_lists,
-    to_numpy,
-)
+from dpselect.tables.arrays import as_floats, from_numpy, read_numbers, rows_with_duplicates, split_lists, to_numpy
 from dpselect.tables.layout import Layout
 
 

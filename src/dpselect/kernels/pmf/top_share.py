@@ -6,16 +6,7 @@ from dpselect.kernels.arrays import FloatArray, IndexArray, Rows, Share
 from dpselect.kernels.blocks import row_extent, row_of
 from dpselect.kernels.compilation import compiled_without_refcounts
 from dpselect.kernels.instructions import float_of_bits, ordered_bits, ordered_bits_of
-from dpselect.kernels.weighted_draws import (
-    ABOVE,
-    AT,
-    UNIT,
-    Urn,
-    equal_sizes,
-    fill_urn,
-    odds_of,
-    weight_of,
-)
+from dpselect.kernels.weighted_draws import ABOVE, AT, UNIT, Urn, equal_sizes, fill_urn, odds_of, weight_of
 
 
 @compiled_without_refcounts

@@ -5,14 +5,7 @@ from dpselect.kernels.chacha import next_word
 from dpselect.kernels.coins import FAIL, PASS, UNSURE, bernoulli_exp, split
 from dpselect.kernels.compilation import compiled_without_refcounts
 from dpselect.kernels.lazy_gaps import LazyGaps
-from dpselect.kernels.samplers.loops import (
-    GapRows,
-    ScoreRows,
-    Setup,
-    Workspace,
-    pick_from_gaps,
-    pick_from_scores,
-)
+from dpselect.kernels.samplers.loops import GapRows, ScoreRows, Setup, Workspace, pick_from_gaps, pick_from_scores
 
 
 @compiled_without_refcounts

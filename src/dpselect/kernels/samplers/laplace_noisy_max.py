@@ -9,14 +9,7 @@ from dpselect.kernels.chacha import next_word
 from dpselect.kernels.coins import draw_exponential
 from dpselect.kernels.compilation import compiled_without_refcounts
 from dpselect.kernels.lazy_gaps import LazyGaps
-from dpselect.kernels.samplers.loops import (
-    GapRows,
-    ScoreRows,
-    Setup,
-    Workspace,
-    pick_from_gaps,
-    pick_from_scores,
-)
+from dpselect.kernels.samplers.loops import GapRows, ScoreRows, Setup, Workspace, pick_from_gaps, pick_from_scores
 
 
 @compiled_without_refcounts

@@ -7,14 +7,7 @@ import math
 
 import numpy as np
 
-from dpselect.kernels.arrays import (
-    ALL_GAPS_NEEDED,
-    INVALID,
-    LARGEST,
-    UNRESOLVED,
-    FloatArray,
-    IndexArray,
-)
+from dpselect.kernels.arrays import ALL_GAPS_NEEDED, INVALID, LARGEST, UNRESOLVED, FloatArray, IndexArray
 from dpselect.kernels.blocks import row_extent, row_of
 from dpselect.kernels.chacha import (
     BYTES,

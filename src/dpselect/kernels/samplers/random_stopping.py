@@ -32,13 +32,7 @@ from dpselect.kernels.arrays import (
 )
 from dpselect.kernels.blocks import row_extent, row_of
 from dpselect.kernels.chacha import StreamState, candidate_word, load_pair, new_stream, paired_word, seek_in_pair
-from dpselect.kernels.coins import (
-    FINE_LOGARITHMS,
-    LOW,
-    UNSURE,
-    draw_exponential,
-    exponential_bounds,
-)
+from dpselect.kernels.coins import FINE_LOGARITHMS, LOW, UNSURE, draw_exponential, exponential_bounds
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts, inlined
 from dpselect.kernels.instructions import ones_of
 from dpselect.kernels.pmf.integrands import NO_ETA
