@@ -274,8 +274,10 @@ def _dense_column(array: FloatArray, shape: tuple[int, ...]) -> Column:
     if not shape:
         return Column(read_only(array), FIRST_ROW)
     *lead, size = array.shape
-    starts = np.arange(math.prod(lead), dtype=np.int64) * size
-    if tuple(lead) != shape:
+    starts = np.arange(0, math.prod(lead) * size, size, dtype=np.int64)
+    if not lead:
+        starts = np.zeros(math.prod(shape), dtype=np.int64)
+    elif tuple(lead) != shape:
         starts = np.broadcast_to(starts.reshape(lead), shape).flatten()  # contiguous: kernels are compiled for that
     return Column(read_only(array.reshape(-1)), read_only(starts))
 

@@ -32,7 +32,7 @@ SMALL = 8192
 ROW = 64
 """A row counts as this many further candidates, because its random stream must be set up."""
 
-LOADING = 0.5
+LOADING = 0.25
 """Roughly the time for loading the compiler and a kernel that is kept on disk, in seconds."""
 COMPILING = 4e-4
 """Roughly the time for compiling one byte of Python's own code, in seconds."""
