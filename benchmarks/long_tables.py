@@ -20,7 +20,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 PAGE = Path(__file__).parent.parent / "docs" / "long-tables.md"
-ROWS, CANDIDATES, ROUNDS = 5_000_000, 30, 3
+ROWS, CANDIDATES, ROUNDS = 5_000_000, 30, 5
 """The number of rows, of candidates of each user (out of a thousand), and of times that each contestant runs."""
 PANDAS = """\
 import sys, numpy as np, pandas as pd

@@ -56,8 +56,9 @@ def run(experiments: Sequence[Experiment], effort: Effort, output: Path, *, page
     kept = [Parts.of(experiment, effort, output) for experiment in experiments]
     files, orders = [], []
     with Steps(sum(len(plan) + 1 for plan in plans)) as progress, _drawing_office(len(experiments)) as office:
-        for name in MANY_KERNELS if len(experiments) > 1 else ():  # while the first experiments are computed
-            office.submit(dps.compile, name)
+        if len(experiments) > 1 and not any(parts.directory.exists() for parts in kept):
+            for name in MANY_KERNELS:  # while the first experiments are computed, which need others
+                office.submit(dps.compile, name)
         for experiment, plan, parts in zip(experiments, plans, kept, strict=True):
             files.append(_compute(experiment, plan, parts, output, progress))
             for suffix in FORMATS.keys() - set(effort.formats):  # drawn from an earlier run's tables

@@ -210,11 +210,25 @@ def test_what_is_not_a_table_is_refused_with_what_to_pass():
         (pl.Series([1.0]), "table must be .*, not this Series"),
         (pa.array([1.0]), "table must be"),
         ({"tea": 0.2}, "table must be"),
+        ({**GOOD, "score": [SECRET, "high"]}, "column 'score' must hold values of one kind"),
     ]:
         with pytest.raises(ValueError, match=message):
             dps.select_table(table, MECHANISM)
     with pytest.raises(ValueError, match=r"write GEM\(epsilon=...\)"):
         dps.select_table(GOOD, dps.GEM)
+
+
+@pytest.mark.parametrize("mechanism", [MECHANISM, dps.TopK(MECHANISM, 2)])
+@pytest.mark.parametrize("values", [[1, 2, 2, 3], ["x", "y", "y", "z"]])
+def test_candidates_in_a_dictionary_are_picked_by_what_they_stand_for(mechanism, values):
+    lists = pa.ListArray.from_arrays([0, 2, 4], pa.array(values).dictionary_encode())
+    plain = pa.ListArray.from_arrays([0, 2, 4], pa.array(values))
+    numbers = {"score": [[1.0, 2.0], [2.0, 3.0]], "sensitivity": [[1.0, 1.0], [1.0, 1.0]]}
+    picks = [
+        dps.select_table(pa.table({"user": ["a", "b"], "candidate": each, **numbers}), mechanism, randomness=KEY)
+        for each in (lists, plain)
+    ]
+    assert picks[0].equals(picks[1])
 
 
 def test_a_table_without_rows_gives_no_picks():

@@ -14,11 +14,7 @@ from dpselect.mechanisms.base import Mechanism, require_mechanism
 
 
 def expected_error(
-    mechanism: Mechanism,
-    scores: Numbers,
-    sensitivities: Numbers | None = None,
-    power: float = 2,
-    **public: Numbers,
+    mechanism: Mechanism, scores: Numbers, sensitivities: Numbers | None = None, power: float = 2, **public: Numbers
 ) -> Any:
     """Return the exact mean of ``|best score − picked score| ** power``, one for each row.
 

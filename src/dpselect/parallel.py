@@ -44,6 +44,11 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
+def thread_count() -> int:
+    """Return the number of threads that ``DPSELECT_THREADS`` sets; by default one for each processor."""
+    return _threads_asked_for() or processors()
+
+
 def over_rows(
     bounds: IndexArray, work: Callable[[int, int], Result], *, seconds: float, most: int = 2**62
 ) -> list[Result]:
@@ -51,7 +56,7 @@ def over_rows(
 
     Blocks hold about the same number of candidates, whatever the rows' lengths. ``seconds`` is roughly the time
     for one candidate. It decides whether threads are worth starting if ``DPSELECT_THREADS`` is not set. A call from
-    within ``work`` starts no further threads.
+    within ``work`` starts no further threads, and has one block.
     """
     rows, candidates = bounds.size - 1, int(bounds[-1])
     if rows == 1 or hasattr(_here, "works"):

@@ -34,13 +34,12 @@ def compile(*mechanisms: str | Mechanism) -> None:  # noqa: A001 - its name at t
 
 
 def load_kernels(mechanism: Mechanism) -> None:
-    """Load the compiler and the kernels that a large table needs, or compile them, for mechanisms of ours."""
+    """Load the compiler and what a large call needs of kernels, for the most usual mechanisms."""
     single = getattr(mechanism, "mechanism", mechanism)
     load_compiler()
     if isinstance(single, HeterogeneousNoisyMax | NoisyMax | TopShare):  # others may run anyone's code
-        widths = 1.0 + np.arange(40.0).reshape(2, 20)
-        with compiled_at_once():
-            single.select(np.zeros((2, 20)), widths if single.uses_sensitivities else None)
+        widths = np.linspace(1.0, 2.0, 1 << 14).reshape(256, 64)
+        single.select(np.zeros(widths.shape), widths if single.uses_sensitivities else None)
 
 
 def _mechanism(given: str | Mechanism) -> Mechanism:

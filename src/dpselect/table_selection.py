@@ -26,9 +26,9 @@ def select_table(
     """Return one private pick for each user of a table, by name; or a private list, with a :class:`~dpselect.TopK`.
 
     The table has a row for each user and candidate, in any order, or a row for each user, with lists or with a
-    column for each candidate. The picks are a frame of the same kind with two columns, the user and the picked
-    candidate. With a ``TopK`` it has a row for each pick and a third column, ``rank``, from 1. Users of a table
-    with a row for each candidate come in the order of their identifiers, and others in the order of their rows.
+    column for each candidate. The picks are a frame like it, or an Arrow table, with two columns: the
+    user and the picked candidate. With a ``TopK`` it has a row for each pick and a third column, ``rank``, from 1.
+    Users of a table with a row for each candidate come in the order of their identifiers, others in that of rows.
 
     Privacy:
         That of the mechanism, for each user. Without ``randomness`` every call is another release and costs ε

@@ -43,11 +43,12 @@ def test_a_key_has_a_name_of_128_random_bits_and_can_be_forgotten_twice(tmp_path
         f"{KEY[:31].hex()} {checksum(KEY[:31])}",
         f"{KEY.hex()}00 {checksum(KEY + bytes(1))}",
         f"xy {checksum(b'')}",
+        KEY.hex(),
     ],
 )
 def test_a_damaged_key_is_refused(tmp_path, text):
     keys = KeyStore(tmp_path / "keys")
     name = keys.new(KEY)
     (tmp_path / "keys" / f"{name}.key").write_text(text)
-    with pytest.raises(ValueError, match=r"is damaged, .*: restore it from a backup"):
+    with pytest.raises(ValueError, match="is damaged: restore it from a backup"):
         keys.get(name)

@@ -513,6 +513,20 @@ def test_a_damaged_file_is_refused_or_read_correctly_and_never_charged_wrongly(w
         assert (found, paid.charged) == (statement, False)
 
 
+@pytest.mark.parametrize("page", [0, 1, 2])
+def test_a_ledger_with_a_damaged_page_asks_for_a_backup_and_not_for_a_new_ledger(ledger, tmp_path, page):
+    charge(ledger, "spring")
+    content = bytearray((tmp_path / "budget.db").read_bytes())
+    content[4096 * page : 4096 * page + 200] = bytes(200)
+    (tmp_path / "damaged.db").write_bytes(content)
+    shutil.copytree(tmp_path / "budget.db.keys", tmp_path / "damaged.db.keys")
+    with (
+        pytest.raises(DatabaseError, match="restore it from a backup"),
+        Ledger.open(tmp_path / "damaged.db") as found,
+    ):
+        found.statement("readers")
+
+
 def test_a_ledger_is_made_with_the_folders_above_it_and_one_without_its_tables_is_refused(tmp_path):
     path = tmp_path / "above" / "budget.db"
     Ledger.create(path).close()

@@ -151,7 +151,7 @@ def test_a_key_file_that_is_exchanged_during_the_release_publishes_and_records_n
             path.write_text("ab" * 32 if change == "replaced" else "text")
 
     (tmp_path / "t.csv").write_text(ROWS)
-    with pytest.raises(ValueError, match=r"'key' (was replaced while|is damaged)"):
+    with pytest.raises(ValueError, match=r"'key' (was replaced while|must hold 64 hexadecimal digits)"):
         release(
             tmp_path / "t.csv",
             dps.GEM(epsilon=1.0),
@@ -280,7 +280,7 @@ def test_a_key_file_is_for_its_owner_alone(key_file, mode):
 @pytest.mark.parametrize("text", ["", "ab" * 31, "ab" * 33, "xy" * 32])
 def test_a_key_file_holds_a_key(key_file, text):
     Path(key_file).write_text(text)
-    with pytest.raises(ValueError, match="'key' is damaged, or not a key of 64 hexadecimal digits"):
+    with pytest.raises(ValueError, match="'key' must hold 64 hexadecimal digits"):
         BoundKey(Path(key_file), "inputs")
 
 

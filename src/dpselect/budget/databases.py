@@ -59,7 +59,8 @@ class SQLite:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            raise DatabaseError(f"the budget {self._name!r} cannot be used: {error}") from None
+            hint = "; restore it from a backup" if type(error) is sqlite3.DatabaseError else ""  # it is damaged
+            raise DatabaseError(f"the budget {self._name!r} cannot be used: {error}{hint}") from None
 
 
 def open_sqlite(path: Path, *, create: bool) -> SQLite:

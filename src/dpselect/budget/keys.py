@@ -44,7 +44,9 @@ class KeyStore:
     def get(self, identifier: str) -> bytes:
         """Return a key; refuse one that is lost, damaged, or readable by others."""
         try:
-            return read_key(self._path(identifier), f"the key {identifier} in {self._directory.name!r}")
+            return read_key(
+                self._path(identifier), f"the key {identifier} in {self._directory.name!r}", stored=True
+            )
         except FileNotFoundError:
             raise ValueError(
                 f"the key {identifier} is not in {self._directory.name!r}: without it no release can be recognised "
@@ -66,8 +68,8 @@ class KeyStore:
         return self._directory / f"{identifier}.key"
 
 
-def read_key(path: Path, label: str) -> bytes:
-    """Return the key in a file; refuse one that is damaged, or readable by others. It may have a checksum."""
+def read_key(path: Path, label: str, *, stored: bool = False) -> bytes:
+    """Return the key in a file; refuse one that is damaged, or readable by others. A stored one has a checksum."""
     if os.name == "posix" and path.stat().st_mode & 0o077:
         raise ValueError(f"{label} must be readable by its owner only: chmod 600")
     digits, _, checksum = path.read_text("ascii", errors="replace").strip().partition(" ")
@@ -75,8 +77,9 @@ def read_key(path: Path, label: str) -> bytes:
         key = bytes.fromhex(digits)
     except ValueError:
         key = b""
-    if len(key) != KEY_BYTES or checksum not in {"", _checksum(key)}:
-        raise ValueError(f"{label} is damaged, or not a key of 64 hexadecimal digits: restore it from a backup")
+    if len(key) != KEY_BYTES or checksum not in ({_checksum(key)} if stored else {"", _checksum(key)}):
+        problem = "is damaged: restore it from a backup" if stored else "must hold 64 hexadecimal digits"
+        raise ValueError(f"{label} {problem}")
     return key
 
 

@@ -126,7 +126,9 @@ class Ledger:
                 )
         try:
             rows = self._database.execute("SELECT value FROM ledger WHERE name = 'format'")
-        except DatabaseError:
+        except DatabaseError as error:
+            if not any(words in str(error) for words in ("no such table", "does not exist")):
+                raise
             raise LedgerError(
                 "this is not a budget, or not a complete one: create one with `dpselect budget create`"
             ) from None

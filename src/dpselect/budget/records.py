@@ -157,7 +157,8 @@ def _parts(release: Release) -> tuple[Guarantee, int]:
     single mechanism at distance m, whose ρ grows faster: group privacy (docs/theory/tuning.md).
     """
     guarantee, units = release.guarantee, release.units_per_person
-    whole = release.mechanism.startswith(AT_ONCE) or guarantee.neighbours.startswith(SAME_USERS)
+    # "Tuning(" is how earlier versions recorded a choice of one mechanism for all units.
+    whole = release.mechanism.startswith((AT_ONCE, "Tuning(")) or guarantee.neighbours.startswith(SAME_USERS)
     if units == 1 or not whole:
         return guarantee, units
     # One step is one unit, in any way. How losses grow within a unit says nothing about further units.

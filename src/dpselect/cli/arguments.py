@@ -85,11 +85,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _command(commands: Commands, name: str, summary: str, epilog: str | None = None) -> _Parser:
     return commands.add_parser(
-        name,
-        help=summary,
-        description=summary,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=epilog,
+        name, help=summary, description=summary, formatter_class=argparse.RawDescriptionHelpFormatter, epilog=epilog
     )
 
 
@@ -251,9 +247,7 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help="memory for sorting tables with a row for each candidate (default: 1GB)",
     )
-    limits.add_argument(
-        "--batch-candidates", type=_positive_integer, default=1 << 23, metavar="N", help=argparse.SUPPRESS
-    )
+    limits.add_argument("--batch-candidates", type=_positive_integer, metavar="N", help=argparse.SUPPRESS)
 
 
 def _add_columns(columns: argparse._ArgumentGroup) -> None:

@@ -83,12 +83,13 @@ def make_mechanism(options: argparse.Namespace) -> Mechanism:
     for name in fields:
         if name not in known:
             hint = f"it has {', '.join(known)}" if known else "it has none"
-            raise UsageError(f"--parameter: {options.mechanism} has no field {name!r} to set; {hint}")
+            raise UsageError(f"--parameter or --share: {options.mechanism} has no field {name!r} to set; {hint}")
     try:
         made: Mechanism = make(epsilon=options.epsilon, **fields)
         require_mechanism(made)
     except ValueError as error:
-        raise UsageError(f"--{'parameter ' if str(error).startswith(tuple(fields)) else ''}{error}") from None
+        given = str(error).startswith(tuple(fields.keys() - {"share"}))  # "share" has an option of its own
+        raise UsageError(f"--{'parameter ' if given else ''}{error}") from None
     return made
 
 
@@ -191,7 +192,7 @@ def make_limits(options: argparse.Namespace) -> Limits:
         memory_bytes(options.memory)
     except ValueError as error:
         raise UsageError(f"--{error}") from None
-    return Limits(options.memory, options.batch_candidates)
+    return Limits(options.memory, options.batch_candidates or Limits().batch_candidates)
 
 
 @contextmanager

@@ -37,7 +37,7 @@ class Computed(NamedTuple):
     """What an engine has computed."""
 
     picks: Any
-    """A frame of the kind of the table; ``None`` if the picks were written to a file."""
+    """A frame like the table, or an Arrow table; ``None`` if the picks were written to a file."""
     units: int
     """Units that were read."""
     problems: dict[str, int]

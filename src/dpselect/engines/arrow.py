@@ -94,6 +94,7 @@ class PickTransform:
         kind = pa.int64() if second is None else second.schema.field(self.layout.pick_name).type
         if candidate is not None:
             kind = schema.field(candidate).type.value_type
+            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         picks = pa.field(self.layout.pick_name, pa.large_list(kind) if self._makes_lists else kind)
         problem = [pa.field(PROBLEM, pa.string())] if self.layout.on_bad_unit == "skip" else []
         return pa.schema([schema.field(self.layout.unit), picks, *problem])

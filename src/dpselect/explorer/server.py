@@ -128,7 +128,8 @@ class _Handler(BaseHTTPRequestHandler):
         hosts, origins = (
             [value.strip().lower() for value in self.headers.get_all(name, [])] for name in ("Host", "Origin")
         )
-        ours = [f"{name}:{self.server.server_address[1]}" for name in LOCAL_NAMES]
+        port = self.server.server_address[1]
+        ours = {f"{name}:{port}" for name in LOCAL_NAMES} | (LOCAL_NAMES if port == 80 else set())
         if len(hosts) == 1 and hosts[0] in ours and set(origins) <= {f"http://{hosts[0]}"}:
             return True
         self._fail(HTTPStatus.FORBIDDEN, "the page only answers to itself")

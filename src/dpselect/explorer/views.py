@@ -176,11 +176,7 @@ def _correlation(setting: Setting) -> float | None:
     return _finite(dps.correlation.spearman(list(setting.scores), list(setting.sensitivities)))
 
 
-PARTS: dict[str, Callable[[Setting], Any]] = {
-    "curves": _curves,
-    "losses": _losses,
-    "correlation": _correlation,
-}
+PARTS: dict[str, Callable[[Setting], Any]] = {"curves": _curves, "losses": _losses, "correlation": _correlation}
 
 
 def _finite(value: float) -> float | None:

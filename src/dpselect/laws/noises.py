@@ -12,11 +12,7 @@ from dpselect import kernels
 from dpselect.parameters import Noise
 
 SAMPLERS = MappingProxyType(
-    {
-        "exponential": "permute_and_flip",
-        "gumbel": "exponential_mechanism",
-        "laplace": "laplace_noisy_max",
-    }
+    {"exponential": "permute_and_flip", "gumbel": "exponential_mechanism", "laplace": "laplace_noisy_max"}
 )
 """The sampler of noisy max, by noise."""
 

@@ -21,7 +21,7 @@ class Released:
     """What was published. All of it is public, but ``skipped`` may depend on which scores are not numbers."""
 
     picks: Any = field(repr=False)
-    """A frame of the kind of the table, with columns of units and candidates; ``None`` if there is an output."""
+    """A frame like the table, or an Arrow table, with units and candidates; ``None`` if there is an output."""
     output: Path | None
     mechanism: Mechanism
     reason: str = ""
@@ -78,7 +78,7 @@ def release(
             is an ε: it means :class:`~dpselect.HeterogeneousNoisyMax` if there are sensitivities, and
             :class:`~dpselect.TopShare` if there are none, which is for rows that are each about one person.
         output: Where picks go: .parquet, .csv or .arrow. By default they are returned, in a frame of
-            the kind of the table.
+            the kind of the table: pandas, polars, Spark, a dictionary, and an Arrow table for all others.
         layout: Where the columns are, and how files are read.
         payment: :class:`Charge`, :class:`KeyFile`, or by default :class:`FreshKey`.
         limits: How much is held in memory.

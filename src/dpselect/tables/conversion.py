@@ -1,6 +1,6 @@
 """Data frames of other libraries, to Arrow and back: pandas, polars, DuckDB, Spark, and all that speak Arrow."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,9 @@ def as_arrow(frame: Any, columns: Collection[str] | None = None) -> pa.Table:  #
         read = frame.toArrow if library == "pyspark" else lambda: pa.table(frame)
         table = frame if isinstance(frame, pa.Table) else read()
     except (AttributeError, TypeError, ValueError, OverflowError, pa.ArrowException):
+        for name, values in frame.items() if isinstance(frame, Mapping) else ():
+            if isinstance(values, Iterable):
+                _array_of(name, values, pa.array)
         raise ValueError(_not_a_table(frame)) from None
     schema = pa.schema([pa.field(field.name, _plain(field.type)) for field in table.schema])
     return table if schema.equals(table.schema) else table.cast(schema)
@@ -59,11 +62,15 @@ def _from_pandas(frame: Any, columns: Collection[str] | None) -> pa.Table:  # no
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"ambiguous column {name!r}: the table has it twice")
-        try:
-            arrays.append(pa.Array.from_pandas(whole[name]))
-        except (TypeError, ValueError, OverflowError, pa.ArrowException):  # they may quote what they cannot read
-            raise ValueError(f"column {name!r} must hold values of one kind, such as text or numbers") from None
+        arrays.append(_array_of(name, whole[name], pa.Array.from_pandas))
     return pa.Table.from_arrays(arrays, [str(name) for name in names])
+
+
+def _array_of(name: object, values: Any, make: Callable[[Any], pa.Array]) -> pa.Array:  # noqa: ANN401 - any column
+    try:
+        return make(values)
+    except (TypeError, ValueError, OverflowError, pa.ArrowException):  # they may quote what they cannot read
+        raise ValueError(f"column {name!r} must hold values of one kind, such as text or numbers") from None
 
 
 def _from_polars(frame: Any, columns: Collection[str] | None) -> pa.Table:  # noqa: ANN401 - polars is not installed here

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from dpselect.extras import from_extra
 from dpselect.kernels.arrays import IndexArray
-from dpselect.parallel import processors
+from dpselect.parallel import thread_count
 from dpselect.progress import Step
 from dpselect.tables.arrays import as_floats, decoded, from_numpy, to_numpy
 from dpselect.tables.layout import ONE, Layout
@@ -238,8 +238,8 @@ def _order(keys: IndexArray) -> IndexArray:
     # Numbers are sorted twice as fast as their order is found, so the place becomes the last part of the number.
     keys <<= bits
     keys |= np.arange(keys.size)
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(np.ndarray.sort, np.array_split(keys, processors())))
+    with ThreadPoolExecutor(threads := thread_count()) as pool:
+        list(pool.map(np.ndarray.sort, np.array_split(keys, threads)))
     keys.sort(kind="stable")  # which merges what is sorted
     keys &= (1 << bits) - 1
     return keys
