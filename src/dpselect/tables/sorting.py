@@ -214,7 +214,7 @@ def _ranked(column: pa.ChunkedArray) -> tuple[pa.Array, IndexArray, int]:
         given = to_numpy(whole)
         low, span = given.min(), int(given.max()) - int(given.min()) + 1
         if span <= 4 * given.size:
-            return whole, given.astype(np.int64) - low.astype(np.int64), span  # wraps back, if unsigned
+            return whole, np.subtract(given, low, dtype=np.int64, casting="unsafe"), span  # wraps back, if unsigned
     encoded = column.dictionary_encode("encode").combine_chunks()
     order = pc.sort_indices(encoded.dictionary)  # nulls last
     places = np.empty(len(order), np.int64)
@@ -236,8 +236,10 @@ def _order(keys: IndexArray) -> IndexArray:
     if int(keys.max()) >= 1 << (63 - bits):
         return np.argsort(keys)
     # Numbers are sorted twice as fast as their order is found, so the place becomes the last part of the number.
-    keys <<= bits
-    keys |= np.arange(keys.size)
+    for first in range(0, keys.size, ROWS_AT_ONCE):
+        part = keys[first : first + ROWS_AT_ONCE]
+        part <<= bits
+        part |= np.arange(first, first + part.size)
     with ThreadPoolExecutor(threads := thread_count()) as pool:
         list(pool.map(np.ndarray.sort, np.array_split(keys, threads)))
     keys.sort(kind="stable")  # which merges what is sorted
