@@ -135,7 +135,7 @@ class NoisyMaxLaw(RowLaw):
 
 def blocks_of(batch: Batch, rows: IndexArray) -> Iterator[tuple[IndexArray, IndexArray]]:
     """Yield rows in blocks of bounded size, with the places of their gaps."""
-    places = np.concatenate([[0], np.cumsum(batch.sizes[rows])])
+    places = np.concatenate([[0], np.cumsum(batch.sizes[rows])]) if rows.size else np.zeros(1, dtype=np.int64)
     for first, last in cut_rows(places, BLOCK):
         block = places[first : last + 1] - places[first]
         block.setflags(write=False)  # like a table's bounds: kernels are compiled for one or the other

@@ -7,6 +7,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from dpselect.candidates import Batch, map_columns
+from dpselect.inputs import read_only
 from dpselect.kernels.arrays import Column, FloatArray, IndexArray
 from dpselect.laws import Law
 from dpselect.laws.heterogeneous import HeterogeneousLaw
@@ -16,7 +17,7 @@ from dpselect.randomness import Randomness
 PADDING = -1
 """Stands for a pick where a row has no candidates left."""
 
-BLOCK = 3 << 17
+BLOCK = 1 << 18
 """The number of candidates whose lists are made together: they stay in the processor's cache."""
 
 
@@ -48,8 +49,9 @@ class Remaining:
         sizes, dense = self._sizes[rows], self._batch.shape is not None
         bounds = np.zeros(rows.size + 1, dtype=np.int64)
         np.cumsum(sizes, out=bounds[1:])
+        table = self._table._replace(bounds=read_only(bounds))
         return Batch(
-            map_columns(self._table, lambda c: c if every else Column(c.values, c.starts[rows]), bounds),
+            table if every else map_columns(table, lambda c: Column(c.values, c.starts[rows]), bounds),
             (rows.size,) if dense else None,
             arrow=False,
             has_offsets=self._batch.has_offsets,
