@@ -38,7 +38,7 @@ class TopK(Mechanism):
         list and its order.
 
     Cost:
-        ``count`` times that of one pick, and a copy of the scores and sensitivities.
+        ``count`` times that of one pick, and copies of some rows at a time.
 
     Args:
         mechanism: The mechanism of one pick; any private one.
