@@ -127,7 +127,7 @@ class Ledger:
         try:
             rows = self._database.execute("SELECT value FROM ledger WHERE name = 'format'")
         except DatabaseError as error:
-            if not any(words in str(error) for words in ("no such table", "does not exist")):
+            if str(error).endswith("from a backup"):  # it is damaged; otherwise it has no such table
                 raise
             raise LedgerError(
                 "this is not a budget, or not a complete one: create one with `dpselect budget create`"
