@@ -4,10 +4,11 @@ Each module is imported on first use, so ``import dpselect`` does not load the c
 """
 
 import importlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpselect.kernels import (
+    from dpselect.kernels import (  # noqa: F401 - for type checkers, which look for them here
         blocks,
         chacha,
         coins,
@@ -19,20 +20,17 @@ if TYPE_CHECKING:
         weighted_draws,
     )
 
-__all__ = [
-    "blocks",
-    "chacha",
-    "coins",
-    "fitting",
-    "gpu",
-    "heterogeneous",
-    "neutral",
-    "normalisations",
-    "weighted_draws",
-]
+
+def modules_of(package: str) -> Callable[[str], Any]:
+    """Return a package's ``__getattr__`` that imports a module on first use."""
+
+    def module(name: str) -> Any:
+        try:
+            return importlib.import_module(f"{package}.{name}")
+        except ModuleNotFoundError:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
+
+    return module
 
 
-def __getattr__(name: str) -> Any:
-    if name in {*__all__, "pmf", "samplers"}:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = modules_of(__name__)

@@ -8,6 +8,7 @@ route does not change a pick.
 This module does not load the compiler; :mod:`dpselect.kernels.compiler` does.
 """
 
+import gc
 import math
 import os
 import time
@@ -58,7 +59,8 @@ class Kernel(Generic[Parameters, Result]):
         if self.ready is None:
             if not self.pays(arguments):
                 return self.run_plainly(*arguments)
-            from dpselect.kernels import compiler  # noqa: PLC0415 - it loads the compiler
+            with uncollected():
+                from dpselect.kernels import compiler  # noqa: PLC0415 - it loads the compiler
 
             self.ready = compiler.compile_for(self, arguments)
         return cast("Result", self.ready(*arguments))
@@ -156,6 +158,18 @@ def compiled_at_once() -> Iterator[None]:
         yield
     finally:
         _AT_ONCE.pop()
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Keep Python from looking for garbage: the compiler makes many objects, and most of them stay."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _bound(function: FunctionType, form: str) -> Callable[..., Any]:

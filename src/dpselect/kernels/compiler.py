@@ -1,6 +1,5 @@
 """How kernels are compiled. Only this module and ``generated`` load the compiler."""
 
-import gc
 import logging
 import sys
 import threading
@@ -19,7 +18,7 @@ from numba.core.compiler import Compiler, CompileResult
 from numba.core.runtime.nrt import rtsys
 
 from dpselect.kernels.caches import cache_directory, digest, directories, index_name
-from dpselect.kernels.compilation import Kernel
+from dpselect.kernels.compilation import Kernel, uncollected
 
 LONGEST_WAIT = 120.0
 """How long to wait, in seconds, for another process that compiles the same kernel."""
@@ -53,7 +52,7 @@ def compile_for(kernel: Kernel[..., Any], arguments: tuple[Any, ...]) -> Any:
 
     If another process compiles the same kernel, wait for it and load the result.
     """
-    with _ONE_THREAD, _alone(kernel.function), _uncollected():
+    with _ONE_THREAD, _alone(kernel.function), uncollected():
         dispatcher = dispatcher_of(kernel, inner=False)
         dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in arguments))
         for result in dispatcher.overloads.values():  # what its parts refer to
@@ -143,18 +142,6 @@ def _alone(function: FunctionType) -> Iterator[None]:
                 lock = FileLock(directory / f"{index_name(function)}.lock", timeout=LONGEST_WAIT)
                 stack.enter_context(lock)
         yield
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep Python from looking for garbage: the compiler makes many objects, and most of them stay."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 # --- Announcements --------------------------------------------------------------------------------------

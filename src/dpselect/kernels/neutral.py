@@ -27,7 +27,9 @@ from numpy.polynomial import Polynomial, chebyshev, legendre
 from numpy.polynomial.polynomial import polyval
 
 from dpselect.kernels.arrays import FloatArray
+from dpselect.kernels.blocks import row_extent
 from dpselect.kernels.compilation import compiled, compiled_in_any_order, compiled_without_refcounts
+from dpselect.kernels.instructions import fused_multiply_add
 from dpselect.kernels.shares import Extremes, share_of
 from dpselect.kernels.vectorised import exponential, logarithm, product_sum
 
@@ -40,6 +42,8 @@ STRETCH = 4.0
 PANELS = 4
 SMALL = 0.05
 NODES, WEIGHTS = legendre.leggauss(8)
+PANEL_POINTS = (np.arange(PANELS)[:, None] + 0.5 * (NODES + 1.0)).reshape(-1)
+PANEL_WEIGHTS = np.tile(0.5 * WEIGHTS, PANELS)
 TAIL_POINTS = RIGHT - STRETCH * np.log(0.5 * (1 - NODES))  # rising, like all points
 TAIL_WEIGHTS = STRETCH * WEIGHTS / (1 - NODES)
 POINTS = (PANELS + 1) * NODES.size
@@ -74,6 +78,8 @@ class Room(NamedTuple):
     """k p_j of each atom."""
     steps: FloatArray
     """log(k p_j) of each atom, one iteration before."""
+    factors: FloatArray
+    """exp(n_j/c_j) of each atom."""
     points: FloatArray
     weights: FloatArray
     product: FloatArray
@@ -86,18 +92,7 @@ class Room(NamedTuple):
 
 def new_room() -> Room:
     """Return work arrays for any row."""
-    return Room(
-        np.zeros(FEW),
-        np.zeros(FEW),
-        np.zeros(FEW),
-        np.zeros(FEW),
-        np.zeros(FEW),
-        np.zeros(POINTS),
-        np.zeros(POINTS),
-        np.zeros(POINTS),
-        np.zeros((FEW, POINTS)),
-        np.zeros((FEW, POINTS)),
-    )
+    return Room(*map(np.ones, [FEW] * 6 + [POINTS] * 3 + [(FEW, POINTS)] * 2))
 
 
 @compiled_without_refcounts
@@ -177,30 +172,18 @@ def interpolate(room: Room, places: FloatArray) -> None:
         coefficients[n] = 0.0
         for j in range(ATOMS):
             coefficients[n] += TRANSFORM[n, j] * room.values[j]
-    c0, c1, c2 = coefficients[0], coefficients[1], coefficients[2]
-    c3, c4, c5 = coefficients[3], coefficients[4], coefficients[5]
-    c6, c7, c8 = coefficients[6], coefficients[7], coefficients[8]
-    c9, c10 = coefficients[9], coefficients[10]
     for a in range(places.size):
-        x = places[a]
-        y = 2.0 * x
-        b9 = c9 + y * c10
-        b8 = c8 + y * b9 - c10
-        b7 = c7 + y * b8 - b9
-        b6 = c6 + y * b7 - b8
-        b5 = c5 + y * b6 - b7
-        b4 = c4 + y * b5 - b6
-        b3 = c3 + y * b4 - b5
-        b2 = c2 + y * b3 - b4
-        b1 = c1 + y * b2 - b3
-        places[a] = c0 + x * b1 - b2
+        x, b1, b2 = places[a], 0.0, 0.0
+        for n in range(ATOMS - 1, 0, -1):
+            b1, b2 = coefficients[n] + 2.0 * x * b1 - b2, b1
+        places[a] = coefficients[0] + x * b1 - b2
 
 
 @compiled_without_refcounts
 def solve(k: int, atoms: int, room: Room) -> None:
     """Fill the neutral offsets of the atoms."""
     start(math.log(1.0 * k), atoms, room)
-    left = max(LEFT, largest_value(atoms, room))  # F is zero left of an offset
+    left = max(LEFT, row_extent(room.values[:atoms])[0])  # F is zero left of an offset
     fill_points(left, room)
     fill_decays(atoms, room)
     room.steps[:] = 0.0
@@ -208,18 +191,23 @@ def solve(k: int, atoms: int, room: Room) -> None:
         fill_masses(k, atoms, room)
         along, length, total = 0.0, 0.0, 0.0
         for j in range(atoms):
-            total += room.counts[j] * room.masses[j] / k
+            total += room.counts[j] * room.masses[j]
+        total /= k  # 1, up to errors of the quadrature
+        for j in range(FEW):
+            room.masses[j] = logarithm(room.masses[j] / total)
         for j in range(atoms):
-            step = math.log(room.masses[j] / total)  # ``total`` is 1, up to errors of the quadrature
-            along += step * room.steps[j]
+            along += room.masses[j] * room.steps[j]
             length += room.steps[j] * room.steps[j]
-            room.steps[j] = step
+            room.steps[j] = room.masses[j]
         ratio = max(-0.5, min(0.5, along / length)) if length > 0.0 else 0.0
-        for j in range(atoms):  # the sum of this step and of all further ones, if each is ``ratio`` of the last
-            room.values[j] -= room.places[j] * room.steps[j] / (1.0 - ratio)
+        further = 1.0 / (
+            1.0 - ratio
+        )  # for the sum of this step and all further ones, if each is ``ratio`` of the last
+        for j in range(FEW):
+            room.values[j] -= room.places[j] * room.steps[j] * further
         if left > LEFT:  # move all offsets, so that the largest stays where the points start
-            shift = left - largest_value(atoms, room)
-            for j in range(atoms):
+            shift = left - row_extent(room.values[:atoms])[0]
+            for j in range(FEW):
                 room.values[j] += shift
 
 
@@ -233,15 +221,6 @@ def steps_of(k: int) -> int:
 
 
 @compiled_without_refcounts
-def largest_value(atoms: int, room: Room) -> float:
-    """Return the largest offset of an atom."""
-    largest: float = room.values[0]
-    for j in range(1, atoms):
-        largest = max(largest, room.values[j])
-    return largest
-
-
-@compiled_without_refcounts
 def start(log_size: float, atoms: int, room: Room) -> None:
     """Fill the limit for many candidates."""
     total, mean = 0.0, 0.0
@@ -250,30 +229,38 @@ def start(log_size: float, atoms: int, room: Room) -> None:
         mean += room.counts[j] * room.places[j]
     mean /= total
     for _ in range(2):
+        for j in range(FEW):
+            room.masses[j] = log_gamma(mean / room.places[j])
+        for j in range(FEW):
+            room.values[j] = -room.places[j] * (log_size + room.masses[j])
+            room.masses[j] = exponential(-room.masses[j])
         total, inverse = 0.0, 0.0
         for j in range(atoms):
-            z, correction = mean / room.places[j], 0.0
-            for n in range(LOG_GAMMA.size - 1, -1, -1):
-                correction = correction * z + LOG_GAMMA[n]
-            room.values[j] = -room.places[j] * (log_size + correction)
-            weight = room.counts[j] * exponential(-correction)
+            weight = room.counts[j] * room.masses[j]
             total += weight
             inverse += weight / room.places[j]
         mean = total / inverse
 
 
+@compiled
+def log_gamma(z: float) -> float:
+    """Return log Γ(1 + z) for z between 1/2 and 2, within 1e-5."""
+    value = 0.0
+    for n in range(LOG_GAMMA.size - 1, -1, -1):
+        value = value * z + LOG_GAMMA[n]
+    return value
+
+
 @compiled_without_refcounts
 def fill_points(left: float, room: Room) -> None:
     """Fill Gauss–Legendre points and weights: PANELS up to RIGHT, and one beyond in exp(−(x − RIGHT)/STRETCH)."""
-    length, filled = (RIGHT - left) / PANELS, 0
-    for panel in range(PANELS):
-        for i in range(NODES.size):
-            room.points[filled] = left + length * (panel + 0.5 * (NODES[i] + 1.0))
-            room.weights[filled] = 0.5 * length * WEIGHTS[i]
-            filled += 1
+    length, panels = (RIGHT - left) / PANELS, PANEL_POINTS.size
+    for i in range(panels):
+        room.points[i] = left + length * PANEL_POINTS[i]
+        room.weights[i] = length * PANEL_WEIGHTS[i]
     for i in range(NODES.size):
-        room.points[filled + i] = TAIL_POINTS[i]
-        room.weights[filled + i] = TAIL_WEIGHTS[i]
+        room.points[panels + i] = TAIL_POINTS[i]
+        room.weights[panels + i] = TAIL_WEIGHTS[i]
 
 
 @compiled_without_refcounts
@@ -281,40 +268,52 @@ def fill_decays(atoms: int, room: Room) -> None:
     """Fill exp(−x/c_j) at each point."""
     for j in range(atoms):
         rate, decays = 1.0 / room.places[j], room.decays[j]
-        for i in range(decays.size):
+        for i in range(POINTS):
             decays[i] = exponential(-room.points[i] * rate)
 
 
 @compiled_without_refcounts
 def fill_masses(k: int, atoms: int, room: Room) -> None:
     """Fill k p_j of each atom."""
-    product = room.product
+    product, factors = room.product, room.factors
     product[:] = 0.0
+    for j in range(FEW):
+        factors[j] = exponential(room.values[j] / room.places[j])
     for j in range(atoms):
-        fill_ratios(room.values[j] / room.places[j], room.counts[j], room.decays[j], room.ratios[j], product)
-    for i in range(product.size):
+        add_atom(factors[j], room.counts[j], room.decays[j], room.ratios[j], product)
+    for i in range(POINTS):
         product[i] = room.weights[i] * exponential(max(product[i], -600.0))
     for j in range(atoms):
         room.masses[j] = k * product_sum(room.ratios[j], product) / room.places[j]
 
 
 @compiled_without_refcounts
-def fill_ratios(place: float, count: float, decays: FloatArray, ratios: FloatArray, product: FloatArray) -> None:
+def add_atom(factor: float, count: float, decays: FloatArray, ratios: FloatArray, product: FloatArray) -> None:
     """Fill f/F of one atom at each point, and add ``count`` · log F to ``product``.
 
-    With exp(−z) = exp(``place``) · decay. The compiler vectorises it.
+    F is 1 − ``factor`` · decay. The decays fall, so what needs a logarithm comes first.
     """
-    factor = math.exp(place)
-    for i in range(decays.size):
+    near = 0
+    while near < POINTS and factor * decays[near] >= SMALL:
+        near += NODES.size
+    for i in range(near):
         tail = factor * decays[i]
         ratios[i] = tail / (1.0 - tail)
-        product[i] += count * (log_series(tail) if tail < SMALL else logarithm(1.0 - tail))
+        level = log_series(tail) if tail < SMALL else logarithm(1.0 - tail)
+        product[i] = fused_multiply_add(count, level, product[i])
+    for i in range(near, POINTS):
+        tail = factor * decays[i]
+        ratios[i] = tail / (1.0 - tail)
+        product[i] = fused_multiply_add(count, log_series(tail), product[i])
 
 
 @compiled
 def log_series(x: float) -> float:
     """Return log(1 − x) for 0 ≤ x < SMALL, with an error below 1e-8 · x."""
-    return -x * (1.0 + x * (1 / 2 + x * (1 / 3 + x * (1 / 4 + x * (1 / 5 + x / 6)))))
+    series = 0.0
+    for n in range(6, 0, -1):
+        series = fused_multiply_add(x, series, 1.0 / n)
+    return -x * series
 
 
 # --- The same in NumPy, for many rows at once -------------------------------------------------------------
@@ -361,11 +360,8 @@ def solve_rows(k: int, places: FloatArray, counts: FloatArray) -> FloatArray:
         mean = weights.sum(axis=1, keepdims=True) / (weights / places).sum(axis=1, keepdims=True)
     left = np.maximum(LEFT, values.max(axis=1, keepdims=True))
     length = (RIGHT - left) / PANELS
-    panels = (np.arange(PANELS)[:, None] + 0.5 * (NODES + 1.0)).reshape(-1)
-    points = np.concatenate([left + length * panels, np.tile(TAIL_POINTS, (len(left), 1))], axis=1)
-    weights = np.concatenate(
-        [0.5 * length * np.tile(WEIGHTS, PANELS), np.tile(TAIL_WEIGHTS, (len(left), 1))], axis=1
-    )
+    points = np.concatenate([left + length * PANEL_POINTS, np.tile(TAIL_POINTS, (len(left), 1))], axis=1)
+    weights = np.concatenate([length * PANEL_WEIGHTS, np.tile(TAIL_WEIGHTS, (len(left), 1))], axis=1)
     decays = np.exp(-points[:, None] / places[:, :, None])
     last = np.zeros(places.shape)
     for _ in range(steps_of(k)):

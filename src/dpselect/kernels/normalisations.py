@@ -44,39 +44,17 @@ def fill_global_rows(
         trusted[i] = fill_global_gaps(points_of(table, row), numbers.tilts[row], numbers.rate, target)
 
 
-class Order(NamedTuple):
-    """The candidates sorted by sensitivity, and where those sensitivities start."""
-
-    candidates: IndexArray
-    start: int
-
-
-@compiled
-def no_order() -> Order:
-    """Return an empty order, which matches no row."""
-    return Order(np.empty(0, np.int64), -1)
-
-
-@compiled
-def sensitivity_order(table: Rows, row: int, known: Order) -> Order:
-    """Return the order of a row. If the known order is for the same sensitivities, return that."""
-    start = table.sensitivities.starts[row]
-    if known.start == start and known.candidates.size == table.bounds[row + 1] - table.bounds[row]:
-        return known
-    return Order(np.argsort(row_of(table.sensitivities, table.bounds, row)), start)
-
-
 @compiled
 def fill_pairwise_rows(
     rows: IndexArray, places: IndexArray, table: Rows, numbers: PublicNumbers, gaps: FloatArray, trusted: FlagArray
 ) -> None:
     """Fill gaps by pairwise normalisation. Rows that share their sensitivities are sorted once."""
     hull = np.empty(widest_row(0, rows.size, places), np.int64)
-    order = no_order()
+    order, start = np.empty(0, np.int64), -1
     for i in range(rows.size):
         row = rows[i]
+        points = points_of(table, row)
+        if table.sensitivities.starts[row] != start or points.scores.size != order.size:
+            order, start = np.argsort(points.sensitivities), table.sensitivities.starts[row]
         target = gaps[places[i] : places[i + 1]]
-        order = sensitivity_order(table, row, order)
-        trusted[i] = fill_pairwise_gaps(
-            points_of(table, row), order.candidates, numbers.tilts[row], numbers.rate, hull, target
-        )
+        trusted[i] = fill_pairwise_gaps(points, order, numbers.tilts[row], numbers.rate, hull, target)

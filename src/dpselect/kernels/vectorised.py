@@ -55,17 +55,11 @@ def logarithm(x: float) -> float:
     rest = float_of_bits(bits - (power << np.int64(52))) - 1.0
     s = rest / (2.0 + rest)
     z = s * s
-    series = fused_multiply_add(z, LOGARITHM[7], LOGARITHM[6])
-    series = fused_multiply_add(z, series, LOGARITHM[5])
-    series = fused_multiply_add(z, series, LOGARITHM[4])
-    series = fused_multiply_add(z, series, LOGARITHM[3])
-    series = fused_multiply_add(z, series, LOGARITHM[2])
-    series = fused_multiply_add(z, series, LOGARITHM[1])
-    series = fused_multiply_add(z, series, LOGARITHM[0])
+    series = 0.0
+    for i in range(7, -1, -1):
+        series = fused_multiply_add(z, series, LOGARITHM[i])
     whole = float_of_bits(power + WHOLE) - ROUND
-    half = 0.5 * rest * rest
-    tail = fused_multiply_add(whole, LOG2_LOW, s * fused_multiply_add(z, series, half))
-    return fused_multiply_add(whole, LOG2_HIGH, rest - (half - tail))
+    return fused_multiply_add(whole, math.log(2.0), fused_multiply_add(s * z, series, s + s))
 
 
 @compiled_in_any_order

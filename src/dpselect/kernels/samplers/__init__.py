@@ -5,13 +5,6 @@ the same order, so it gives an unresolved row the pick that infinitely precise f
 never use a pmf: privacy does not depend on quadrature.
 """
 
-import importlib
-from typing import Any
+from dpselect.kernels import modules_of
 
-
-def __getattr__(name: str) -> Any:
-    """Import a module on first use."""
-    try:
-        return importlib.import_module(f"{__name__}.{name}")
-    except ModuleNotFoundError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+__getattr__ = modules_of(__name__)
