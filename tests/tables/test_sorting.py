@@ -16,7 +16,7 @@ import dpselect as dps
 from dpselect.cli import main
 from dpselect.engines.local import read_ahead
 from dpselect.tables.layout import Layout
-from dpselect.tables.sorting import SortedUnits, _order, memory_bytes
+from dpselect.tables.sorting import SortedUnits, _in_order, memory_bytes
 from dpselect.tables.stored import open_table
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
@@ -57,13 +57,31 @@ def test_a_sort_in_memory_gives_what_duckdb_gives(data, unit, candidate):
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("needed", [0, 2**60], ids=["in memory", "by DuckDB"])
+@pytest.mark.parametrize("name", [int, str], ids=["integers", "text"])
+def test_batches_hold_whole_units(name, needed, monkeypatch):
+    monkeypatch.setattr("dpselect.tables.sorting.needed_bytes", lambda _: needed)
+    sizes = [1, 9, 2, 2, 1, 7, 3]
+    users = [name(user) for user, size in enumerate(sizes) for _ in range(size)]
+    rows = {"user": users, "candidate": list(range(25)), "score": list(range(25))}
+    mixed = pa.table({column: [values[7 * i % 25] for i in range(25)] for column, values in rows.items()})
+    source = SortedUnits(open_table(mixed), Layout(sensitivity=1.0))
+    batches = [located.batch for located in source.batches(["user", "candidate", "score"], entries=8)]
+    whole = pa.Table.from_batches(batches)
+    assert whole["user"].to_pylist() == [name(user) for user in range(7)]
+    assert [row for rows in whole["candidate"].to_pylist() for row in rows] == list(range(25))
+    assert whole["score"].to_pylist() == whole["candidate"].to_pylist()
+    assert len(batches) > 3
+
+
 @given(
     st.lists(st.integers(0, 2**62), min_size=1, max_size=8) | st.lists(st.integers(0, 5), min_size=1, max_size=8)
 )
 def test_keys_of_any_size_are_put_in_order(keys):
-    order = _order(np.array(keys))
-    assert sorted(order) == list(range(len(keys)))
-    assert [keys[place] for place in order] == sorted(keys)
+    ordered, order, below = _in_order(np.array(keys))
+    places = ordered & ((1 << below) - 1) if order is None else order
+    assert sorted(places) == list(range(len(keys)))
+    assert [keys[place] for place in places] == sorted(keys) == (ordered >> below).tolist()
 
 
 @pytest.mark.parametrize(

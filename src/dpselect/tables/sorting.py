@@ -8,11 +8,11 @@ neither on the order of rows nor on where batches end.
 import errno
 import re
 import tempfile
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,9 @@ MEMORY = "1GB"
 
 ROWS_AT_ONCE = 1 << 18
 """Rows that are read at once."""
+
+Grouped: TypeAlias = tuple[pa.Array, IndexArray, list[pa.Array]]
+"""Units, where the rows of each end, and the columns of these rows."""
 
 
 def memory_bytes(memory: str) -> int:
@@ -78,25 +81,14 @@ class SortedUnits:
         """Yield units in the order of their identifiers, each with its candidates in the order of theirs."""
         count = len(self._table.files)
         place = self._table.name if count <= 1 else f"{self._table.name} ({count} files)"
-        rest: list[pa.RecordBatch] = []
-        for rows in self._sorted(max(1, entries // (len(self._names) - 1))):
-            [whole] = pa.Table.from_batches([*rest, rows]).combine_chunks().to_batches()
-            ends = _run_ends(whole.column(0))
-            last = int(ends[-2]) if len(ends) > 1 else 0  # the last unit may go on in the next batch
-            rest = [whole.slice(last)]
-            if last:
-                yield Located(self._lists(whole.slice(0, last), ends[:-1]).select(columns), place, None)
-        for whole in rest:
-            yield Located(self._lists(whole, np.array([whole.num_rows])).select(columns), place, None)
+        for units, ends, rows in self._sorted(max(1, entries // (len(self._names) - 1))):
+            bounds = from_numpy(np.insert(ends, 0, 0))
+            lists = [pa.LargeListArray.from_arrays(bounds, column) for column in rows]
+            batch = pa.RecordBatch.from_arrays([units, *lists], schema=self.schema)
+            yield Located(batch.select(columns), place, None)
 
-    def _lists(self, rows: pa.RecordBatch, ends: IndexArray) -> pa.RecordBatch:
-        bounds = from_numpy(np.insert(ends, 0, 0))
-        arrays = [rows.column(0).take(from_numpy(ends - 1))]
-        arrays += [pa.LargeListArray.from_arrays(bounds, column) for column in rows.columns[1:]]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-
-    def _sorted(self, size: int) -> Iterator[pa.RecordBatch]:
-        """Yield rows (unit, candidate, numbers…) by unit and candidate, nulls last, in batches of a size."""
+    def _sorted(self, size: int) -> Iterator[Grouped]:
+        """Yield units by name, with their candidates by name, nulls last, in batches of about ``size`` rows."""
         self.rows, self._interrupted = None, False
         read, used = self._read(), 0
         made: list[Future[pa.RecordBatch]] = []
@@ -110,7 +102,7 @@ class SortedUnits:
         held = [future.result() for future in made]
         made.clear()
         if held and used + needed_bytes(held[-1]) > self._limit:
-            yield from self._sorted_by_duckdb(chain(held, self._further_rows(read)), size)
+            yield from _grouped(self._sorted_by_duckdb(chain(held, self._further_rows(read)), size))
         elif held:
             yield from sort_rows(held, size)
 
@@ -179,63 +171,84 @@ def needed_bytes(rows: pa.RecordBatch) -> int:
     return 2 * int(rows.nbytes) + 32 * int(rows.num_rows)
 
 
-def sort_rows(rows: list[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
-    """Yield rows by their first two columns, nulls last, in batches of a size; empty the list, to free memory.
+class Ranks(NamedTuple):
+    """A column as numbers of the same order."""
 
-    The two become one number, the rank of the unit and then that of the candidate: integers are sorted several
-    times faster than pairs or text. Identifiers are fewer than 2³¹, so the number has at most 62 bits.
+    parts: Iterator[IndexArray]
+    bits: int
+    """How many bits the numbers need."""
+    names: Callable[[IndexArray], pa.Array]
+    """Turns numbers back into entries of the column."""
+
+
+def sort_rows(rows: list[pa.RecordBatch], size: int) -> Iterator[Grouped]:
+    """Yield units as :class:`SortedUnits` does; empty the list, to free memory.
+
+    Unit and candidate become one number, the rank of the unit and then that of the candidate: integers are sorted
+    several times faster than pairs or text, and sorted ranks tell the names. Each has at most 31 bits.
     """
-    table = pa.Table.from_batches(rows)
-    names, columns = table.column_names, table.columns
+    columns = pa.Table.from_batches(rows).columns
+    keys = np.zeros(len(columns[0]), np.int64)
     rows.clear()
-    del table
     with ThreadPoolExecutor(1) as pool:
-        other = pool.submit(_ranked, columns[1])
-        numbers = pool.map(pa.ChunkedArray.combine_chunks, columns[2:])
-        columns[0], units, _ = _ranked(columns[0])
-        columns[1], candidates, count = other.result()
-    columns[2:] = numbers
-    keys = units * count
-    keys += candidates
-    del units, candidates
-    order = from_numpy(_order(keys))
-    for first in range(0, len(order), size):
-        places = order.slice(first, size)
-        yield pa.RecordBatch.from_arrays([decoded(column.take(places)) for column in columns], names)
+        other = pool.submit(_ranked, columns.pop(1))
+        unit, candidate = _ranked(columns.pop(0)), other.result()
+    for ranks, shift in ((unit, candidate.bits), (candidate, 0)):
+        filled = 0
+        for part in ranks.parts:
+            keys[filled : filled + part.size] |= part << shift
+            filled += part.size
+    numbers = [column.combine_chunks() for column in columns]
+    del columns
+    keys, order, below = _in_order(keys)
+    first = 0
+    while first < keys.size:
+        last = _end_of_units(keys, first, size, below + candidate.bits)
+        part = keys[first:last] >> below
+        places = from_numpy(keys[first:last] & ((1 << below) - 1) if order is None else order[first:last])
+        units = part >> candidate.bits
+        ends = np.append(np.flatnonzero(units[1:] != units[:-1]) + 1, units.size)
+        names = candidate.names(part & ((1 << candidate.bits) - 1))
+        yield unit.names(units[ends - 1]), ends, [names, *(column.take(places) for column in numbers)]
+        first = last
 
 
-def _ranked(column: pa.ChunkedArray) -> tuple[pa.Array, IndexArray, int]:
-    """Return a column in one piece, its entries as numbers of the same order, and how many there can be.
+def _ranked(column: pa.ChunkedArray) -> Ranks:
+    """Return a column's ranks.
 
     Integers without large gaps are such numbers already. Of anything else it is the place among the sorted names.
     """
     if pa.types.is_integer(column.type) and not column.null_count:
-        whole = column.combine_chunks()
-        given = to_numpy(whole)
-        low, span = given.min(), int(given.max()) - int(given.min()) + 1
-        if span <= 4 * given.size:
-            return whole, np.subtract(given, low, dtype=np.int64, casting="unsafe"), span  # wraps back, if unsigned
-    encoded = column.dictionary_encode("encode").combine_chunks()
-    order = pc.sort_indices(encoded.dictionary)  # nulls last
+        given = [to_numpy(chunk) for chunk in column.chunks if len(chunk)]
+        low, high = min(part.min() for part in given), max(part.max() for part in given)
+        kind, span = low.dtype, int(high) - int(low)
+        if span < min(4 * len(column), 1 << 31):
+            parts = (np.subtract(part, low, dtype=np.int64, casting="unsafe") for part in given)
+            return Ranks(parts, span.bit_length(), lambda ranks: from_numpy(ranks.astype(kind) + low))  # wraps back
+    pieces = 1 if column.null_count else thread_count()  # Arrow cannot unify dictionaries that hold null
+    length = -(-len(column) // pieces)
+    with ThreadPoolExecutor(pieces) as pool:
+        slices = (column.slice(first, length) for first in range(0, len(column), length))
+        encoded = pool.map(lambda piece: piece.dictionary_encode("encode").combine_chunks(), slices)
+        whole = pa.chunked_array(list(encoded)).unify_dictionaries().combine_chunks()
+    order = pc.sort_indices(whole.dictionary)  # nulls last
+    names, indices = whole.dictionary.take(order), to_numpy(whole.indices)
     places = np.empty(len(order), np.int64)
     places[to_numpy(order)] = np.arange(len(order))
-    ranks = places[to_numpy(encoded.indices)]
-    return pa.DictionaryArray.from_arrays(from_numpy(ranks), encoded.dictionary.take(order)), ranks, len(order) + 1
+    parts = (places[indices[first : first + ROWS_AT_ONCE]] for first in range(0, indices.size, ROWS_AT_ONCE))
+    return Ranks(parts, len(order).bit_length(), lambda ranks: names.take(from_numpy(ranks)))
 
 
-def _run_ends(units: pa.Array) -> IndexArray:
-    """Return where each run of equal units ends. Nulls come last, and are one run."""
-    known = len(units) - units.null_count
-    ends = to_numpy(pc.run_end_encode(units.slice(0, known), run_end_type=pa.int64()).run_ends)
-    return np.append(ends, len(units)) if units.null_count else ends
+def _in_order(keys: IndexArray) -> tuple[IndexArray, IndexArray | None, int]:
+    """Return keys in increasing order, and where each was; keys are not negative, and they are overwritten.
 
-
-def _order(keys: IndexArray) -> IndexArray:
-    """Return where the keys are in increasing order. Keys are not negative, and they are overwritten."""
+    Numbers are sorted twice as fast as their order is found. If there is room, each key is therefore followed by
+    its place, in as many bits as are returned, and no order is.
+    """
     bits = keys.size.bit_length()
     if int(keys.max()) >= 1 << (63 - bits):
-        return np.argsort(keys)
-    # Numbers are sorted twice as fast as their order is found, so the place becomes the last part of the number.
+        order = np.argsort(keys)
+        return keys[order], order, 0
     for first in range(0, keys.size, ROWS_AT_ONCE):
         part = keys[first : first + ROWS_AT_ONCE]
         part <<= bits
@@ -243,8 +256,38 @@ def _order(keys: IndexArray) -> IndexArray:
     with ThreadPoolExecutor(threads := thread_count()) as pool:
         list(pool.map(np.ndarray.sort, np.array_split(keys, threads)))
     keys.sort(kind="stable")  # which merges what is sorted
-    keys &= (1 << bits) - 1
-    return keys
+    return keys, None, bits
+
+
+def _end_of_units(keys: IndexArray, first: int, size: int, below: int) -> int:
+    """Return where to cut sorted keys so that a batch has about ``size`` of them, and whole units.
+
+    A unit is what is above the lowest ``below`` bits.
+    """
+    if first + size >= keys.size:
+        return keys.size
+    unit = int(keys[first + size]) >> below << below
+    start = first + int(np.searchsorted(keys[first:], unit))
+    return start if start > first else first + int(np.searchsorted(keys[first:], unit + (1 << below) - 1, "right"))
+
+
+def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[Grouped]:
+    """Yield the units of sorted rows; nulls come last, and are one unit."""
+    rest: list[pa.RecordBatch] = []
+    for rows in batches:
+        [whole] = pa.Table.from_batches([*rest, rows]).combine_chunks().to_batches()
+        units = whole.column(0)
+        known = units.slice(0, len(units) - units.null_count)
+        ends = to_numpy(pc.run_end_encode(known, run_end_type=pa.int64()).run_ends)
+        if units.null_count:
+            ends = np.append(ends, len(units))
+        last = int(ends[-2]) if len(ends) > 1 else 0  # the last unit may go on in the next batch
+        rest = [whole.slice(last)]
+        if last:
+            columns = [column.slice(0, last) for column in whole.columns[1:]]
+            yield units.take(from_numpy(ends[:-1] - 1)), ends[:-1], columns
+    for whole in rest:
+        yield whole.column(0).slice(0, 1), np.array([whole.num_rows]), whole.columns[1:]
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
