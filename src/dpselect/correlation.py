@@ -56,5 +56,4 @@ def _correlations(x: IndexArray, y: IndexArray, starts: IndexArray) -> FloatArra
     """Return the correlation of each row from centred ranks. Since √(v·v) = v, equal ranks give exactly 1."""
     variances = rank_covariances(x, x, starts) * rank_covariances(y, y, starts)
     with np.errstate(invalid="ignore"):  # constant rows
-        correlations: FloatArray = rank_covariances(x, y, starts) / np.sqrt(variances)
-    return correlations
+        return np.asarray(rank_covariances(x, y, starts) / np.sqrt(variances))

@@ -1,6 +1,8 @@
 """Long tables are sorted in memory or by DuckDB, in the same order, and the sort can be interrupted."""
 
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from unittest.mock import patch
 
@@ -188,6 +190,28 @@ def test_a_sort_ends_early_when_nothing_more_is_wanted(needed, monkeypatch):
     assert time.monotonic() - started < 120  # three looks and a second on a busy machine; not ten minutes
     assert {step.phase for step in seen} == {"reading"}
     assert seen[-1].done > 0
+
+
+def test_an_interrupt_may_come_while_the_reading_thread_starts(monkeypatch):
+    source, threads = SortedUnits(slow_table(), Layout()), []
+
+    def run(read):
+        with pytest.raises(InterruptedError):
+            read()
+
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, read):
+            threads.append(threading.Thread(target=run, args=[read]))
+            threads[0].start()
+            while source.waiting is None:
+                time.sleep(0.001)
+            raise KeyboardInterrupt  # the pool does not know the thread
+
+    monkeypatch.setattr("dpselect.engines.local.ThreadPoolExecutor", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        next(read_ahead(source, Layout().columns))
+    threads[0].join(120)
+    assert not threads[0].is_alive()
 
 
 def test_a_source_is_read_whole_after_it_was_interrupted():

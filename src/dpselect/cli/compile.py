@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from dpselect.kernels.caches import cache_directory
 from dpselect.parallel import processors
@@ -21,12 +22,9 @@ def run(options: argparse.Namespace) -> None:
     start = time.monotonic()
     names = [name for name in options.mechanisms or MECHANISMS if name in MECHANISMS]
     if len(names) > 1 and processors() > 1:
+        commands = ([sys.executable, "-m", "dpselect", "compile", name] for name in names)
+        apart = partial(subprocess.run, stdout=subprocess.DEVNULL, check=False)  # what fails is compiled here
         with ThreadPoolExecutor(processors()) as pool:
-            list(pool.map(_compile_apart, names))
+            list(pool.map(apart, commands))
     compile(*options.mechanisms)  # loads what the others have compiled
     print(f"compiled for {time.monotonic() - start:.0f} s; kept in {cache_directory()}")
-
-
-def _compile_apart(name: str) -> None:
-    command = [sys.executable, "-m", "dpselect", "compile", name]
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=False)  # noqa: S603 - what fails is compiled here

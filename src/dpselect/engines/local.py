@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import IO
 
 import numpy as np
@@ -223,11 +224,16 @@ def read_ahead(
 
     While the first batch is read, ``meanwhile`` is called.
     """
-    batches = source.batches(columns, entries=entries)
+    batches, reading = source.batches(columns, entries=entries), Lock()
+
+    def read() -> list[Located]:
+        with reading:
+            return list(islice(batches, 1))
+
     pool = ThreadPoolExecutor(1, "dpselect-reader")
     ahead: Future[list[Located]] = Future()  # an interrupt may come before the first is there
     try:
-        ahead = pool.submit(lambda: list(islice(batches, 1)))
+        ahead = pool.submit(read)
         if meanwhile is not None:
             meanwhile()
         while True:
@@ -236,10 +242,11 @@ def read_ahead(
                     progress(source.waiting)
             if not (found := ahead.result()):
                 return
-            ahead = pool.submit(lambda: list(islice(batches, 1)))
+            ahead = pool.submit(read)
             yield found[0]
     finally:
         if not ahead.done():
             source.interrupt()
         pool.shutdown()  # a sort in memory cannot be interrupted
-        batches.close()  # what DuckDB has on disk
+        with reading:  # if an interrupt came while the thread started, the pool does not know it
+            batches.close()  # what DuckDB has on disk

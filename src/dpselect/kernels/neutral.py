@@ -169,9 +169,7 @@ def interpolate(room: Room, places: FloatArray) -> None:
     """Replace every place by the value there of the polynomial through the atoms."""
     coefficients = room.masses
     for n in range(ATOMS):
-        coefficients[n] = 0.0
-        for j in range(ATOMS):
-            coefficients[n] += TRANSFORM[n, j] * room.values[j]
+        coefficients[n] = product_sum(TRANSFORM[n], room.values)
     for a in range(places.size):
         x, b1, b2 = places[a], 0.0, 0.0
         for n in range(ATOMS - 1, 0, -1):
