@@ -104,7 +104,7 @@ class SortedUnits:
         if held and used + needed_bytes(held[-1]) > self._limit:
             yield from _grouped(self._sorted_by_duckdb(chain(held, self._further_rows(read)), size))
         elif held:
-            yield from sort_rows(held, size)
+            yield from sort_rows(held, self._row_schema, size)
 
     def _read(self) -> Iterator[Located]:
         """Yield the batches of the table, and count their rows."""
@@ -129,15 +129,17 @@ class SortedUnits:
         columns = located.batch.columns
         if not self._has_units:
             columns.insert(0, from_numpy(np.zeros(located.batch.num_rows, dtype=np.int64)))
-        arrays = [decoded(column).cast(self._row_schema.field(i).type) for i, column in enumerate(columns[:2])]
+        kinds = self._row_schema.types
+        arrays = [_spelled(decoded(column).cast(kind)) for column, kind in zip(columns[:2], kinds, strict=False)]
         for name, column in zip(self._names[2:], columns[2:], strict=True):
             arrays.append(from_numpy(as_floats(name, column, lambda row: located.locate(row, self._names[0]))))
-        return pa.RecordBatch.from_arrays(arrays, schema=self._row_schema)
+        return pa.RecordBatch.from_arrays(arrays, self._names)
 
     def _sorted_by_duckdb(self, batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
         with from_extra("cli"):
             import duckdb  # noqa: PLC0415 - only for tables that do not fit
-        rows = pa.RecordBatchReader.from_batches(self._row_schema, batches)
+        whole = (batch.cast(self._row_schema) for batch in batches)
+        rows = pa.RecordBatchReader.from_batches(self._row_schema, whole)
         with tempfile.TemporaryDirectory(prefix="dpselect-sort-", dir=self._scratch) as directory:
             self._connection = connection = duckdb.connect(
                 ":memory:",
@@ -181,25 +183,26 @@ class Ranks(NamedTuple):
     """Turns numbers back into entries of the column."""
 
 
-def sort_rows(rows: list[pa.RecordBatch], size: int) -> Iterator[Grouped]:
+def sort_rows(rows: list[pa.RecordBatch], schema: pa.Schema, size: int) -> Iterator[Grouped]:
     """Yield units as :class:`SortedUnits` does; empty the list, to free memory.
 
     Unit and candidate become one number, the rank of the unit and then that of the candidate: integers are sorted
     several times faster than pairs or text, and sorted ranks tell the names. Each has at most 31 bits.
     """
+    if len({tuple(batch.schema.types) for batch in rows}) > 1:
+        rows[:] = [batch.cast(schema) for batch in rows]
     columns = pa.Table.from_batches(rows).columns
     keys = np.zeros(len(columns[0]), np.int64)
     rows.clear()
     with ThreadPoolExecutor(1) as pool:
-        other = pool.submit(_ranked, columns.pop(1))
-        unit, candidate = _ranked(columns.pop(0)), other.result()
+        other = pool.submit(_ranked, columns.pop(1), schema.field(1).type)
+        unit, candidate = _ranked(columns.pop(0), schema.field(0).type), other.result()
     for ranks, shift in ((unit, candidate.bits), (candidate, 0)):
         filled = 0
         for part in ranks.parts:
             keys[filled : filled + part.size] |= part << shift
             filled += part.size
-    numbers = [column.combine_chunks() for column in columns]
-    del columns
+    numbers = [columns.pop(0).combine_chunks() for _ in schema.names[2:]]
     keys, order, below = _in_order(keys)
     first = 0
     while first < keys.size:
@@ -213,30 +216,57 @@ def sort_rows(rows: list[pa.RecordBatch], size: int) -> Iterator[Grouped]:
         first = last
 
 
-def _ranked(column: pa.ChunkedArray) -> Ranks:
-    """Return a column's ranks.
+def _spelled(names: pa.Array) -> pa.Array:
+    """Return text as the integers that it spells, which are ranked faster; any other names as they are.
+
+    Text of digits alone, and of no more than the integers have, is what Arrow writes for them: not "007" or "+7".
+    """
+    if names.null_count or not (len(names) and pa.types.is_string(names.type)):
+        return names
+    try:
+        integers = names.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return names
+    numbers, text = to_numpy(integers), np.frombuffer(names.buffers()[2], np.uint8)
+    digits = numbers.size + sum(np.count_nonzero(numbers >= 10**n) for n in range(1, len(str(numbers.max()))))
+    return integers if text.min() >= ord("0") and text.max() <= ord("9") and text.size == digits else names
+
+
+def _ranked(column: pa.ChunkedArray, kind: pa.DataType) -> Ranks:
+    """Return a column's ranks, in the order that its entries have as ``kind``.
 
     Integers without large gaps are such numbers already. Of anything else it is the place among the sorted names.
     """
     if pa.types.is_integer(column.type) and not column.null_count:
         given = [to_numpy(chunk) for chunk in column.chunks if len(chunk)]
         low, high = min(part.min() for part in given), max(part.max() for part in given)
-        kind, span = low.dtype, int(high) - int(low)
+        span = int(high) - int(low)
         if span < min(4 * len(column), 1 << 31):
-            parts = (np.subtract(part, low, dtype=np.int64, casting="unsafe") for part in given)
-            return Ranks(parts, span.bit_length(), lambda ranks: from_numpy(ranks.astype(kind) + low))  # wraps back
+            parts = (np.subtract(part, low, dtype=np.int64, casting="unsafe") for part in given)  # wraps back
+            if kind == column.type:
+                return Ranks(parts, span.bit_length(), lambda ranks: from_numpy(ranks.astype(low.dtype) + low))
+            seen = np.zeros(span + 1, np.bool_)
+            for part in given:
+                seen[part - low] = True
+            codes = np.flatnonzero(seen)
+            return _ranked_by_name(from_numpy(codes + low).cast(kind), codes, parts)
     pieces = 1 if column.null_count else thread_count()  # Arrow cannot unify dictionaries that hold null
     length = -(-len(column) // pieces)
     with ThreadPoolExecutor(pieces) as pool:
         slices = (column.slice(first, length) for first in range(0, len(column), length))
         encoded = pool.map(lambda piece: piece.dictionary_encode("encode").combine_chunks(), slices)
         whole = pa.chunked_array(list(encoded)).unify_dictionaries().combine_chunks()
-    order = pc.sort_indices(whole.dictionary)  # nulls last
-    names, indices = whole.dictionary.take(order), to_numpy(whole.indices)
-    places = np.empty(len(order), np.int64)
-    places[to_numpy(order)] = np.arange(len(order))
-    parts = (places[indices[first : first + ROWS_AT_ONCE]] for first in range(0, indices.size, ROWS_AT_ONCE))
-    return Ranks(parts, len(order).bit_length(), lambda ranks: names.take(from_numpy(ranks)))
+    names, indices = whole.dictionary.cast(kind), to_numpy(whole.indices)
+    parts = (indices[first : first + ROWS_AT_ONCE] for first in range(0, indices.size, ROWS_AT_ONCE))
+    return _ranked_by_name(names, np.arange(len(names)), parts)
+
+
+def _ranked_by_name(names: pa.Array, codes: IndexArray, parts: Iterator[IndexArray]) -> Ranks:
+    """Return the ranks of entries given by codes, one for each name, in the order of names."""
+    order = pc.sort_indices(names)  # nulls last
+    ordered, places = names.take(order), np.empty(int(codes[-1]) + 1, np.int64)
+    places[codes[to_numpy(order)]] = np.arange(len(order))
+    return Ranks(map(places.take, parts), len(order).bit_length(), lambda ranks: ordered.take(from_numpy(ranks)))
 
 
 def _in_order(keys: IndexArray) -> tuple[IndexArray, IndexArray | None, int]:
