@@ -6,8 +6,11 @@ import numpy as np
 
 from dpselect.kernels.arrays import ALL_GAPS_NEEDED, INVALID, LARGEST, Column, FloatArray, IndexArray, Points, Rows
 from dpselect.kernels.compilation import compiled_without_refcounts, in_numpy, inlined
-from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, ordered_bits_of
+from dpselect.kernels.instructions import MAGNITUDE, float_bits, float_of_bits, load_ahead, ordered_bits_of
 from dpselect.kernels.twofloat import add
+
+MOST_AHEAD = 1 << 11
+"""Candidates of a row that are loaded ahead: 16 KB."""
 
 
 @inlined
@@ -15,6 +18,14 @@ def row_of(column: Column, bounds: IndexArray, row: int) -> FloatArray:
     """Return the slice of a column that belongs to a row."""
     start = column.starts[row]
     return column.values[start : start + bounds[row + 1] - bounds[row]]
+
+
+@inlined
+def load_row_after(row: int, last: int, column: Column, bounds: IndexArray) -> None:
+    """Let the processor load the row after the next one, as far as its cache keeps it that long."""
+    if row + 2 < last:
+        start = column.starts[row + 2]
+        load_ahead(column.values, start, start + min(bounds[row + 3] - bounds[row + 2], MOST_AHEAD))
 
 
 @inlined

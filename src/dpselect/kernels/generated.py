@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from dpselect.kernels.chacha import BYTE_REGION, LANES, OTHER, PAIR, QUARTER_ROUNDS
@@ -144,24 +144,33 @@ def zero_bytes(typing_context: Any, stream: Any, at: Any) -> Any:
 
 
 @intrinsic
-def lowest_bit(typing_context: Any, mask: Any) -> Any:
+def load_ahead(typing_context: Any, values: Any, first: Any, last: Any) -> Any:
+    line, number = ir.Constant(INDEX, 8), ir.IntType(32)
+    hints = [ir.Constant(number, hint) for hint in (0, 3, 1)]  # to be read, into the nearest cache, data
+
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+        array, *ends = arguments
+        loop: Any = cgutils.for_range_slice
+        with loop(builder, *ends, line, INDEX) as (place, _):
+            there = _data(context, builder, signature.args[0], array, place)
+            kind = ir.FunctionType(ir.VoidType(), [there.type, *(hint.type for hint in hints)])
+            builder.call(builder.module.declare_intrinsic("llvm.prefetch", [there.type], kind), [there, *hints])
+        return context.get_dummy_value()
 
-    return types.int64(types.uint64), generate
-
-
-@intrinsic
-def leading_zeros(typing_context: Any, mask: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), generate
+    return types.void(values, types.int64, types.int64), generate
 
 
-@intrinsic
-def ones_of(typing_context: Any, number: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
+def _bits(name: str, *flags: int) -> Any:
+    """Return an instruction that counts bits of an integer."""
 
-    return types.int64(types.uint64), generate
+    @intrinsic
+    def count(typing_context: Any, number: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return getattr(builder, name)(arguments[0], *(ir.Constant(ir.IntType(1), flag) for flag in flags))
+
+        return types.int64(types.uint64), generate
+
+    return count
+
+
+lowest_bit, leading_zeros, ones_of = _bits("cttz", 0), _bits("ctlz", 0), _bits("ctpop")

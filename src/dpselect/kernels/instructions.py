@@ -89,6 +89,11 @@ def lowest_bit(mask: np.uint64) -> int:
     return (int(mask) & -int(mask)).bit_length() - 1
 
 
+@instruction
+def load_ahead(values: FloatArray, first: int, last: int) -> None:
+    """Let the processor load values [first, last) while it does something else."""
+
+
 @compiled_without_refcounts
 def first_reaching(values: FloatArray, cut: float) -> int:
     """Return the index of the first value that is at least ``cut``. There must be one."""
