@@ -214,9 +214,6 @@ def map_columns(table: Rows, change: Callable[[Column], Column], bounds: IndexAr
     return Rows(scores, sensitivities, offsets, read_only(bounds))
 
 
-FIRST_ROW = read_only(np.zeros(1, dtype=np.int64))
-
-
 # --- Dense batches ------------------------------------------------------------------------------------
 
 
@@ -235,9 +232,10 @@ def _read_dense(scores: Numbers, sensitivities: Numbers, name: str, public: Numb
         name: np.zeros(size) if public is None else _fit_last_axis(name, public, size),
     }
     shape = _broadcast_leading_axes(arrays)
-    score_column, sensitivity_column, public_column = (_dense_column(a, shape) for a in arrays.values())
-    bounds = np.arange(0, (math.prod(shape) + 1) * size, size, dtype=np.int64)
-    table = Rows(score_column, sensitivity_column, public_column, read_only(bounds))
+    bounds = read_only(np.arange(0, (math.prod(shape) + 1) * size, size, dtype=np.int64))
+    starts = {shape: bounds[:-1]}
+    score_column, sensitivity_column, public_column = (_dense_column(a, shape, starts) for a in arrays.values())
+    table = Rows(score_column, sensitivity_column, public_column, bounds)
     return Batch(table, shape, arrow=False, has_offsets=public is not None, row_size=size)
 
 
@@ -269,17 +267,16 @@ def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
     return array
 
 
-def _dense_column(array: FloatArray, shape: tuple[int, ...]) -> Column:
-    """Return a column whose rows repeat where the array is broadcast, without copying numbers."""
-    if not shape:
-        return Column(read_only(array), FIRST_ROW)
-    *lead, size = array.shape
-    starts = np.arange(0, math.prod(lead) * size, size, dtype=np.int64)
-    if not lead:
-        starts = np.zeros(math.prod(shape), dtype=np.int64)
-    elif tuple(lead) != shape:
-        starts = np.broadcast_to(starts.reshape(lead), shape).flatten()  # contiguous: kernels are compiled for that
-    return Column(read_only(array.reshape(-1)), read_only(starts))
+def _dense_column(array: FloatArray, shape: tuple[int, ...], starts: dict[tuple[int, ...], IndexArray]) -> Column:
+    """Return a column whose rows repeat where the array is broadcast, without copying numbers.
+
+    ``starts`` holds where rows start, by the leading axes of an array.
+    """
+    lead, size = array.shape[:-1], array.shape[-1]
+    if lead not in starts:
+        own = np.arange(0, math.prod(lead) * size, size, dtype=np.int64).reshape(lead)
+        starts[lead] = read_only(np.broadcast_to(own, shape).flatten())  # kernels need contiguous numbers
+    return Column(read_only(array.reshape(-1) if lead else array), starts[lead])
 
 
 # --- Ragged rows --------------------------------------------------------------------------------------

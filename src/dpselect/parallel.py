@@ -64,9 +64,13 @@ def over_rows(
     threads = _threads_asked_for() or (1 if candidates * seconds < STARTING else processors())
     if threads == 1:
         return [work(*block) for block in cut_rows(bounds, most)]
-    blocks = cut_rows(bounds, min(most, candidates // (threads * BLOCKS_PER_THREAD)))
+    blocks = iter(list(cut_rows(bounds, min(most, candidates // (threads * BLOCKS_PER_THREAD)))))
     with ThreadPoolExecutor(threads, initializer=lambda: setattr(_here, "works", True)) as pool:
-        return list(pool.map(lambda block: work(*block), blocks))
+        try:  # one task for each thread: to hand over one for each block takes longer than small blocks do
+            found = pool.map(lambda _: [work(*block) for block in blocks], range(threads))
+            return [result for results in found for result in results]
+        finally:
+            list(blocks)  # after an interrupt, no thread begins another one
 
 
 def cut_rows(bounds: IndexArray, most: int, first: int = 0, last: int | None = None) -> Iterator[tuple[int, int]]:

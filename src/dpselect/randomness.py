@@ -187,7 +187,7 @@ def are_distinct(nonces: WordArray) -> bool:
 
 def _integer_nonces(array: NDArray[Any]) -> WordArray:
     nonces = np.zeros((array.size, 3), dtype=np.uint32)
-    words = array.astype(np.uint64) if array.dtype.kind == "u" else array.astype(np.int64).view(np.uint64)
+    words = np.ascontiguousarray(array, np.uint64 if array.dtype.kind == "u" else np.int64).view(np.uint64)
     nonces[:, 0], nonces[:, 1] = words.astype("<u8", copy=False).view("<u4").reshape(-1, 2).T
     if array.dtype.kind == "u":  # distinguishes 2⁶⁴ − 1 from −1
         nonces[:, 2] = words >> np.uint64(63)

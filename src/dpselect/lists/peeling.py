@@ -69,8 +69,9 @@ class Remaining:
             self._kept = self._kept and self._owned(self._kept)
         self._sizes[rows] -= 1
         starts = self._batch.table.bounds[rows]
+        taken, last = starts + places, starts + self._sizes[rows]
         for values in self._own:
-            values[starts + places] = values[starts + self._sizes[rows]]
+            values[taken] = values[last]
 
     def _owned(self, column: Column) -> Column:
         """Return a column that picks can be taken out of, with the numbers of each row apart."""
@@ -129,6 +130,10 @@ class ListLaw(Law):
             self._fill(batch.rows_between(first, last), here, lists[first:last])
 
         over_rows(batch.table.bounds, work, seconds=self.count * 4e-9, most=BLOCK)
+        for number in reversed(range(self.count - 1)):  # who is where a pick has left was last in the row
+            later = lists[:, number + 1 :]
+            moved = (later == lists[:, number, None]) & (later != PADDING)
+            np.copyto(later, (batch.sizes - number - 1)[:, None], where=moved)
         return lists
 
     def _fill(self, batch: Batch, randomness: Randomness, lists: IndexArray) -> None:
@@ -142,10 +147,6 @@ class ListLaw(Law):
             left = remaining.batch(rows)
             lists[rows, number] = places = self.law(left, remaining.kept(rows)).select(left, stream)
             remaining.take(rows, places)
-        for number in reversed(range(rounds - 1)):  # who is where a pick has left was last in the row
-            later = lists[:, number + 1 : rounds]
-            moved = (later == lists[:, number, None]) & (later != PADDING)
-            np.copyto(later, (batch.sizes - number - 1)[:, None], where=moved)
 
     def probability(self, batch: Batch, lists: Any) -> Any:
         """Return the exact probability of one list for each row; see ``TopK.probability``."""
