@@ -11,13 +11,13 @@ import dpselect as dps
 from dpselect.pools import default_pool
 from dpselect.tuning import choice_pmf, fleet_errors
 from experiments.arrays import FloatArray
-from experiments.mechanisms import build
+from experiments.mechanisms import COMPARED_IN_PAPER, build
 from experiments.tuning.fleets import USERS, Fleet
 
 __all__ = ["PAPER", "WITHIN", "measure", "tuning_epsilon"]
 
-PAPER = tuple(name for name, record in dps.MECHANISMS.items() if record.in_paper and name != "uniform")
-"""The private mechanisms that the paper compares."""
+PAPER = tuple(name for name in COMPARED_IN_PAPER if name != "uniform")
+"""The mechanisms of the paper that use the scores."""
 WITHIN = 1.02
 """The largest ratio of the tuned error to the best of the paper's that counts as at least as good."""
 

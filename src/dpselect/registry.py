@@ -43,7 +43,6 @@ class Record:
     """Takes ε, with or without its name, and further fields as keywords."""
     parameters: tuple[str, ...] = ()
     """The public parameters that you may want to set."""
-    in_paper: bool = False
     is_private: bool = True
     color: str
 
@@ -97,7 +96,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="RNM",
         description="report noisy max",
         constructor=NoisyMax,
-        in_paper=True,
         color="#000000",
     ),
     Record(
@@ -124,7 +122,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         description="generalised exponential mechanism",
         constructor=GEM,
         parameters=("beta",),
-        in_paper=True,
         color="#0072b2",
     ),
     Record(
@@ -134,7 +131,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         description="GEM with the opposite tilt",
         constructor=ModifiedGEM,
         parameters=("beta",),
-        in_paper=True,
         color="#d55e00",
     ),
     Record(
@@ -153,7 +149,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         description="the best of a random number of noisy draws",
         constructor=RandomStopping,
         parameters=("gamma",),
-        in_paper=True,
         color="#cc79a7",
     ),
     Record(
@@ -163,7 +158,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         description="random stopping, η = 0",
         constructor=partial(RandomStopping, eta=0.0),
         parameters=("gamma",),
-        in_paper=True,
         color="#56b4e9",
     ),
     Record(
@@ -191,7 +185,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         description="GEM or modified GEM, chosen privately",
         constructor=CombinedGEM,
         parameters=("beta",),
-        in_paper=True,
         color="#009e73",
     ),
     Record(
@@ -208,7 +201,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="kRR",
         description="k-ary randomised response",
         constructor=RandomizedResponse,
-        in_paper=True,
         color="#e69f00",
     ),
     Record(
@@ -217,7 +209,6 @@ MECHANISMS: Mapping[str, Record] = _by_name(
         symbol="random",
         description="a candidate at random",
         constructor=_uniform,
-        in_paper=True,
         color="#555555",
     ),
 )
@@ -230,7 +221,6 @@ UNSAFE: Mapping[str, Record] = _by_name(
         symbol="naive noisy max",
         description="the paper's RNMH: noise in proportion to each sensitivity; not private",
         constructor=NaiveHeterogeneousNoisyMax,
-        in_paper=True,
         is_private=False,
         color="#8a8a8a",
     ),

@@ -50,6 +50,8 @@ class NaiveHeterogeneousNoisyMax(Mechanism):
         D. Antonova et al., Private selection with heterogeneous sensitivities, 2025, section III.A.
     """
 
+    label = "naive noisy max (not private)"
+
     epsilon: float
     _: KW_ONLY
     noise: Noise = "exponential"
@@ -69,11 +71,6 @@ class NaiveHeterogeneousNoisyMax(Mechanism):
             theorem="not private: a candidate can become impossible on a neighbouring dataset",
             reference="Antonova et al. 2025, counterexamples",
         )
-
-    @property
-    def label(self) -> str:
-        """The naive noisy max."""
-        return "naive noisy max (not private)"
 
     def law(self, sizes: IndexArray) -> NoisyArgmaxLaw:  # noqa: ARG002 - the same for all sizes
         """Noise in proportion to each candidate's own sensitivity."""

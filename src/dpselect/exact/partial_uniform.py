@@ -1,8 +1,9 @@
 """Lazily refined uniform random numbers, and exact comparisons of them with exponentials."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import partial
 
 FIRST_DIGITS = 40
 
@@ -58,13 +59,18 @@ class PartialUniform:
 
 def bernoulli_exp(uniform: PartialUniform, x: Fraction) -> bool:
     """Return whether a uniform real number is below exp(−x): a Bernoulli draw of exactly that probability."""
-    digits = FIRST_DIGITS
     while x >= uniform.bits:  # exp(−x) < 2^−bits: any set bit decides, and exp(−x) is not needed
         if uniform.low > 0:
             return False
         uniform.refine()
+    return is_below(uniform, partial(exp_bounds, x))
+
+
+def is_below(uniform: PartialUniform, bounds: Callable[[int], Iterable[Fraction]]) -> bool:
+    """Return whether a uniform real number is below another that has bounds of any number of digits."""
+    digits = FIRST_DIGITS
     while True:
-        low, high = exp_bounds(x, digits)
+        low, high = bounds(digits)
         if uniform.high <= low:
             return True
         if uniform.low >= high:

@@ -214,33 +214,22 @@ class KeptLaw(Law):
         return chosen
 
     def _keep(self, batch: Batch) -> tuple[Batch, IndexArray]:
-        """Return the batch of the kept candidates, and the places of these candidates in the whole batch."""
-        if batch.rows and _share_sensitivities(batch):
-            return self._keep_alike(batch)
-        bounds = batch.table.bounds
-        keep = kept_candidates(batch.spread(batch.table.sensitivities), bounds, self.low, self.high)
-        places = np.flatnonzero(keep)
-        kept_bounds = np.concatenate([[0], np.cumsum(keep)])[bounds]
-        columns = (batch.table.scores, batch.table.sensitivities, batch.table.offsets)
-        scores, widths, offsets = (Column(batch.spread(c)[places], kept_bounds[:-1]) for c in columns)
-        table = batch.table._replace(scores=scores, sensitivities=widths, offsets=offsets, bounds=kept_bounds)
-        return replace(batch, table=frozen(table), shape=None, row_size=0), places
+        """Return the batch of the kept candidates, and the places of these candidates in the whole batch.
 
-    def _keep_alike(self, batch: Batch) -> tuple[Batch, IndexArray]:
-        """Do the same for dense rows that share their sensitivities, which stay shared."""
-        table, rows, size = batch.table, batch.rows, batch.row_size
-        start = table.sensitivities.starts[0]
-        widths = table.sensitivities.values[start : start + size]
-        kept = np.flatnonzero(kept_candidates(widths, np.array([0, size]), self.low, self.high))
-        places = (table.bounds[:-1, None] + kept).reshape(-1)
-        bounds = np.arange(rows + 1) * kept.size
-        scores, offsets = (
-            Column(column.values[(column.starts[:, None] + kept).reshape(-1)], bounds[:-1])
-            for column in (table.scores, table.offsets)
-        )
-        shared = Column(widths[kept], np.zeros(rows, dtype=np.int64))
-        reduced = table._replace(scores=scores, sensitivities=shared, offsets=offsets, bounds=bounds)
-        return replace(batch, table=frozen(reduced), shape=(rows,), row_size=kept.size), places
+        Dense rows that share their sensitivities still do.
+        """
+        shared = batch.rows > 0 and _share_sensitivities(batch)
+        asked = batch.rows_between(0, 1) if shared else batch
+        widths = asked.spread(asked.table.sensitivities)
+        keep = kept_candidates(widths, asked.table.bounds, self.low, self.high)
+        places = np.flatnonzero(np.tile(keep, batch.rows) if shared else keep)
+        bounds = np.searchsorted(places, batch.table.bounds)
+        table = map_columns(batch.table, lambda c: Column(batch.spread(c)[places], bounds[:-1]), bounds)
+        if not shared:
+            return replace(batch, table=table, shape=None, row_size=0), places
+        column = Column(widths[keep], np.zeros(batch.rows, dtype=np.int64))
+        table = frozen(table._replace(sensitivities=column))
+        return replace(batch, table=table, shape=(batch.rows,), row_size=column.values.size), places
 
 
 def kept_candidates(sensitivities: FloatArray, bounds: IndexArray, low: float, high: float) -> FlagArray:

@@ -38,6 +38,7 @@ class RandomizedResponse(Mechanism):
         S. L. Warner, Randomized response, 1965.
     """
 
+    label = "randomised response"
     uses_sensitivities = False
 
     epsilon: float
@@ -55,11 +56,6 @@ class RandomizedResponse(Mechanism):
             theorem="no output is more than e^ε times as likely for one best candidate as for another",
             reference="Warner 1965",
         )
-
-    @property
-    def label(self) -> str:
-        """Randomised response."""
-        return "randomised response"
 
     def law(self, sizes: IndexArray) -> RandomizedResponseLaw:  # noqa: ARG002 - the same for all sizes
         """The best candidate with odds $e^ε$ : 1 against every other."""

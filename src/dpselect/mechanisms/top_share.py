@@ -62,6 +62,7 @@ class TopShare(Mechanism):
     """
 
     uses_sensitivities = False
+    takes = ("weights",)
 
     epsilon: float
     share: float | None = field(default=None, kw_only=True)
@@ -86,11 +87,6 @@ class TopShare(Mechanism):
     def label(self) -> str:
         """Top share, and the share."""
         return "top share" if self.share is None else f"top share, {self.share:.3g}"
-
-    @property
-    def takes(self) -> tuple[str, ...]:
-        """Public weights."""
-        return ("weights",)
 
     def select_there(self, scores: Any, weights: Any, stream: Randomness) -> Any:
         """Return picks from scores on a CUDA device, made there; ``None`` if the scores must be copied first."""

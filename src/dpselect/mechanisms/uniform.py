@@ -29,6 +29,7 @@ class Uniform(Mechanism):
         None needed.
     """
 
+    label = "a candidate at random"
     uses_sensitivities = False
 
     @property
@@ -41,11 +42,6 @@ class Uniform(Mechanism):
             theorem="the pick is independent of the scores",
             reference="by definition",
         )
-
-    @property
-    def label(self) -> str:
-        """Uniform random choice."""
-        return "a candidate at random"
 
     def law(self, sizes: IndexArray) -> UniformLaw:  # noqa: ARG002 - the same for all sizes
         """Every candidate with the same probability."""

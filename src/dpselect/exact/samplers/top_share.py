@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from dpselect.exact.partial_uniform import FIRST_DIGITS, PartialUniform, exp_bounds
+from dpselect.exact.partial_uniform import PartialUniform, exp_bounds, is_below
 from dpselect.exact.streams import ExactStream
 from dpselect.kernels.arrays import FloatArray
 
@@ -36,15 +36,8 @@ def coin(uniform: PartialUniform, epsilon: float, share: Fraction) -> bool:
         if uniform.low > 0:
             return False
         uniform.refine()
-    digits = FIRST_DIGITS
-    while True:
-        low, high = (x / (x + share * (1 - x)) for x in exp_bounds(Fraction(epsilon), digits))
-        if uniform.high <= low:
-            return True
-        if uniform.low >= high:
-            return False
-        uniform.refine()
-        digits *= 2
+    decay = Fraction(epsilon)
+    return is_below(uniform, lambda digits: (x / (x + share * (1 - x)) for x in exp_bounds(decay, digits)))
 
 
 def _draw_best(scores: list[float], table: PublicTable, share: int, draws: int, stream: ExactStream) -> int:
