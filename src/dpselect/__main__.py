@@ -12,9 +12,7 @@ def main() -> int:
     """Run a command. An interrupt while modules are loading ends the process: there is nothing to clean up."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored, as by nohup
         signal.signal(signal.SIGINT, _leave)
-    os.environ.setdefault(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # its threads would only wait: no command multiplies matrices
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # no command multiplies matrices
     from dpselect.cli import main as run  # noqa: PLC0415 - after the handler
 
     code = run()

@@ -185,64 +185,19 @@ def odds_of(share: Share, sizes: Sizes) -> Odds:
 
 
 @compiled_without_refcounts
-def count_above(scores: FloatArray, bar: float) -> int:
-    """Return how many scores are above the bar."""
-    count = 0
-    for a in range(scores.size):
-        count += scores[a] > bar
-    return count
-
-
-@in_numpy(count_above)
-def _count_above(scores: FloatArray, bar: float) -> int:
-    return int((scores > bar).sum())
-
-
-@compiled_without_refcounts
-def count_at(scores: FloatArray, bar: float) -> int:
-    """Return how many scores are equal to the bar."""
-    count = 0
-    for a in range(scores.size):
-        count += scores[a] == bar
-    return count
-
-
-@in_numpy(count_at)
-def _count_at(scores: FloatArray, bar: float) -> int:
-    return int((scores == bar).sum())
-
-
-@compiled_without_refcounts
-def weight_above(scores: FloatArray, bar: float, weights: IndexArray) -> int:
-    """Return the weight of the scores above the bar."""
-    total = 0
-    for a in range(scores.size):
-        total += weights[a] if scores[a] > bar else 0
-    return total
-
-
-@in_numpy(weight_above)
-def _weight_above(scores: FloatArray, bar: float, weights: IndexArray) -> int:
-    return int(weights[: scores.size][scores > bar].sum())
-
-
-@compiled_without_refcounts
-def weight_at(scores: FloatArray, bar: float, weights: IndexArray) -> int:
-    """Return the weight of the scores equal to the bar."""
-    total = 0
-    for a in range(scores.size):
-        total += weights[a] if scores[a] == bar else 0
-    return total
-
-
-@in_numpy(weight_at)
-def _weight_at(scores: FloatArray, bar: float, weights: IndexArray) -> int:
-    return int(weights[: scores.size][scores == bar].sum())
-
-
-@compiled_without_refcounts
 def weight_of(scores: FloatArray, bar: float, at: bool, weights: IndexArray, equal: bool) -> int:  # noqa: FBT001
     """Return the weight of the candidates whose score is above the bar, or at it."""
+    total = 0
     if equal:
-        return UNIT * (count_at(scores, bar) if at else count_above(scores, bar))
-    return weight_at(scores, bar, weights) if at else weight_above(scores, bar, weights)
+        for a in range(scores.size):
+            total += scores[a] == bar if at else scores[a] > bar
+        return total * UNIT
+    for a in range(scores.size):
+        total += weights[a] if (scores[a] == bar if at else scores[a] > bar) else 0
+    return total
+
+
+@in_numpy(weight_of)
+def _weight_of(scores: FloatArray, bar: float, at: bool, weights: IndexArray, equal: bool) -> int:  # noqa: FBT001
+    inside = scores == bar if at else scores > bar
+    return int(inside.sum()) * UNIT if equal else int(weights[: scores.size][inside].sum())
