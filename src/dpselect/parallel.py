@@ -7,7 +7,7 @@ kernel writes for a row depends on that row alone, so the number of threads does
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 import numpy as np
@@ -54,6 +54,8 @@ def over_rows(
 ) -> list[Result]:
     """Call ``work(first, last)`` for blocks that cover all rows, each of at most ``most`` candidates or one row.
 
+    Return what the calls return, in no particular order.
+
     Blocks hold about the same number of candidates, whatever the rows' lengths. ``seconds`` is roughly the time
     for one candidate. It decides whether threads are worth starting if ``DPSELECT_THREADS`` is not set. A call from
     within ``work`` starts no further threads, and has one block.
@@ -66,11 +68,13 @@ def over_rows(
         return [work(*block) for block in cut_rows(bounds, most)]
     blocks = iter(list(cut_rows(bounds, min(most, candidates // (threads * BLOCKS_PER_THREAD)))))
     with ThreadPoolExecutor(threads, initializer=lambda: setattr(_here, "works", True)) as pool:
-        try:  # one task for each thread: to hand over one for each block takes longer than small blocks do
-            found = pool.map(lambda _: [work(*block) for block in blocks], range(threads))
-            return [result for results in found for result in results]
+        # One task for each thread: to hand over one for each block takes longer than small blocks do.
+        tasks = [pool.submit(lambda: [work(*block) for block in blocks]) for _ in range(threads)]
+        try:
+            wait(tasks, return_when=FIRST_EXCEPTION)
         finally:
-            list(blocks)  # after an interrupt, no thread begins another one
+            list(blocks)  # after an error or an interrupt, no thread begins another one
+        return [result for task in tasks for result in task.result()]
 
 
 def cut_rows(bounds: IndexArray, most: int, first: int = 0, last: int | None = None) -> Iterator[tuple[int, int]]:

@@ -18,7 +18,7 @@ import dpselect as dps
 from dpselect.cli import main
 from dpselect.engines.local import read_ahead
 from dpselect.tables.layout import Layout
-from dpselect.tables.sorting import SortedUnits, _in_order, memory_bytes
+from dpselect.tables.sorting import SortedUnits, _in_order, _spelled, memory_bytes
 from dpselect.tables.stored import open_table
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
@@ -74,6 +74,40 @@ def test_batches_hold_whole_units(name, needed, monkeypatch):
     assert [row for rows in whole["candidate"].to_pylist() for row in rows] == list(range(25))
     assert whole["score"].to_pylist() == whole["candidate"].to_pylist()
     assert len(batches) > 3
+
+
+@pytest.mark.parametrize("needed", [0, 2**60], ids=["in memory", "by DuckDB"])
+@pytest.mark.parametrize(
+    "batches",
+    [[["10", "9", "100"], ["007", "x", "9"]], [["2", "10"], ["1", "20"]], [["3", "1"], [None, "2"]]],
+    ids=["then other text", "then more integers", "then a missing one"],
+)
+def test_text_that_spells_integers_has_the_order_of_text(batches, needed, monkeypatch):
+    monkeypatch.setattr("dpselect.tables.sorting.needed_bytes", lambda _: needed)
+    users = pa.chunked_array(batches, pa.string())
+    numbers = pa.array(range(len(users)))
+    table = pa.table({"user": users, "candidate": numbers, "score": numbers})
+    source = SortedUnits(open_table(table), Layout(sensitivity=1.0))
+    whole = pa.Table.from_batches([located.batch for located in source.batches(["user", "candidate"])])
+    rows = {user: [] for user in sorted(users.to_pylist(), key=lambda user: (user is None, user))}
+    for user, number in zip(users.to_pylist(), numbers.to_pylist(), strict=True):
+        rows[user].append(number)
+    assert whole["user"].type == pa.string()
+    assert dict(zip(whole["user"].to_pylist(), whole["candidate"].to_pylist(), strict=True)) == rows
+    assert whole["user"].to_pylist() == list(rows)
+
+
+spellings = st.integers(-(10**19), 10**19).map(str) | st.text("0123456789+-x. _１", max_size=4)
+
+
+@given(st.lists(spellings, min_size=1, max_size=4), st.integers(0, 3))
+def test_text_counts_as_integers_only_if_they_are_written_like_that(words, first):
+    names = pa.array(words).slice(min(first, len(words) - 1))
+    found = _spelled(names)
+    assert found.cast(pa.string()).equals(names)
+    plain = all(word.isascii() and word.isdecimal() and word == str(int(word)) for word in words)
+    if plain and max(map(int, words)) < 2**63 and len(names) == len(words):
+        assert found.type == pa.int64()
 
 
 @given(
