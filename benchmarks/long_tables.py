@@ -47,10 +47,12 @@ MECHANISMS = {
 }
 """What dpselect runs, by its name in the table."""
 GOALS = {
-    ("csv", "heterogeneous noisy max (the default)"): 2.0,
-    ("parquet", "heterogeneous noisy max (the default)"): 1.5,
+    ("csv", "heterogeneous noisy max (the default)"): "2 ×",
+    ("csv", "the same, lists of ten"): "8 s",
+    ("parquet", "heterogeneous noisy max (the default)"): "1.5 ×",
+    ("parquet", "the same, lists of ten"): "8 s",
 }
-"""The largest ratio to pandas that we accept."""
+"""The largest ratio to pandas, or time, that we accept."""
 
 
 class Cost(NamedTuple):
@@ -121,7 +123,7 @@ def main() -> int:
             pandas = costs["pandas, noisy max"]
             for who, cost in costs.items():
                 ratios = " | ".join(f"{own / other:.2f}" for own, other in zip(cost, pandas, strict=True))
-                goal = f"{GOALS[kind, who]:g}" if (kind, who) in GOALS else ""
+                goal = GOALS.get((kind, who), "")
                 lines.append(f"| {kind} | {who} | {cost[0]:.2f} | {cost[1]:.2f} | {ratios} | {goal} |")
                 print(lines[-1], flush=True)
     if not options.fast:
@@ -148,8 +150,8 @@ arithmetic, from a generator that is not secure:
 
 Times are medians in seconds for the whole process, from start to exit: wall-clock time, and processor time, which
 other work on the same machine disturbs less. Kernels were compiled before (`dpselect compile`). The ratios are
-those to pandas, and the goal is the largest ratio that we accept. Noisy max is the mechanism of the lines above.
-The default also solves for the neutral offsets of each user, and top share uses no sensitivities.
+those to pandas, and the goal is the largest ratio or time that we accept. Noisy max is the mechanism of the lines
+above. The default also solves for the neutral offsets of each user, and top share uses no sensitivities.
 
 | file | mechanism | seconds | processor | ratio | ratio, processor | goal |
 | --- | --- | --- | --- | --- | --- | --- |
