@@ -6,8 +6,9 @@ kernel writes for a row depends on that row alone, so the number of threads does
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 import numpy as np
@@ -66,15 +67,28 @@ def over_rows(
     threads = _threads_asked_for() or (1 if candidates * seconds < STARTING else processors())
     if threads == 1:
         return [work(*block) for block in cut_rows(bounds, most)]
-    blocks = iter(list(cut_rows(bounds, min(most, candidates // (threads * BLOCKS_PER_THREAD)))))
+    blocks = deque(cut_rows(bounds, min(most, candidates // (threads * BLOCKS_PER_THREAD))))
+    # One task for each thread: to hand over one for each block takes longer than small blocks do.
+    tasks: list[Future[None]] = []
+    results: list[Result] = []
     with ThreadPoolExecutor(threads, initializer=lambda: setattr(_here, "works", True)) as pool:
-        # One task for each thread: to hand over one for each block takes longer than small blocks do.
-        tasks = [pool.submit(lambda: [work(*block) for block in blocks]) for _ in range(threads)]
         try:
+            tasks += (pool.submit(_work_off, blocks, work, results) for _ in range(threads))
             wait(tasks, return_when=FIRST_EXCEPTION)
         finally:
-            list(blocks)  # after an error or an interrupt, no thread begins another one
-        return [result for task in tasks for result in task.result()]
+            blocks.clear()  # after an error or an interrupt, no thread begins another one
+    while tasks:
+        tasks.pop().result()  # which raises if the task did; nothing here refers to the error then
+    return results
+
+
+def _work_off(blocks: deque[tuple[int, int]], work: Callable[[int, int], Result], results: list[Result]) -> None:
+    while True:
+        try:
+            block = blocks.popleft()
+        except IndexError:
+            return
+        results.append(work(*block))
 
 
 def cut_rows(bounds: IndexArray, most: int, first: int = 0, last: int | None = None) -> Iterator[tuple[int, int]]:
