@@ -202,11 +202,6 @@ def read_sensitivities(sensitivities: Numbers) -> FloatArray:
     return widths
 
 
-def frozen(table: Rows) -> Rows:
-    """Return a table of read-only arrays: kernels are compiled for those."""
-    return map_columns(table, lambda column: column, table.bounds)
-
-
 def map_columns(table: Rows, change: Callable[[Column], Column], bounds: IndexArray) -> Rows:
     """Return a table of read-only arrays whose columns are changed, each by the same function."""
     columns = (change(column) for column in (table.scores, table.sensitivities, table.offsets))

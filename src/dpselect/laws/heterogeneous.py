@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpselect import kernels
-from dpselect.candidates import Batch, frozen, map_columns
+from dpselect.candidates import Batch, map_columns
 from dpselect.exact import ExactStream
 from dpselect.exact.samplers import heterogeneous_noisy_max, permute_and_flip
 from dpselect.kernels.arrays import ALL_GAPS_NEEDED, Column, FlagArray, FloatArray, IndexArray, Units
@@ -222,14 +222,18 @@ class KeptLaw(Law):
         asked = batch.rows_between(0, 1) if shared else batch
         widths = asked.spread(asked.table.sensitivities)
         keep = kept_candidates(widths, asked.table.bounds, self.low, self.high)
-        places = np.flatnonzero(np.tile(keep, batch.rows) if shared else keep)
+        kept = np.flatnonzero(keep)
+        places = (batch.table.bounds[:-1, None] + kept).reshape(-1) if shared else kept
         bounds = np.searchsorted(places, batch.table.bounds)
-        table = map_columns(batch.table, lambda c: Column(batch.spread(c)[places], bounds[:-1]), bounds)
-        if not shared:
-            return replace(batch, table=table, shape=None, row_size=0), places
-        column = Column(widths[keep], np.zeros(batch.rows, dtype=np.int64))
-        table = frozen(table._replace(sensitivities=column))
-        return replace(batch, table=table, shape=(batch.rows,), row_size=column.values.size), places
+
+        def reduced(column: Column) -> Column:
+            if shared and (column.starts == column.starts[0]).all():  # it stays shared
+                return Column(column.values[column.starts[0] + kept], np.zeros(batch.rows, dtype=np.int64))
+            return Column(batch.spread(column)[places], bounds[:-1])
+
+        table = map_columns(batch.table, reduced, bounds)
+        shape, size = ((batch.rows,), kept.size) if shared else (None, 0)
+        return replace(batch, table=table, shape=shape, row_size=size), places
 
 
 def kept_candidates(sensitivities: FloatArray, bounds: IndexArray, low: float, high: float) -> FlagArray:

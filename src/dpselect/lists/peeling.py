@@ -130,8 +130,9 @@ class ListLaw(Law):
             self._fill(batch.rows_between(first, last), here, lists[first:last])
 
         over_rows(batch.table.bounds, work, seconds=self.count * 4e-9, most=BLOCK)
-        for number in reversed(range(self.count - 1)):  # who is where a pick has left was last in the row
-            later = lists[:, number + 1 :]
+        rounds = min(self.count, int(batch.sizes.max()))
+        for number in reversed(range(rounds - 1)):  # who is where a pick has left was last in the row
+            later = lists[:, number + 1 : rounds]
             moved = (later == lists[:, number, None]) & (later != PADDING)
             np.copyto(later, (batch.sizes - number - 1)[:, None], where=moved)
         return lists
