@@ -2,6 +2,7 @@
 
 import threading
 import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from unittest.mock import patch
@@ -17,6 +18,7 @@ from score_tables import LONG, SETTINGS
 import dpselect as dps
 from dpselect.cli import main
 from dpselect.engines.local import read_ahead
+from dpselect.tables import sorting
 from dpselect.tables.layout import Layout
 from dpselect.tables.sorting import SortedUnits, _in_order, _spelled, memory_bytes
 from dpselect.tables.stored import open_table
@@ -46,7 +48,7 @@ def test_a_sort_in_memory_gives_what_duckdb_gives(data, unit, candidate):
     kinds = (unit[1], candidate[1], pa.int16())
     arrays = [pa.array(column).cast(kind) if pa.types.is_dictionary(kind) else pa.array(column, kind)
               for column, kind in zip(columns, kinds, strict=True)]  # fmt: skip
-    table = pa.table(arrays, names=["user", "candidate", "score"])
+    table = pa.table(arrays, names=["user", "candidate", "score"]).slice(data.draw(st.integers(0, len(rows) - 1)))
     layout = Layout(sensitivity=1.0)
     found = []
     for needed in (0, 2**60):
@@ -100,14 +102,52 @@ def test_text_that_spells_integers_has_the_order_of_text(batches, needed, monkey
 spellings = st.integers(-(10**19), 10**19).map(str) | st.text("0123456789+-x. _１", max_size=4)
 
 
-@given(st.lists(spellings, min_size=1, max_size=4), st.integers(0, 3))
-def test_text_counts_as_integers_only_if_they_are_written_like_that(words, first):
-    names = pa.array(words).slice(min(first, len(words) - 1))
+@given(st.lists(spellings, min_size=1, max_size=4), st.integers(0, 3), st.integers(1, 4))
+def test_text_counts_as_integers_only_if_they_are_written_like_that(words, first, count):
+    names = pa.array(words).slice(min(first, len(words) - 1), count)
     found = _spelled(names)
     assert found.cast(pa.string()).equals(names)
+    words = names.to_pylist()
     plain = all(word.isascii() and word.isdecimal() and word == str(int(word)) for word in words)
-    if plain and max(map(int, words)) < 2**63 and len(names) == len(words):
-        assert found.type == pa.int64()
+    assert (found.type == pa.int64()) == (plain and max(map(int, words)) < 2**63)
+
+
+NAMES = {
+    "integers": lambda place, _: place // 10,
+    "integers with gaps": lambda _, number: number,
+    "text of integers": lambda place, _: (place // 10).astype(str),
+    "text of integers with some gaps": lambda place, number: (number % (3 * place.size)).astype(str),
+    "text of integers with large gaps": lambda _, number: number.astype(str),
+    "then other text": lambda place, _: np.append(place[:-1].astype(str), "x"),
+    "text that repeats": lambda place, _: np.char.add("user", (place // 10).astype(str)),
+    "text of its own": lambda place, _: np.char.add("user" * 8, place.astype(str)),
+}
+
+
+@pytest.mark.parametrize("names", NAMES)
+def test_a_sort_takes_the_memory_that_it_is_said_to_take(names):
+    """Names that hardly repeat take more, for a hash table that is mostly empty."""
+    n, generator = 300_000, np.random.default_rng(0)
+    order = generator.permutation(n)
+    columns = [
+        pa.array(NAMES[names](np.arange(n), generator.integers(10**15, size=n))).take(pa.array(order))
+        for _ in range(2)
+    ]
+    table = pa.table([*columns, generator.random(n)], names=["user", "candidate", "score"])
+    source = SortedUnits(open_table(table), Layout(sensitivity=1.0))
+    asked, estimate = [], sorting.needed_bytes
+    pool, kept = pa.proxy_memory_pool(pa.default_memory_pool()), pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    tracemalloc.start()
+    try:
+        with patch("dpselect.tables.sorting.needed_bytes", lambda rows: asked.append(estimate(rows)) or asked[-1]):
+            rows = sum(located.batch.num_rows for located in source.batches(["user", "candidate", "score"]))
+        taken = tracemalloc.get_traced_memory()[1] + pool.max_memory()
+    finally:
+        tracemalloc.stop()
+        pa.set_memory_pool(kept)
+    assert rows == len(set(columns[0].to_pylist()))
+    assert 0.4 * sum(asked) < taken < (1.2 if rows < n / 5 else 4) * sum(asked)
 
 
 @given(

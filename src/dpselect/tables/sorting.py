@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from dpselect.extras import from_extra
 from dpselect.kernels.arrays import IndexArray
@@ -70,6 +71,8 @@ class SortedUnits:
         self._failure: Exception | None = None
         self._connection: Any = None
         self._interrupted = False
+        self._may_spell: list[bool] = []
+        """Whether all units, and all candidates, read so far are integers or spell them."""
 
     def interrupt(self) -> None:
         """Stop sorting, from another thread."""
@@ -89,7 +92,7 @@ class SortedUnits:
 
     def _sorted(self, size: int) -> Iterator[Grouped]:
         """Yield units by name, with their candidates by name, nulls last, in batches of about ``size`` rows."""
-        self.rows, self._interrupted = None, False
+        self.rows, self._interrupted, self._may_spell = None, False, [True, True]
         read, used = self._read(), 0
         made: list[Future[pa.RecordBatch]] = []
         with ThreadPoolExecutor(1) as pool:  # it makes numbers of one batch while the next is read
@@ -119,6 +122,7 @@ class SortedUnits:
 
     def _further_rows(self, read: Iterator[Located]) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are not held, for DuckDB."""
+        self._may_spell = [False, False]  # it would sort integers no faster than text
         try:
             yield from map(self._plain_rows, read)
         except Exception as error:
@@ -129,8 +133,11 @@ class SortedUnits:
         columns = located.batch.columns
         if not self._has_units:
             columns.insert(0, from_numpy(np.zeros(located.batch.num_rows, dtype=np.int64)))
-        kinds = self._row_schema.types
-        arrays = [_spelled(decoded(column).cast(kind)) for column, kind in zip(columns[:2], kinds, strict=False)]
+        arrays = []
+        for i, kind in enumerate(self._row_schema.types[:2]):
+            names = decoded(columns[i]).cast(kind)
+            arrays.append(_spelled(names) if self._may_spell[i] else names)
+            self._may_spell[i] = pa.types.is_integer(arrays[i].type)
         for name, column in zip(self._names[2:], columns[2:], strict=True):
             arrays.append(from_numpy(as_floats(name, column, lambda row: located.locate(row, self._names[0]))))
         return pa.RecordBatch.from_arrays(arrays, self._names)
@@ -169,8 +176,12 @@ class SortedUnits:
 
 
 def needed_bytes(rows: pa.RecordBatch) -> int:
-    """Return about how much memory a sort of rows takes: the rows, one column copied, ranks, keys and an order."""
-    return 2 * int(rows.nbytes) + 32 * int(rows.num_rows)
+    """Return about how much memory a sort takes: rows, a copy of one column, keys, their order, and ranked names.
+
+    Names that hardly repeat may take twice as much.
+    """
+    ranked = sum(_compact(pa.chunked_array([column])) is None for column in rows.columns[:2])
+    return 2 * int(rows.nbytes) + 32 * (1 + ranked) * int(rows.num_rows)
 
 
 class Ranks(NamedTuple):
@@ -227,9 +238,11 @@ def _spelled(names: pa.Array) -> pa.Array:
         integers = names.cast(pa.int64())
     except pa.ArrowInvalid:
         return names
-    numbers, text = to_numpy(integers), np.frombuffer(names.buffers()[2], np.uint8)
+    _, bounds, text = names.buffers()
+    first, last = np.frombuffer(bounds, np.int32)[[names.offset, names.offset + len(names)]]
+    numbers, text = to_numpy(integers), np.frombuffer(text, np.uint8)[first:last]
     digits = numbers.size + sum(np.count_nonzero(numbers >= 10**n) for n in range(1, len(str(numbers.max()))))
-    return integers if text.min() >= ord("0") and text.max() <= ord("9") and text.size == digits else names
+    return integers if text.size == digits and text.min() >= ord("0") and text.max() <= ord("9") else names
 
 
 def _ranked(column: pa.ChunkedArray, kind: pa.DataType) -> Ranks:
@@ -237,36 +250,39 @@ def _ranked(column: pa.ChunkedArray, kind: pa.DataType) -> Ranks:
 
     Integers without large gaps are such numbers already. Of anything else it is the place among the sorted names.
     """
-    if pa.types.is_integer(column.type) and not column.null_count:
-        given = [to_numpy(chunk) for chunk in column.chunks if len(chunk)]
-        low, high = min(part.min() for part in given), max(part.max() for part in given)
-        span = int(high) - int(low)
-        if span < min(4 * len(column), 1 << 31):
-            parts = (np.subtract(part, low, dtype=np.int64, casting="unsafe") for part in given)  # wraps back
-            if kind == column.type:
-                return Ranks(parts, span.bit_length(), lambda ranks: from_numpy(ranks.astype(low.dtype) + low))
-            seen = np.zeros(span + 1, np.bool_)
-            for part in given:
-                seen[part - low] = True
-            codes = np.flatnonzero(seen)
-            return _ranked_by_name(from_numpy(codes + low).cast(kind), codes, parts)
-    pieces = 1 if column.null_count else thread_count()  # Arrow cannot unify dictionaries that hold null
-    length = -(-len(column) // pieces)
-    with ThreadPoolExecutor(pieces) as pool:
-        slices = (column.slice(first, length) for first in range(0, len(column), length))
-        encoded = pool.map(lambda piece: piece.dictionary_encode("encode").combine_chunks(), slices)
-        whole = pa.chunked_array(list(encoded)).unify_dictionaries().combine_chunks()
+    if compact := _compact(column):
+        given, low, span = compact
+        parts = (np.subtract(part, low, dtype=np.int64, casting="unsafe") for part in given)  # wraps back
+        if kind == column.type:
+            return Ranks(parts, span.bit_length(), lambda ranks: from_numpy(ranks.astype(low.dtype) + low))
+        seen = np.zeros(span + 1, np.bool_)
+        for part in given:
+            seen[part - low] = True
+        codes = np.flatnonzero(seen)
+        return _ranked_by_name(from_numpy(codes + low).cast(kind), codes, parts)
+    whole = column.dictionary_encode("encode").combine_chunks()
     names, indices = whole.dictionary.cast(kind), to_numpy(whole.indices)
     parts = (indices[first : first + ROWS_AT_ONCE] for first in range(0, indices.size, ROWS_AT_ONCE))
     return _ranked_by_name(names, np.arange(len(names)), parts)
 
 
+def _compact(column: pa.ChunkedArray) -> tuple[list[NDArray[Any]], Any, int] | None:
+    """Return integers without large gaps, the least of them and their span; ``None`` for any other column."""
+    if column.null_count or not pa.types.is_integer(column.type):
+        return None
+    given = [to_numpy(chunk) for chunk in column.chunks if len(chunk)]
+    low, high = min(part.min() for part in given), max(part.max() for part in given)
+    span = int(high) - int(low)
+    return (given, low, span) if span < min(4 * len(column), 1 << 31) else None
+
+
 def _ranked_by_name(names: pa.Array, codes: IndexArray, parts: Iterator[IndexArray]) -> Ranks:
     """Return the ranks of entries given by codes, one for each name, in the order of names."""
     order = pc.sort_indices(names)  # nulls last
-    ordered, places = names.take(order), np.empty(int(codes[-1]) + 1, np.int64)
+    ordered, places = names.take(order), np.empty(int(codes[-1]) + 1, np.int32)
     places[codes[to_numpy(order)]] = np.arange(len(order))
-    return Ranks(map(places.take, parts), len(order).bit_length(), lambda ranks: ordered.take(from_numpy(ranks)))
+    ranks = (places[part].astype(np.int64) for part in parts)  # at its end, it holds neither column nor places
+    return Ranks(ranks, len(order).bit_length(), lambda ranks: ordered.take(from_numpy(ranks)))
 
 
 def _in_order(keys: IndexArray) -> tuple[IndexArray, IndexArray | None, int]:
