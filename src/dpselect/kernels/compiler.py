@@ -12,7 +12,7 @@ from typing import Any
 
 import numba
 from filelock import FileLock
-from numba.core import caching, event
+from numba.core import caching
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult
 from numba.core.runtime.nrt import rtsys
@@ -41,9 +41,8 @@ def dispatcher_of(kernel: Kernel[..., Any], *, inner: bool) -> Any:
         "pipeline_class": PartCompiler if inner else Compiler,
     }
     dispatcher = njit(nogil=True, error_model="numpy", **forms, **kernel.options)(kernel.for_compiler())
-    dispatcher.kernel = kernel
     if not inner:
-        dispatcher._cache = KernelCache(dispatcher.py_func)  # noqa: SLF001 - the option `cache` knows one directory
+        dispatcher._cache = KernelCache(kernel)  # noqa: SLF001 - the option `cache` knows one directory
     return dispatcher
 
 
@@ -52,7 +51,7 @@ def compile_for(kernel: Kernel[..., Any], arguments: tuple[Any, ...]) -> Any:
 
     If another process compiles the same kernel, wait for it and load the result.
     """
-    with _ONE_THREAD, _alone(kernel.function), uncollected():
+    with _ONE_THREAD, _reminded(kernel), _alone(kernel.function), uncollected():
         dispatcher = dispatcher_of(kernel, inner=False)
         dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in arguments))
         for result in dispatcher.overloads.values():  # what its parts refer to
@@ -109,12 +108,13 @@ class PartCompiler(Compiler):
 class KernelCache(caching.NullCache):
     """The compiled forms of one kernel: loaded from several directories, and kept in the one that is writable."""
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, kernel: Kernel[..., Any]) -> None:
         file: Any = caching.IndexDataCacheFile
-        self._files = {place: file(str(place), index_name(function), digest()) for place in directories()}
+        self._files = {place: file(str(place), index_name(kernel.function), digest()) for place in directories()}
+        self._kernel = kernel
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the form for a signature; ``None`` if there is none."""
+        """Return the form for a signature; ``None`` if there is none, which is announced: it is compiled next."""
         rtsys.initialize(target_context)  # all that a compiled kernel needs of the compiler
         rebuild: Any = CompileResult._rebuild  # noqa: SLF001 - the compiler's own caches do the same
         for file in self._files.values():
@@ -122,6 +122,7 @@ class KernelCache(caching.NullCache):
                 payload = file.load((sig, target_context.codegen().magic_tuple()))
                 if payload is not None:
                     return rebuild(target_context, *payload)
+        _announce(self._kernel)
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -147,35 +148,39 @@ def _alone(function: FunctionType) -> Iterator[None]:
 # --- Announcements --------------------------------------------------------------------------------------
 
 
-class _Announcer(event.Listener):
-    """Says what is compiled, before that starts. Kernels that are compiled on the way are not mentioned."""
-
-    def __init__(self) -> None:
-        self._depth = 0
-
-    def on_start(self, event: Any) -> None:
-        """Announce the outermost kernel."""
-        kernel = getattr(event.data["dispatcher"], "kernel", None)  # a user's own functions have none
-        if self._depth == 0 and kernel is not None:
-            _announce(kernel)
-        self._depth += 1
-
-    def on_end(self, event: Any) -> None:
-        """Count."""
-        self._depth -= 1
-
-
-event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
-
-
 def _announce(kernel: Kernel[..., Any]) -> None:
-    """Say what is compiled and for about how long: in the log or, if the program keeps none, on standard error."""
+    """Say what is compiled and for about how long."""
     kept = cache_directory() is not None
     if not kept:
         _warn_once()
-    name = f"{kernel.function.__module__.removeprefix('dpselect.kernels.')}.{kernel.function.__name__}"
     often = "only this time" if kept else "in every process"
-    message = f"compiling {name} for about {max(1, round(kernel.seconds_to_compile))} s, {often}"
+    _tell(f"compiling {_name_of(kernel)} for about {seconds_said(kernel)} s, {often}")
+
+
+@contextmanager
+def _reminded(kernel: Kernel[..., Any]) -> Iterator[None]:
+    """Say so where it takes longer than announced, or another process compiles the kernel."""
+    message = f"still compiling {_name_of(kernel)}, here or in another process"
+    reminder = threading.Timer(2 * seconds_said(kernel), _tell, [message])
+    reminder.daemon = True
+    reminder.start()
+    try:
+        yield
+    finally:
+        reminder.cancel()
+
+
+def seconds_said(kernel: Kernel[..., Any]) -> int:
+    """Return the whole seconds that are announced."""
+    return max(1, round(kernel.seconds_to_compile))
+
+
+def _name_of(kernel: Kernel[..., Any]) -> str:
+    return f"{kernel.function.__module__.removeprefix('dpselect.kernels.')}.{kernel.function.__name__}"
+
+
+def _tell(message: str) -> None:
+    """Log a message or, if the program keeps no log, write it to standard error."""
     logger = logging.getLogger("dpselect")
     if logger.hasHandlers() or logger.isEnabledFor(logging.INFO) or logger.disabled or sys.stderr is None:
         logger.info(message)
