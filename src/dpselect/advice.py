@@ -156,7 +156,10 @@ def advise(
     if public_scores is not None:
         if correlation is not None or spread is not None:
             raise ValueError("correlation and spread must be absent if public_scores are given: leave them out")
-        cases = [_read_sample(public_scores, widths)]
+        batch = read_batch(public_scores, widths)
+        if batch.shape is None or len(batch.shape) > 1 or batch.rows == 0:
+            raise ValueError("public_scores must be an array: a row for each example, a column for each candidate")
+        cases = [np.asarray(public_scores, dtype=np.float64).reshape(-1, widths.size)]
         assumption = f"{MANY_PEOPLE}; future scores are like the public sample"
     else:
         deviation = float(widths.mean()) or 1.0 if spread is None else check.positive("spread", spread)
@@ -191,13 +194,6 @@ def draw_scores(widths: FloatArray, correlation: float, deviation: float, draws:
     noise = np.random.default_rng(20_250_105).normal(size=(draws, widths.size))
     strength = 2 * math.sin(math.pi * correlation / 6)
     return np.asarray(deviation * (strength * guide + math.sqrt(1 - strength**2) * noise))
-
-
-def _read_sample(scores: Numbers, widths: FloatArray) -> FloatArray:
-    batch = read_batch(scores, widths)
-    if batch.shape is None or len(batch.shape) > 1 or batch.rows == 0:
-        raise ValueError("public_scores must be an array: a row for each example, a column for each candidate")
-    return np.asarray(scores, dtype=np.float64).reshape(-1, widths.size)
 
 
 def _rank(

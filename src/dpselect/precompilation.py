@@ -29,8 +29,13 @@ def compile(*mechanisms: str | Mechanism) -> None:  # noqa: A001 - its name at t
     chosen = [_mechanism(given) for given in mechanisms or MECHANISMS]
     with compiled_at_once():
         load_compiler()
-        for mechanism in chosen:
-            _run(mechanism)
+        for mechanism in chosen:  # in every way that has kernels of its own
+            rows = np.eye(2, max(2, mechanism.least_size))
+            numbers: list[dict[str, Any]] = [{}, dict.fromkeys(mechanism.takes, 0.5)]
+            for width, public in itertools.product((0.0, 1.0), numbers):
+                mechanism.select(rows, width, **public)
+                if mechanism.count is None:
+                    mechanism.pmf(rows, width, **public)
 
 
 def load_kernels(mechanism: Mechanism) -> None:
@@ -48,13 +53,3 @@ def _mechanism(given: str | Mechanism) -> Mechanism:
     if given not in MECHANISMS:
         raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}; got {given!r}")
     return MECHANISMS[given](epsilon=1.0)
-
-
-def _run(mechanism: Mechanism) -> None:
-    """Call a mechanism in every way that has kernels of its own: by its public numbers, and without sensitivity."""
-    numbers: list[dict[str, Any]] = [{}, dict.fromkeys(mechanism.takes, 0.5)]
-    rows = np.eye(2, max(2, mechanism.least_size))
-    for width, public in itertools.product((0.0, 1.0), numbers):
-        mechanism.select(rows, width, **public)
-        if mechanism.count is None:
-            mechanism.pmf(rows, width, **public)

@@ -13,8 +13,6 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 from dpselect.cli.arguments import build_parser
 from dpselect.extras import from_extra
@@ -32,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(words)
     if getattr(options, "threads", None):
         os.environ["DPSELECT_THREADS"] = str(options.threads)
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with from_extra("cli"):
             command = importlib.import_module(f"dpselect.cli.{options.command}")  # only now: --help needs no arrays
@@ -60,10 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         signal.signal(signal.SIGTERM, before)
     return code
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _words(error: ValueError) -> str:

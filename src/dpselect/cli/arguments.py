@@ -78,8 +78,15 @@ def build_parser() -> argparse.ArgumentParser:
     _add_budget(commands)
     _add_advise(commands)
     _add_audit(commands)
-    _add_explore(commands)
-    _add_compile(commands)
+    explore = _command(
+        commands, "explore", "Open a page on this machine that shows how often each mechanism finds the best."
+    )
+    explore.add_argument("--port", type=int, default=0, help="the port (default: a free one)")
+    explore.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
+    ahead = _command(commands, "compile", "Compile ahead what large tables need, and keep it on disk.")
+    ahead.add_argument(
+        "mechanisms", nargs="*", metavar="MECHANISM", help=f"{', '.join(MECHANISMS)} (default: all of them)"
+    )
     return parser
 
 
@@ -334,18 +341,3 @@ def _parameter(text: str) -> tuple[str, object]:
         return name, json.loads(f"[{value}]" if "," in value and value[:1] not in "([" else value)
     except ValueError:
         return name, value
-
-
-def _add_explore(commands: Commands) -> None:
-    explore = _command(
-        commands, "explore", "Open a page on this machine that shows how often each mechanism finds the best."
-    )
-    explore.add_argument("--port", type=int, default=0, help="the port (default: a free one)")
-    explore.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
-
-
-def _add_compile(commands: Commands) -> None:
-    parser = _command(commands, "compile", "Compile ahead what large tables need, and keep it on disk.")
-    parser.add_argument(
-        "mechanisms", nargs="*", metavar="MECHANISM", help=f"{', '.join(MECHANISMS)} (default: all of them)"
-    )
