@@ -1,5 +1,6 @@
 """The law of lists: pick one, remove it, and pick again from the rest."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
@@ -17,8 +18,8 @@ from dpselect.randomness import Randomness
 PADDING = -1
 """Stands for a pick where a row has no candidates left."""
 
-BLOCK = 1 << 18
-"""The number of candidates whose lists are made together: they stay in the processor's cache."""
+BLOCK = 1 << 20
+"""The number of candidates whose lists are made together. They stay in the processor's last cache."""
 
 
 class Remaining:
@@ -28,10 +29,12 @@ class Remaining:
     the order of candidates.
     """
 
-    def __init__(self, batch: Batch, kept: Column | None) -> None:
+    def __init__(self, batch: Batch, kept: Column | None, room: list[FloatArray]) -> None:
         self._batch, self._table, self._sizes, self._kept = batch, batch.table, batch.sizes, kept
         self._own: list[FloatArray] = []
         """The numbers that picks are taken out of. Until the first pick, rows may share their numbers."""
+        self._room = room
+        """Arrays for them, from one batch to the next: the system clears memory that is new."""
 
     def __repr__(self) -> str:
         return f"Remaining({self._sizes.size} rows)"  # scores are private
@@ -78,10 +81,16 @@ class Remaining:
         values, starts, bounds = column.values, column.starts, self._batch.table.bounds
         if values[0] == values[-1] and values.min() == values.max():
             return column  # all its numbers are equal, so a pick that leaves changes nothing
-        aligned = np.array_equal(starts - starts[0], bounds[:-1])
-        numbers = values[starts[0] : starts[0] + bounds[-1]].copy() if aligned else self._batch.spread(column)
-        self._own.append(numbers)
-        return Column(numbers, bounds[:-1])
+        number, size = len(self._own), int(bounds[-1])
+        if len(self._room) == number or self._room[number].size < size:
+            self._room[number:] = [np.empty(size)]
+        own = self._room[number][:size]
+        if self._batch.shape is not None and (starts == starts[0]).all():
+            own.reshape(starts.size, -1)[:] = values[starts[0] :][: self._batch.row_size]
+        else:
+            own[:] = self._batch.spread(column)
+        self._own.append(own)
+        return Column(own, bounds[:-1])
 
 
 def keeps_offsets(law: Law) -> TypeGuard[HeterogeneousLaw]:
@@ -95,6 +104,8 @@ class ListLaw(Law):
 
     Neutral offsets stay those of the whole row, in units of the largest noise that is left.
     """
+
+    checks_scores = True
 
     law_of: Callable[[IndexArray], Law]
     """The law of one pick, by the number of candidates in each row."""
@@ -123,23 +134,20 @@ class ListLaw(Law):
         lists = np.full((batch.rows, self.count), PADDING, dtype=np.int64)
         if not batch.rows:
             return lists
-        addressed = randomness.for_rows(batch.rows, slice(None))
+        addressed, thread = randomness.for_rows(batch.rows, slice(None)), threading.local()
 
         def work(first: int, last: int) -> None:
-            here = addressed.for_rows(batch.rows, slice(first, last))
-            self._fill(batch.rows_between(first, last), here, lists[first:last])
+            here, room = addressed.for_rows(batch.rows, slice(first, last)), vars(thread).setdefault("room", [])
+            self._fill(batch.rows_between(first, last), here, lists[first:last], room)
 
         over_rows(batch.table.bounds, work, seconds=self.count * 4e-9, most=BLOCK)
-        rounds = min(self.count, int(batch.sizes.max()))
-        for number in reversed(range(rounds - 1)):  # who is where a pick has left was last in the row
-            later = lists[:, number + 1 : rounds]
-            moved = (later == lists[:, number, None]) & (later != PADDING)
-            np.copyto(later, (batch.sizes - number - 1)[:, None], where=moved)
         return lists
 
-    def _fill(self, batch: Batch, randomness: Randomness, lists: IndexArray) -> None:
+    def _fill(self, batch: Batch, randomness: Randomness, lists: IndexArray, room: list[FloatArray]) -> None:
         """Write the lists of a block of rows. Each round has a stream of its own."""
-        remaining, rounds = Remaining(batch, self.kept(batch)), min(self.count, int(batch.sizes.max()))
+        if not self.law_of(batch.sizes).checks_scores:
+            batch.check_scores()
+        remaining, rounds = Remaining(batch, self.kept(batch), room), min(self.count, int(batch.sizes.max()))
         for number in range(rounds):
             rows = remaining.rows
             stream = randomness.substream(f"pick {number + 1}")
@@ -148,6 +156,10 @@ class ListLaw(Law):
             left = remaining.batch(rows)
             lists[rows, number] = places = self.law(left, remaining.kept(rows)).select(left, stream)
             remaining.take(rows, places)
+        for number in reversed(range(rounds - 1)):  # who is where a pick has left was last in the row
+            later = lists[:, number + 1 : rounds]
+            moved = (later == lists[:, number, None]) & (later != PADDING)
+            np.copyto(later, (batch.sizes - number - 1)[:, None], where=moved)
 
     def probability(self, batch: Batch, lists: Any) -> Any:
         """Return the exact probability of one list for each row; see ``TopK.probability``."""
@@ -160,7 +172,7 @@ class ListLaw(Law):
         if candidates.size and not (candidates.min() >= 0 and candidates.max() < batch.row_size):
             raise ValueError(f"lists must hold positions from 0 to {batch.row_size - 1}")
         product = np.array([float(np.unique(row).size == self.count) for row in candidates])
-        rows, remaining = np.flatnonzero(product), Remaining(batch, self.kept(batch))
+        rows, remaining = np.flatnonzero(product), Remaining(batch, self.kept(batch), [])
         standing = np.tile(np.arange(batch.row_size), (batch.rows, 1))  # who is at each place
         for number in range(self.count if rows.size else 0):
             left = remaining.batch(rows)
