@@ -21,11 +21,11 @@ def row_of(column: Column, bounds: IndexArray, row: int) -> FloatArray:
 
 
 @inlined
-def load_row_after(row: int, last: int, column: Column, bounds: IndexArray) -> None:
-    """Let the processor load the row after the next one, as far as its cache keeps it that long."""
-    if row + 2 < last:
-        start = column.starts[row + 2]
-        load_ahead(column.values, start, start + min(bounds[row + 3] - bounds[row + 2], MOST_AHEAD))
+def load_next_row(row: int, last: int, column: Column, bounds: IndexArray) -> None:
+    """Let the processor load the next row, or the start of a long one, while it works on this one."""
+    if row + 1 < last:
+        start = column.starts[row + 1]
+        load_ahead(column.values, start, start + min(bounds[row + 2] - bounds[row + 1], MOST_AHEAD))
 
 
 @inlined

@@ -162,7 +162,6 @@ def _reminded(kernel: Kernel[..., Any]) -> Iterator[None]:
     """Say so where it takes longer than announced, or another process compiles the kernel."""
     message = f"still compiling {_name_of(kernel)}, here or in another process"
     reminder = threading.Timer(2 * seconds_said(kernel), _tell, [message])
-    reminder.daemon = True
     reminder.start()
     try:
         yield

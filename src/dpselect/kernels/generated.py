@@ -146,7 +146,7 @@ def zero_bytes(typing_context: Any, stream: Any, at: Any) -> Any:
 @intrinsic
 def load_ahead(typing_context: Any, values: Any, first: Any, last: Any) -> Any:
     line, number = ir.Constant(INDEX, 8), ir.IntType(32)
-    hints = [ir.Constant(number, hint) for hint in (0, 3, 1)]  # to be read, into the nearest cache, data
+    hints = [ir.Constant(number, hint) for hint in (0, 2, 1)]  # to be read, into the second cache, data
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array, *ends = arguments

@@ -33,7 +33,7 @@ from dpselect.kernels.arrays import (
     Rows,
     Units,
 )
-from dpselect.kernels.blocks import load_row_after, row_extent, row_of
+from dpselect.kernels.blocks import load_next_row, row_extent, row_of
 from dpselect.kernels.chacha import BYTES, GROUP_BYTES, StreamState, candidate_byte, load_bytes, next_word, seek
 from dpselect.kernels.coins import (
     FAIL,
@@ -267,7 +267,7 @@ def select_from_scores(
         offsets = row_of(neutral, table.bounds, row)
         heights = Heights(scores, scores[0], rate, offsets, sensitivities, extremes)
         top, magnitude, farthest = highest_of(heights)
-        load_row_after(row, last, table.scores, table.bounds)
+        load_next_row(row, last, table.scores, table.bounds)
         if not magnitude <= LARGEST:
             picks[row] = INVALID
             continue

@@ -20,7 +20,7 @@ from dpselect.kernels.arrays import (
     Rows,
     Units,
 )
-from dpselect.kernels.blocks import row_extent, row_of
+from dpselect.kernels.blocks import load_next_row, row_extent, row_of
 from dpselect.kernels.chacha import StreamState, new_stream, seek
 from dpselect.kernels.compilation import compiled, inlined
 from dpselect.kernels.lazy_gaps import KNOWN, LazyGaps
@@ -99,6 +99,7 @@ def pick_from_scores(pick: Pick, rows: ScoreRows, setup: Setup, space: Workspace
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         top, magnitude = row_extent(scores)
+        load_next_row(row, last, table.scores, table.bounds)
         if not magnitude <= LARGEST:
             picks[row] = INVALID
             continue

@@ -30,7 +30,7 @@ from dpselect.kernels.arrays import (
     Units,
     WordArray,
 )
-from dpselect.kernels.blocks import load_row_after, row_extent, row_of
+from dpselect.kernels.blocks import load_next_row, row_extent, row_of
 from dpselect.kernels.chacha import StreamState, candidate_word, load_pair, new_stream, paired_word, seek_in_pair
 from dpselect.kernels.coins import FINE_LOGARITHMS, LOW, UNSURE, draw_exponential, exponential_bounds
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts, inlined
@@ -296,7 +296,7 @@ def select_rows(
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
         top, magnitude = row_extent(scores)
-        load_row_after(row, last, table.scores, table.bounds)
+        load_next_row(row, last, table.scores, table.bounds)
         if not magnitude <= LARGEST:
             picks[row] = INVALID
             continue

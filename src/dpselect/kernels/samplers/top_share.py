@@ -19,7 +19,7 @@ from dpselect.kernels.arrays import (
     Share,
     Units,
 )
-from dpselect.kernels.blocks import row_extent, row_of
+from dpselect.kernels.blocks import load_next_row, row_extent, row_of
 from dpselect.kernels.chacha import ManyStreams, StreamState, next_word, seek
 from dpselect.kernels.coins import LOW, PASS, UNSURE, bernoulli_exp
 from dpselect.kernels.compilation import compiled_without_refcounts, in_numpy
@@ -121,7 +121,9 @@ def select_rows(
     known, start = BEFORE, BEFORE
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
-        if not row_extent(scores)[1] <= LARGEST:
+        magnitude = row_extent(scores)[1]
+        load_next_row(row, last, table.scores, table.bounds)
+        if not magnitude <= LARGEST:
             picks[row] = INVALID
             continue
         if scores.size != known or (weighted and table.offsets.starts[row] != start):
