@@ -184,11 +184,9 @@ def draw_scores(widths: FloatArray, correlation: float, deviation: float, draws:
     The ranks of the sensitivities become normal numbers g. Then $r g + √(1 − r²) ξ$ with $r = 2 sin(πρ/6)$ has
     Spearman's correlation ρ with them (K. Pearson, 1907), up to ties.
     """
-    normal = NormalDist()
     guide = np.empty(widths.size)
-    guide[np.argsort(widths, kind="stable")] = [
-        normal.inv_cdf((rank + 0.5) / widths.size) for rank in range(widths.size)
-    ]
+    quantiles = (np.arange(widths.size) + 0.5) / widths.size
+    guide[np.argsort(widths, kind="stable")] = list(map(NormalDist().inv_cdf, quantiles))
     _, group = np.unique(widths, return_inverse=True)
     guide = (np.bincount(group, guide) / np.bincount(group))[group]  # equal sensitivities, equal guides
     noise = np.random.default_rng(20_250_105).normal(size=(draws, widths.size))

@@ -164,7 +164,7 @@ def test_the_choice_does_not_depend_on_the_form_of_the_fleet(form, monkeypatch):
     elif form == "arrow":
         fleet, widths = pa.array(SCORES.tolist()), pa.array([WIDTHS.tolist()] * 80)
     else:
-        monkeypatch.setattr(fleets, "BLOCK", 100)
+        monkeypatch.setattr(choice, "BLOCK", 100)
     for seed, tuned in enumerate(expected):
         found = tune(fleet, widths, EPSILON, 0.3, randomness=dps.Randomness.seeded(seed), **settings_)
         assert found == tuned

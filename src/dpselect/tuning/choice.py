@@ -13,9 +13,10 @@ from dpselect.inputs import Numbers, read_numbers
 from dpselect.kernels.arrays import FloatArray, IndexArray
 from dpselect.kernels.compilation import compiled_at_once
 from dpselect.mechanisms import Mechanism, NoisyMax
+from dpselect.parallel import cut_rows
 from dpselect.pools import read_pool
 from dpselect.randomness import Randomness
-from dpselect.tuning.fleets import cut_fleet, read_fleet
+from dpselect.tuning.fleets import BLOCK, read_fleet
 
 UNIT = 2**24
 """Errors are whole numbers in units of cap/UNIT, so their sums and the sensitivity of the sums are exact."""
@@ -143,7 +144,7 @@ def tune(
     # In compiled code a user's error depends on that user's row alone, to the last bit: not on other rows, their
     # number or the threads. So rounding does not change the sensitivity of the sums.
     with compiled_at_once():
-        for block in cut_fleet(fleet):
+        for block in cut_rows(fleet.table.bounds, BLOCK):
             part = fleet.rows_between(*block)
             for number, member in enumerate(members):
                 sums[:, number] += _whole_errors(mean_errors(member, part, exponent), caps).sum(axis=-1)

@@ -45,7 +45,7 @@ def fleet_errors(
     exponent = check.positive("power", power)
     members = read_members(pool)
     found = np.empty((len(members), fleet.rows))
-    for first, last in cut_fleet(fleet):
+    for first, last in cut_rows(fleet.table.bounds, BLOCK):
         part = fleet.rows_between(first, last)
         found[:, first:last] = [mean_errors(member, part, exponent) for member in members]
     return found
@@ -61,8 +61,3 @@ def read_fleet(scores: Numbers, sensitivities: Numbers) -> Batch:
     if batch.rows > MOST_USERS:
         raise ValueError(f"scores must hold at most 2^{MOST_USERS.bit_length() - 1} users")
     return batch
-
-
-def cut_fleet(fleet: Batch) -> list[tuple[int, int]]:
-    """Return blocks of users, none with more candidates than BLOCK unless it is a single user."""
-    return list(cut_rows(fleet.table.bounds, BLOCK))
