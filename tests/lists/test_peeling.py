@@ -9,6 +9,8 @@ from routes import in_plain_python
 from scipy.stats import chisquare
 
 import dpselect as dps
+from dpselect.laws import base
+from dpselect.laws.heterogeneous import HeterogeneousLaw
 
 FALSE_ALARM = 1e-6
 """The false-alarm rate of each chi-square test. Seeds are fixed, so a test that passes once always passes."""
@@ -106,15 +108,33 @@ def test_lists_of_own_sensitivities_have_the_probabilities_of_their_rounds(noise
 # --- Neutral offsets --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["own", "shared", "equal"])
+@pytest.mark.parametrize("form", ["own", "shared", "equal", "soon equal"])
 def test_exact_default_lists_are_those_of_kernels_and_of_plain_python(forced, form):
     scores, widths = rows((12, 20))
-    given = {"own": widths, "shared": widths[0], "equal": WIDTH}[form]
+    soon_equal = np.append([1.0, 0.75], np.full(18, 0.5))  # when one of the first two is taken
+    scores[:, :2] += 2
+    given = {"own": widths, "shared": widths[0], "equal": WIDTH, "soon equal": soon_equal}[form]
     top, seed = dps.TopK(dps.HeterogeneousNoisyMax(3.0), 5), dps.Randomness.seeded(8)
     assert assert_same_picks(forced, top, scores, given) > 0
     with in_plain_python():
         plain = top.select(scores, given, randomness=seed)
     assert np.array_equal(top.select(scores, given, randomness=seed), plain)
+
+
+def test_lists_that_floats_leave_in_the_middle_are_made_again(monkeypatch):
+    top, seed = dps.TopK(dps.HeterogeneousNoisyMax(3.0), 5), dps.Randomness.seeded(9)
+    scores, widths = rows((60, 20), 4)
+    wanted, left, fill = top.select(scores, widths, randomness=seed), [], HeterogeneousLaw.fill_lists
+
+    def counted(law, batch, first, last, units, error_bound, lists):
+        fill(law, batch, first, last, units, error_bound, lists)
+        left.extend(lists[lists[:, 0] < 0] if len(units) > 1 else [])
+
+    monkeypatch.setattr(HeterogeneousLaw, "fill_lists", counted)
+    monkeypatch.setattr(base, "FILTER_ERROR", 2.0**-5)
+    assert np.array_equal(top.select(scores, widths, randomness=seed), wanted)
+    assert 0 < len(left) < 60
+    assert any(made[1] >= 0 for made in left)  # the second pick was made, and a later one was not
 
 
 def test_only_lists_that_keep_offsets_have_another_name():
@@ -175,9 +195,10 @@ def test_the_form_of_equal_sensitivities_does_not_change_a_list():
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])
-def test_rows_of_different_kinds_do_not_change_each_other(monkeypatch, threads):
+@pytest.mark.parametrize("mechanism", [dps.NoisyMax(2.0, noise="gumbel"), dps.HeterogeneousNoisyMax(2.0)], ids=repr)
+def test_rows_of_different_kinds_do_not_change_each_other(monkeypatch, mechanism, threads):
     monkeypatch.setenv("DPSELECT_THREADS", threads)
-    top, key = dps.TopK(dps.NoisyMax(2.0, noise="gumbel"), 4), bytes(range(32))
+    top, key = dps.TopK(mechanism, 4), bytes(range(32))
     scores, widths = rows((40, 9), 10)
     widths[::2] = 0.5
     widths[::8] = 0.0
@@ -193,9 +214,9 @@ def test_public_scores_are_listed_from_the_best_on():
 
 
 @pytest.mark.parametrize("widths", [1.0, [1.0, 2.0, 3.0]], ids=["equal", "own"])
-@every_noise
-def test_short_rows_are_padded_and_bad_scores_refused(noise, widths):
-    mechanism = dps.NoisyMax(1.0, noise=noise)
+@pytest.mark.parametrize("name", ["rnm", "em", "heterogeneous-rnm"])
+def test_short_rows_are_padded_and_bad_scores_refused(name, widths):
+    mechanism = dps.MECHANISMS[name](1.0)
     lists = dps.TopK(mechanism, 5, short_rows="pad").select([[0.0, 1.0, 2.0]], widths)
     assert sorted(lists[0]) == [-1, -1, 0, 1, 2]
     assert (lists[0, 3:] == -1).all()

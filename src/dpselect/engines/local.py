@@ -220,10 +220,7 @@ def read_ahead(
     progress: Report = ignore,
     meanwhile: Callable[[], None] | None = None,
 ) -> Generator[Located]:
-    """Yield the batches of a source, each read in another thread while the one before is used.
-
-    While the first batch is read, ``meanwhile`` is called.
-    """
+    """Yield batches, each read in a thread while the one before is used, the first while ``meanwhile`` runs."""
     batches, reading = source.batches(columns, entries=entries), Lock()
 
     def read() -> list[Located]:

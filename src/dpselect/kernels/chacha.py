@@ -124,6 +124,13 @@ def new_stream(key: WordArray) -> StreamState:
 
 
 @compiled_without_refcounts
+def use_key(stream: StreamState, keys: WordArray, number: int) -> None:
+    """Go on with one of several keys (8 words each). The next call is ``seek``."""
+    for i in range(4):
+        stream[2 + i] = np.uint64(keys[number, 2 * i]) | (np.uint64(keys[number, 2 * i + 1]) << np.uint64(32))
+
+
+@compiled_without_refcounts
 def seek(stream: StreamState, nonces: WordArray, row: int) -> None:
     """Move to the start of the stream that a row's nonce (3 words) addresses."""
     stream[6] = np.uint64(nonces[row, 0]) << np.uint64(32)

@@ -11,20 +11,25 @@ roundings here. It is an argument so that tests can widen it.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from dpselect.kernels.arrays import IndexArray
 from dpselect.kernels.chacha import StreamState, next_word
-from dpselect.kernels.compilation import compiled, compiled_without_refcounts
-from dpselect.kernels.instructions import leading_zeros
+from dpselect.kernels.compilation import compiled, compiled_without_refcounts, inlined
+from dpselect.kernels.instructions import leading_zeros, ones_of
 
 FAIL, PASS, UNSURE = 0, 1, -1
+ALL_BITS = np.uint64(2**64 - 1)
 LOW = np.uint64(0xFFFFFFFF)
 
 LOGARITHMS = np.append(np.inf, -np.log(np.arange(1, 257) / 256))
 """The gaps x at which exp(−x) is 0, 1/256, 2/256, …, 1."""
 
 LOG_2 = math.log(2.0)
+OCTAVES = 64
+"""The largest number of octaves."""
 FINE_LOGARITHMS = np.append(np.inf, -np.log(np.arange(1, 1026) / 1024))
 """−log(t/1024) for t = 0, 1, …, 1025."""
 
@@ -121,6 +126,48 @@ def exponential_bounds(bits: np.uint64, span: np.uint64, fine: bool) -> tuple[fl
     octaves = np.float64(zeros) * LOG_2
     narrow = zeros <= 53 and span >> np.uint64(53 - zeros) == 0
     return (octaves + FINE_LOGARITHMS[t + np.uint64(2)] if narrow else 0.0), octaves + FINE_LOGARITHMS[t]
+
+
+@compiled_without_refcounts
+def sequential_word(stream: StreamState, _number: int) -> np.uint64:
+    """Return the next word of the sequential region, whatever its number."""
+    return next_word(stream)
+
+
+@inlined
+def halve(
+    word_at: Callable[[StreamState, int], np.uint64],
+    stream: StreamState,
+    used: int,
+    remaining: int,
+    filled: int,
+    counts: IndexArray,
+) -> tuple[int, int]:
+    """Count how many of the remaining draws have W < 2^−j, for j = 1, 2, …, until there are none.
+
+    Counts are written from number ``filled`` on, words are read from number ``used`` on. Returns how many counts
+    there are then (UNSURE if there would be too many), and the first unused word. Draws are halved three times in
+    one pass: 64 of them take three words, and bit i belongs to the i-th.
+    """
+    while remaining > 0:
+        if filled + 3 > OCTAVES:
+            filled = UNSURE
+            break
+        halves, quarters, eighths = 0, 0, 0
+        for first in range(0, remaining, 64):
+            word = word_at(stream, used) & (ALL_BITS >> np.uint64(64 - min(64, remaining - first)))
+            halves += ones_of(word)
+            word &= word_at(stream, used + 1)
+            quarters += ones_of(word)
+            word &= word_at(stream, used + 2)
+            eighths += ones_of(word)
+            used += 3
+        counts[filled] = halves
+        counts[filled + 1] = quarters
+        counts[filled + 2] = eighths
+        filled += 3
+        remaining = eighths
+    return filled, used
 
 
 @compiled_without_refcounts

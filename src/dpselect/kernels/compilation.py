@@ -250,10 +250,7 @@ def compiled_without_refcounts(function: Callable[Parameters, Result]) -> Callab
 
 
 def compiled_in_any_order(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Make a kernel without reference counts whose sums may be taken in any order, so that they are vectorised.
-
-    Only for public numbers whose last bits do not matter.
-    """
+    """Make such a kernel, with sums in any order: for public numbers whose last bits do not matter."""
     return Kernel(function, _nrt=False, fastmath={"reassoc", "nsz"})
 
 

@@ -64,10 +64,7 @@ def same_sensitivities(table: Rows, row: int, other: int) -> bool:
 def fill_offset_rows(
     first: int, last: int, table: Rows, room: Room, values: FloatArray, starts: IndexArray
 ) -> None:
-    """Fill the neutral offsets of the rows [first, last), once for rows that share their sensitivities.
-
-    Those of row r start at ``values[starts[r]]``.
-    """
+    """Fill neutral offsets, once for rows that share sensitivities; row r's start at ``values[starts[r]]``."""
     used = 0
     for row in range(first, last):
         if row > first and same_sensitivities(table, row, row - 1):

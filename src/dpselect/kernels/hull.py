@@ -53,10 +53,7 @@ def lead(points: Points, t: float, b: int, a: int) -> TwoFloat:
 
 @compiled_without_refcounts
 def lead_size(points: Points, t: float, b: int, a: int) -> float:
-    """Return |q_b − q_a| + |o_b − o_a| + |t(Δ_b − Δ_a)|, the scale of a lead's error.
-
-    TINY is added because t(Δ_b − Δ_a) may underflow.
-    """
+    """Return |q_b − q_a| + |o_b − o_a| + |t(Δ_b − Δ_a)|, the scale of a lead's error; TINY is for underflow."""
     tilt = abs(t * (points.sensitivities[b] - points.sensitivities[a]))
     size: float = (
         abs(points.scores[b] - points.scores[a]) + abs(points.offsets[b] - points.offsets[a]) + tilt + TINY

@@ -198,9 +198,7 @@ def solve(k: int, atoms: int, room: Room) -> None:
             length += room.steps[j] * room.steps[j]
             room.steps[j] = room.masses[j]
         ratio = max(-0.5, min(0.5, along / length)) if length > 0.0 else 0.0
-        further = 1.0 / (
-            1.0 - ratio
-        )  # for the sum of this step and all further ones, if each is ``ratio`` of the last
+        further = 1.0 / (1.0 - ratio)  # this step and all further ones, if each is ``ratio`` of the last
         for j in range(FEW):
             room.values[j] -= room.places[j] * room.steps[j] * further
         if left > LEFT:  # move all offsets, so that the largest stays where the points start

@@ -1,6 +1,6 @@
 """The law of the heterogeneous noisy max: noise that fits each candidate, with neutral public offsets."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -56,20 +56,29 @@ class HeterogeneousLaw(RowLaw):
         self, batch: Batch, first: int, last: int, units: Units, error_bound: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows."""
-        loops, kernel = kernels.samplers.loops, kernels.samplers.heterogeneous_noisy_max
-        parameters, few = self._parameters(batch), loops.Visits(*FEW)
-        setup = loops.Setup(loops.Visits(*MANY), units, error_bound)
-        space = kernel.new_space(setup, few, batch.widest_row(first, last))
-        if not parameters.plain:
-            kernels.blocks.mark_rows(first, last, batch.table, picks)
-        for start, stop, neutral in self._offsets(batch, first, last):
-            if parameters.plain:
-                kernel.select_from_scores(start, stop, batch.table, parameters, neutral, units, space, picks)
-            else:
-                rows = start + np.flatnonzero(picks[start:stop] == ALL_GAPS_NEEDED)
-                kernel.select_from_levels(rows, batch.table, parameters, neutral, units, space, picks)
+        self.fill_lists(batch, first, last, [units], error_bound, picks[:, None])
         for rows, places in blocks_of(batch, first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)):
             picks[rows] = self._pick_equal(batch, rows, places, units, error_bound)
+
+    def fill_lists(
+        self, batch: Batch, first: int, last: int, units: Sequence[Units], error_bound: float, lists: IndexArray
+    ) -> None:
+        """Write a list for each row of a block, with units for each pick; with offsets or tilts, only single picks.
+
+        A list begins with a negative number where one of its picks could not be made.
+        """
+        loops, kernel = kernels.samplers.loops, kernels.samplers.heterogeneous_noisy_max
+        parameters, setup = self._parameters(batch), loops.Setup(loops.Visits(*MANY), units[0], error_bound)
+        space = kernel.new_space(setup, loops.Visits(*FEW), batch.widest_row(first, last))
+        keys = np.array([unit.key for unit in units])
+        for start, stop, neutral in self._offsets(batch, first, last):
+            call = (batch.table, parameters, neutral, units[0])
+            if parameters.plain:
+                kernel.select_from_scores(start, stop, *call, keys, space, lists)
+            elif len(units) == 1:
+                kernels.blocks.mark_rows(start, stop, batch.table, lists[:, 0])
+                rows = start + np.flatnonzero(lists[start:stop, 0] == ALL_GAPS_NEEDED)
+                kernel.select_from_levels(rows, *call, space, lists[:, 0])
 
     def _pick_equal(
         self, batch: Batch, rows: IndexArray, places: IndexArray, units: Units, error_bound: float
@@ -180,7 +189,7 @@ def _share_sensitivities(batch: Batch) -> bool:
 def _has_equal_sensitivities(batch: Batch) -> bool:
     """Return whether each row's sensitivities are equal. In most batches the first row shows that they are not."""
     first = batch.row(0)[1]
-    if (first != first[0]).any():
+    if first[-1] != first[0] or (first != first[0]).any():
         return False
     if _share_sensitivities(batch):
         return True
@@ -214,10 +223,7 @@ class KeptLaw(Law):
         return chosen
 
     def _keep(self, batch: Batch) -> tuple[Batch, IndexArray]:
-        """Return the batch of the kept candidates, and the places of these candidates in the whole batch.
-
-        Dense rows that share their sensitivities still do.
-        """
+        """Return the batch of the kept candidates, whose rows share what they shared, and their places before."""
         shared = batch.rows > 0 and _share_sensitivities(batch)
         asked = batch.rows_between(0, 1) if shared else batch
         widths = asked.spread(asked.table.sensitivities)

@@ -306,10 +306,7 @@ def _in_order(keys: IndexArray) -> tuple[IndexArray, IndexArray | None, int]:
 
 
 def _end_of_units(keys: IndexArray, first: int, size: int, below: int) -> int:
-    """Return where to cut sorted keys so that a batch has about ``size`` of them, and whole units.
-
-    A unit is what is above the lowest ``below`` bits.
-    """
+    """Return where a batch of about ``size`` sorted keys ends, after a unit; units are above ``below`` bits."""
     if first + size >= keys.size:
         return keys.size
     unit = int(keys[first + size]) >> below << below

@@ -43,10 +43,7 @@ def pick(
 
 
 def _octaves(count: int, stream: ExactStream, *, one_sided: bool) -> tuple[list[int | None], int]:
-    """Return the octave of each draw's noise, the largest noise first, and the number of the next unused word.
-
-    ``None`` represents negative noise.
-    """
+    """Return each draw's octave, the largest noise first (``None``: negative), and the next word's number."""
     places = itertools.count(1)
     counts = stream.count_octaves(count, lambda: stream.paired_word(next(places)))
     if one_sided:

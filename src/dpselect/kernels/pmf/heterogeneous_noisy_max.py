@@ -30,10 +30,7 @@ def fill(heights: FloatArray, shares: FloatArray, pmf: FloatArray) -> None:
 def fill_rows(
     first: int, last: int, table: Rows, law: LawParameters, neutral: Column, pmf: FloatArray, trusted: FlagArray
 ) -> None:
-    """Fill the probabilities of each row of a block whose heights can be trusted, and say which those are.
-
-    ``neutral`` has the neutral offsets.
-    """
+    """Fill the probabilities of each row of a block whose heights can be trusted, and say which those are."""
     size = widest_row(first, last, table.bounds)
     heights, shares = np.empty(size), np.empty(size)
     for row in range(first, last):

@@ -32,17 +32,23 @@ from dpselect.kernels.arrays import (
     IndexArray,
     Rows,
     Units,
+    WordArray,
 )
 from dpselect.kernels.blocks import load_next_row, row_extent, row_of
-from dpselect.kernels.chacha import BYTES, GROUP_BYTES, StreamState, candidate_byte, load_bytes, next_word, seek
+from dpselect.kernels.chacha import BYTES, GROUP_BYTES, candidate_byte, load_bytes, next_word, seek, use_key
 from dpselect.kernels.coins import (
+    ALL_BITS,
     FAIL,
+    LOG_2,
     LOGARITHMS,
+    OCTAVES,
     PASS,
     UNSURE,
     bernoulli_exp_byte,
     bernoulli_exp_interval,
     draw_exponential,
+    halve,
+    sequential_word,
     split,
 )
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts
@@ -56,45 +62,13 @@ from dpselect.kernels.heterogeneous import (
     highest_of,
     same_sensitivities,
 )
-from dpselect.kernels.instructions import BLOCK, lowest_bit, ones_of, reaching, zero_bytes
+from dpselect.kernels.instructions import BLOCK, lowest_bit, reaching, zero_bytes
 from dpselect.kernels.samplers.loops import Setup, Visits, Workspace, new_workspace, visits_of
 from dpselect.kernels.samplers.permute_and_flip import ONE_BYTE_GAP, bernoulli_exp_candidate
 from dpselect.kernels.shares import extremes_of, share_of
 
-ALL = np.uint64(2**64 - 1)
-LOG_2 = math.log(2.0)
-OCTAVES = 64
-"""The largest number of octaves."""
 MARGIN = 1.0 + 2.0**-40
 """A factor beyond all relative rounding errors here."""
-
-
-@compiled_without_refcounts
-def count_octaves(size: int, stream: StreamState, counts: IndexArray) -> int:
-    """Count the candidates in octave j or higher, j = 0, 1, …, until there are none; return how many counts.
-
-    Candidates are halved three times in one pass: 64 of them take three words, and bit i belongs to the i-th.
-    Returns UNSURE if there would be too many octaves.
-    """
-    counts[0] = size
-    remaining, filled = size, 1
-    while remaining > 0:
-        if filled + 3 > OCTAVES:
-            return UNSURE
-        halves, quarters, eighths = 0, 0, 0
-        for first in range(0, remaining, 64):
-            word = next_word(stream) & (ALL >> np.uint64(64 - min(64, remaining - first)))
-            halves += ones_of(word)
-            word &= next_word(stream)
-            quarters += ones_of(word)
-            word &= next_word(stream)
-            eighths += ones_of(word)
-        counts[filled] = halves
-        counts[filled + 1] = quarters
-        counts[filled + 2] = eighths
-        filled += 3
-        remaining = eighths
-    return filled
 
 
 @compiled_without_refcounts
@@ -104,7 +78,8 @@ def pick(
     """Pick the largest share · E among the candidates that pass; ``block`` has room for BLOCK heights."""
     size = heights.values.size
     stream, error_bound, seen, visited = space
-    octaves = count_octaves(size, stream, counts)
+    counts[0] = size  # candidates in octave j or higher
+    octaves, _ = halve(sequential_word, stream, 0, size, 1, counts)
     if octaves == UNSURE:
         return UNRESOLVED
     best = (UNRESOLVED, -math.inf, -math.inf, -math.inf)
@@ -189,7 +164,7 @@ def scan(
             block[i] = height_of(heights, first + i)
         suspects = zero_bytes(stream, BYTES + first % GROUP_BYTES // 8)
         suspects |= reaching(block, 0, top - ONE_BYTE_GAP)  # shares are at most 1, so gaps are at least that large
-        suspects &= ALL >> np.uint64(BLOCK - min(BLOCK, size - first))
+        suspects &= ALL_BITS >> np.uint64(BLOCK - min(BLOCK, size - first))
         while suspects != 0:
             i = lowest_bit(suspects)
             a = first + i
@@ -218,6 +193,8 @@ class Space(NamedTuple):
     levels: FloatArray
     counts: IndexArray
     block: FloatArray
+    left: FloatArray
+    """Scores, neutral offsets and sensitivities of the candidates that a list has left."""
     few: Visits
     """As long as nobody has passed."""
     many: Visits
@@ -227,8 +204,8 @@ def new_space(setup: Setup, few: Visits, size: int) -> Space:
     """Return room for rows of up to ``size`` candidates."""
     stream, error_bound, seen, visited = new_workspace(setup, size)
     work = Workspace(stream, error_bound * WIDER, seen, visited)
-    counts, block = np.empty(OCTAVES, np.int64), np.empty(BLOCK)
-    return Space(work, np.empty(size), counts, block, few, setup.visits)
+    counts, block, left = np.empty(OCTAVES, np.int64), np.empty(BLOCK), np.empty((3, size))
+    return Space(work, np.empty(size), counts, block, left, few, setup.visits)
 
 
 @compiled_without_refcounts
@@ -239,6 +216,21 @@ def pick_row(heights: Heights, top: float, space: Space) -> int:
 
 
 @compiled_without_refcounts
+def pick_plainly(heights: Heights, space: Space) -> int:
+    """Pick one candidate of one row, without offsets and tilts, from heights whose origin is the first score."""
+    values, _, rate, offsets, sensitivities, extremes = heights
+    if extremes.equal:
+        return ALL_GAPS_NEEDED if row_extent(values)[1] <= LARGEST else INVALID
+    top, magnitude, farthest = highest_of(heights)
+    if not magnitude <= LARGEST:
+        return INVALID
+    if farthest * rate > NEAR:
+        heights = Heights(values, row_extent(values)[0], rate, offsets, sensitivities, extremes)
+        top, _, _ = highest_of(heights)
+    return pick_row(heights, top, space)
+
+
+@compiled_without_refcounts
 def select_from_scores(
     first: int,
     last: int,
@@ -246,35 +238,41 @@ def select_from_scores(
     law: LawParameters,
     neutral: Column,
     units: Units,
+    keys: WordArray,
     space: Space,
-    picks: IndexArray,
+    lists: IndexArray,
 ) -> None:
-    """Pick one candidate for each row of a block, without offsets and tilts.
+    """Make a list for each row of a block, without offsets and tilts, with a key for each pick.
 
-    Rows of equal shares are marked ALL_GAPS_NEEDED.
+    The last candidate of a row takes the place of each pick. Where a pick cannot be made, its mark becomes the
+    first of the list: ALL_GAPS_NEEDED if the shares of all that are left are equal.
     """
-    extremes = extremes_of(row_of(table.sensitivities, table.bounds, first))
+    shared, left = extremes_of(row_of(table.sensitivities, table.bounds, first)), space.left
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)
         sensitivities = row_of(table.sensitivities, table.bounds, row)
-        if row > first and not same_sensitivities(table, row, row - 1):
-            extremes = extremes_of(sensitivities)
-        seek(space.work.stream, units.nonces, row)
-        if extremes.equal:
-            picks[row] = ALL_GAPS_NEEDED if row_extent(scores)[1] <= LARGEST else INVALID
-            continue
-        rate = law.epsilon / extremes.largest
         offsets = row_of(neutral, table.bounds, row)
-        heights = Heights(scores, scores[0], rate, offsets, sensitivities, extremes)
-        top, magnitude, farthest = highest_of(heights)
+        if row > first and not same_sensitivities(table, row, row - 1):
+            shared = extremes_of(sensitivities)
         load_next_row(row, last, table.scores, table.bounds)
-        if not magnitude <= LARGEST:
-            picks[row] = INVALID
-            continue
-        if farthest * rate > NEAR:
-            heights = Heights(scores, row_extent(scores)[0], rate, offsets, sensitivities, extremes)
-            top, _, _ = highest_of(heights)
-        picks[row] = pick_row(heights, top, space)
+        extremes, size = shared, scores.size
+        for number in range(min(keys.shape[0], size)):
+            if number == 1:
+                for a in range(size):
+                    left[0, a], left[1, a], left[2, a] = scores[a], sensitivities[a], offsets[a]
+            if number > 0:
+                end, taken = size - number, lists[row, number - 1]
+                for i in range(3):
+                    left[i, taken] = left[i, end]
+                scores, sensitivities, offsets = left[0, :end], left[1, :end], left[2, :end]
+                extremes = extremes_of(sensitivities)
+            use_key(space.work.stream, keys, number)
+            seek(space.work.stream, units.nonces, row)
+            rate = law.epsilon / extremes.largest
+            picked = pick_plainly(Heights(scores, scores[0], rate, offsets, sensitivities, extremes), space)
+            lists[row, number if picked >= 0 else 0] = picked
+            if picked < 0:
+                break
 
 
 @compiled_without_refcounts

@@ -115,10 +115,7 @@ def pick_from_scores(pick: Pick, rows: ScoreRows, setup: Setup, space: Workspace
 
 @inlined
 def pick_from_gaps(pick: Pick, rows: GapRows, setup: Setup, space: Workspace, picks: IndexArray) -> None:
-    """Pick one candidate for each row, from gaps computed before. The loop negates them in place.
-
-    Untrusted rows stay UNRESOLVED.
-    """
+    """Pick one candidate for each trusted row, from gaps computed before, which are negated in place."""
     numbers, places, gaps, trusted = rows
     for i in range(numbers.size):
         if not trusted[i]:

@@ -20,6 +20,7 @@ from dpselect.kernels.chacha import (
     seek,
 )
 from dpselect.kernels.coins import (
+    ALL_BITS,
     FAIL,
     PASS,
     UNSURE,
@@ -48,7 +49,6 @@ KEEP_LOOKING = -2
 MOST_SINGLE_GAPS = 48
 """The number of lazy gaps that are computed one by one. They cost about as much as sorting and a hull."""
 
-ALL_BITS = np.uint64(2**64 - 1)
 LOG_256 = math.log(256.0)
 ONE_BYTE_GAP = 5.56
 """A candidate with a gap above log 256 = 5.545… passes only if its byte is 0; the rest is a margin for rounding."""
@@ -182,10 +182,7 @@ def select_from_gaps(rows: GapRows, setup: Setup, space: Workspace, picks: Index
 def select_pairwise(
     rows: ScoreRows, tilts: FloatArray, setup: Setup, room: FloatArray, space: Workspace, picks: IndexArray
 ) -> None:
-    """Pick one candidate for each row from GEM gaps, computed only for candidates that the sampler looks at.
-
-    ``room`` has space for one row.
-    """
+    """Pick one candidate for each row from GEM gaps, computed only where the sampler looks; room is for one row."""
     first, last, table, rate = rows
     for row in range(first, last):
         scores = row_of(table.scores, table.bounds, row)

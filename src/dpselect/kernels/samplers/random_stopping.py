@@ -32,22 +32,25 @@ from dpselect.kernels.arrays import (
 )
 from dpselect.kernels.blocks import load_next_row, row_extent, row_of
 from dpselect.kernels.chacha import StreamState, candidate_word, load_pair, new_stream, paired_word, seek_in_pair
-from dpselect.kernels.coins import FINE_LOGARITHMS, LOW, UNSURE, draw_exponential, exponential_bounds
+from dpselect.kernels.coins import (
+    FINE_LOGARITHMS,
+    LOW,
+    OCTAVES,
+    UNSURE,
+    draw_exponential,
+    exponential_bounds,
+    halve,
+)
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts, inlined
-from dpselect.kernels.instructions import ones_of
 from dpselect.kernels.pmf.integrands import NO_ETA
 
 COARSE, FINE = False, True
 LOG_2 = math.log(2.0)
-ALL = np.uint64(2**64 - 1)
 HALF = np.uint64(2**62)
 """1/2, for numbers in units of 2⁻⁶³."""
 
 DOWN = -1
 """Follows octave 0: the draws with negative noise."""
-
-OCTAVES = 64
-"""The largest number of octaves."""
 
 
 class Stopping(NamedTuple):
@@ -114,40 +117,10 @@ class Draws(NamedTuple):
 
 
 @compiled_without_refcounts
-def count_octaves(
-    one_sided: bool,  # noqa: FBT001
-    count: int,
-    stream: StreamState,
-    counts: IndexArray,
-) -> tuple[int, int]:
-    """Count the positive draws with W < 2^−j, j = 0, 1, …, until there are none.
-
-    With one-sided noise all draws are positive. Returns the number of counts (UNSURE if there would be too many)
-    and the first unused word. Draws are halved three times in one pass: 64 of them take three words, and bit i
-    belongs to the i-th.
-    """
-    used, remaining, filled = 1, count, 0
-    if one_sided:
-        counts[0] = count
-        filled = 1
-    while remaining > 0:
-        if filled + 3 > OCTAVES:
-            return UNSURE, used
-        halves, quarters, eighths = 0, 0, 0
-        for first in range(0, remaining, 64):
-            word = paired_word(stream, used) & (ALL >> np.uint64(64 - min(64, remaining - first)))
-            halves += ones_of(word)
-            word &= paired_word(stream, used + 1)
-            quarters += ones_of(word)
-            word &= paired_word(stream, used + 2)
-            eighths += ones_of(word)
-            used += 3
-        counts[filled] = halves
-        counts[filled + 1] = quarters
-        counts[filled + 2] = eighths
-        filled += 3
-        remaining = eighths
-    return filled, used
+def count_octaves(one_sided: bool, count: int, stream: StreamState, counts: IndexArray) -> tuple[int, int]:  # noqa: FBT001
+    """Count the positive draws with W < 2^−j, j = 0, 1, …; with one-sided noise all draws are positive."""
+    counts[0] = count
+    return halve(paired_word, stream, 1, count, 1 if one_sided else 0, counts)
 
 
 @compiled_without_refcounts
