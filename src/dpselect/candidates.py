@@ -263,10 +263,7 @@ def _fit_last_axis(name: str, numbers: Numbers, size: int) -> FloatArray:
 
 
 def _dense_column(array: FloatArray, shape: tuple[int, ...], starts: dict[tuple[int, ...], IndexArray]) -> Column:
-    """Return a column whose rows repeat where the array is broadcast, without copying numbers.
-
-    ``starts`` holds where rows start, by the leading axes of an array.
-    """
+    """Return a column, without copying numbers; ``starts`` holds where rows start, by the leading axes."""
     lead, size = array.shape[:-1], array.shape[-1]
     if lead not in starts:
         own = np.arange(0, math.prod(lead) * size, size, dtype=np.int64).reshape(lead)

@@ -27,7 +27,9 @@ def modules_of(package: str) -> Callable[[str], Any]:
     def module(name: str) -> Any:
         try:
             return importlib.import_module(f"{package}.{name}")
-        except ModuleNotFoundError:
+        except ModuleNotFoundError as error:
+            if error.name != f"{package}.{name}":
+                raise
             raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
 
     return module

@@ -47,10 +47,7 @@ def dispatcher_of(kernel: Kernel[..., Any], *, inner: bool) -> Any:
 
 
 def compile_for(kernel: Kernel[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Return the compiled kernel, which is compiled or loaded for arguments of these types.
-
-    If another process compiles the same kernel, wait for it and load the result.
-    """
+    """Return the kernel, compiled or loaded; if another process compiles it, wait for that and load the result."""
     with _ONE_THREAD, _reminded(kernel), _alone(kernel.function), uncollected():
         dispatcher = dispatcher_of(kernel, inner=False)
         dispatcher.compile(tuple(dispatcher.typeof_pyval(argument) for argument in arguments))

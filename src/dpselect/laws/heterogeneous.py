@@ -1,6 +1,6 @@
 """The law of the heterogeneous noisy max: noise that fits each candidate, with neutral public offsets."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -56,29 +56,29 @@ class HeterogeneousLaw(RowLaw):
         self, batch: Batch, first: int, last: int, units: Units, error_bound: float, picks: IndexArray
     ) -> None:
         """Write the picks of a block of rows."""
-        self.fill_lists(batch, first, last, [units], error_bound, picks[:, None])
+        self.fill_lists(batch, first, last, units._replace(key=units.key[None]), error_bound, picks[:, None])
         for rows, places in blocks_of(batch, first + np.flatnonzero(picks[first:last] == ALL_GAPS_NEEDED)):
             picks[rows] = self._pick_equal(batch, rows, places, units, error_bound)
 
     def fill_lists(
-        self, batch: Batch, first: int, last: int, units: Sequence[Units], error_bound: float, lists: IndexArray
+        self, batch: Batch, first: int, last: int, units: Units, error_bound: float, lists: IndexArray
     ) -> None:
-        """Write a list for each row of a block, with units for each pick; with offsets or tilts, only single picks.
+        """Write a list for each row of a block, with a key for each pick; with offsets or tilts, only single picks.
 
-        A list begins with a negative number where one of its picks could not be made.
+        A list ends with a negative number where a pick could not be made.
         """
         loops, kernel = kernels.samplers.loops, kernels.samplers.heterogeneous_noisy_max
-        parameters, setup = self._parameters(batch), loops.Setup(loops.Visits(*MANY), units[0], error_bound)
+        parameters = self._parameters(batch)
+        setup = loops.Setup(loops.Visits(*MANY), units._replace(key=units.key[0]), error_bound)
         space = kernel.new_space(setup, loops.Visits(*FEW), batch.widest_row(first, last))
-        keys = np.array([unit.key for unit in units])
         for start, stop, neutral in self._offsets(batch, first, last):
-            call = (batch.table, parameters, neutral, units[0])
+            call = (batch.table, parameters, neutral, units, space)
             if parameters.plain:
-                kernel.select_from_scores(start, stop, *call, keys, space, lists)
-            elif len(units) == 1:
+                kernel.select_from_scores(start, stop, *call, lists)
+            elif len(units.key) == 1:
                 kernels.blocks.mark_rows(start, stop, batch.table, lists[:, 0])
                 rows = start + np.flatnonzero(lists[start:stop, 0] == ALL_GAPS_NEEDED)
-                kernel.select_from_levels(rows, *call, space, lists[:, 0])
+                kernel.select_from_levels(rows, *call, lists[:, 0])
 
     def _pick_equal(
         self, batch: Batch, rows: IndexArray, places: IndexArray, units: Units, error_bound: float

@@ -1,5 +1,6 @@
 """The law of lists: pick one, remove it, and pick again from the rest."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
@@ -28,10 +29,12 @@ class Remaining:
     the order of candidates.
     """
 
-    def __init__(self, batch: Batch, sizes: IndexArray, kept: Column | None) -> None:
+    def __init__(self, batch: Batch, sizes: IndexArray, kept: Column | None, room: list[FloatArray]) -> None:
         self._batch, self._table, self._sizes, self._kept = batch, batch.table, sizes, kept
         self._own: list[FloatArray] = []
         """The numbers that picks are taken out of. Until the first pick, rows may share their numbers."""
+        self._room = room
+        """Arrays for them, from one batch to the next: the system clears memory that is new."""
 
     def __repr__(self) -> str:
         return f"Remaining({self._sizes.size} rows)"  # scores are private
@@ -75,12 +78,19 @@ class Remaining:
 
     def _owned(self, column: Column) -> Column:
         """Return a column that picks can be taken out of, with the numbers of each row apart."""
-        values = column.values
+        values, starts, bounds = column.values, column.starts, self._batch.table.bounds
         if values[0] == values[-1] and values.min() == values.max():
             return column  # all its numbers are equal, so a pick that leaves changes nothing
-        own = self._batch.spread(column)
-        self._own.append(own.copy() if own is values else own)
-        return Column(self._own[-1], self._batch.table.bounds[:-1])
+        number, size = len(self._own), int(bounds[-1])
+        if len(self._room) == number or self._room[number].size < size:
+            self._room[number:] = [np.empty(size)]
+        own = self._room[number][:size]
+        if self._batch.shape is not None and (starts == starts[0]).all():
+            own.reshape(starts.size, -1)[:] = values[starts[0] :][: self._batch.row_size]
+        else:
+            own[:] = self._batch.spread(column)
+        self._own.append(own)
+        return Column(own, bounds[:-1])
 
 
 def keeps_offsets(law: Law) -> TypeGuard[HeterogeneousLaw]:
@@ -124,33 +134,37 @@ class ListLaw(Law):
         lists = np.full((batch.rows, self.count), PADDING, dtype=np.int64)
         if not batch.rows:
             return lists
-        addressed = randomness.for_rows(batch.rows, slice(None))
+        addressed, thread = randomness.for_rows(batch.rows, slice(None)), threading.local()
 
         def work(first: int, last: int) -> None:
-            here = addressed.for_rows(batch.rows, slice(first, last))
-            self._fill(batch.rows_between(first, last), here, lists[first:last])
+            here, room = addressed.for_rows(batch.rows, slice(first, last)), vars(thread).setdefault("room", [])
+            self._fill(batch.rows_between(first, last), here, lists[first:last], room)
 
         over_rows(batch.table.bounds, work, seconds=self.count * 4e-9, most=BLOCK)
         return lists
 
-    def _fill(self, batch: Batch, randomness: Randomness, lists: IndexArray) -> None:
+    def _fill(self, batch: Batch, randomness: Randomness, lists: IndexArray, room: list[FloatArray]) -> None:
         """Write the lists of a block of rows. Each round has a stream of its own."""
         kept, rounds = self.kept(batch), min(self.count, int(batch.sizes.max()))
         law, streams = self.law(batch, kept), [randomness.substream(f"pick {i + 1}") for i in range(rounds)]
         if not law.checks_scores:
             batch.check_scores()
         if keeps_offsets(law) and keeps_offsets(law := law.for_batch(batch)):
-            units = [stream.units(batch.rows) for stream in streams]
+            keys = np.array([stream.for_rows(batch.rows, slice(1)).units(1).key for stream in streams])
+            units = randomness.units(batch.rows)._replace(key=keys)  # addresses are the same in every round
             law.fill_lists(batch, 0, batch.rows, units, base.FILTER_ERROR, lists)
-        remaining = Remaining(batch, batch.sizes * (lists[:, 0] < 0), kept)
+        made = np.count_nonzero(lists >= 0, axis=1)
+        made_at_most, ends_early = made.max(), made < np.minimum(rounds, batch.sizes)
+        remaining = Remaining(batch, batch.sizes * ends_early, kept, room)
         for number, whole in enumerate(streams):
-            rows = remaining.rows
-            if rows.size == 0:
+            if (rows := remaining.rows).size == 0:
                 break
-            stream = whole if rows.size == batch.rows else whole.for_rows(batch.rows, rows)
-            left = remaining.batch(rows)
-            lists[rows, number] = places = self.law(left, remaining.kept(rows)).select(left, stream)
-            remaining.take(rows, places)
+            asked = rows if made_at_most <= number else rows[made[rows] <= number]
+            if asked.size:
+                stream = whole if asked.size == batch.rows else whole.for_rows(batch.rows, asked)
+                left = remaining.batch(asked)
+                lists[asked, number] = places = self.law(left, remaining.kept(asked)).select(left, stream)
+            remaining.take(rows, places if asked is rows else lists[rows, number])
         for number in reversed(range(rounds - 1)):  # who is where a pick has left was last in the row
             later = lists[:, number + 1 : rounds]
             moved = (later == lists[:, number, None]) & (later != PADDING)
@@ -167,7 +181,7 @@ class ListLaw(Law):
         if candidates.size and not (candidates.min() >= 0 and candidates.max() < batch.row_size):
             raise ValueError(f"lists must hold positions from 0 to {batch.row_size - 1}")
         product = np.array([float(np.unique(row).size == self.count) for row in candidates])
-        rows, remaining = np.flatnonzero(product), Remaining(batch, batch.sizes, self.kept(batch))
+        rows, remaining = np.flatnonzero(product), Remaining(batch, batch.sizes, self.kept(batch), [])
         standing = np.tile(np.arange(batch.row_size), (batch.rows, 1))  # who is at each place
         for number in range(self.count if rows.size else 0):
             left = remaining.batch(rows)

@@ -48,10 +48,7 @@ class UnitBatch(NamedTuple):
 
 
 def read_units(batch: pa.RecordBatch, layout: Layout) -> UnitBatch:
-    """Return the units of a batch, without copying list columns; refuse it if anything is wrong with a unit.
-
-    :func:`find_problems` then says what and where. The mechanism checks the values of numbers.
-    """
+    """Return the units of a batch, without copying lists; refuse it if :func:`find_problems` would find any."""
     if batch.column(layout.unit).null_count:
         raise ValueError("a unit is missing")
     _, bounds = split_lists(batch.column(layout.score))

@@ -32,7 +32,6 @@ from dpselect.kernels.arrays import (
     IndexArray,
     Rows,
     Units,
-    WordArray,
 )
 from dpselect.kernels.blocks import load_next_row, row_extent, row_of
 from dpselect.kernels.chacha import BYTES, GROUP_BYTES, candidate_byte, load_bytes, next_word, seek, use_key
@@ -238,14 +237,13 @@ def select_from_scores(
     law: LawParameters,
     neutral: Column,
     units: Units,
-    keys: WordArray,
     space: Space,
     lists: IndexArray,
 ) -> None:
     """Make a list for each row of a block, without offsets and tilts, with a key for each pick.
 
-    The last candidate of a row takes the place of each pick. Where a pick cannot be made, its mark becomes the
-    first of the list: ALL_GAPS_NEEDED if the shares of all that are left are equal.
+    The last candidate of a row takes the place of each pick. A list ends with the mark of the pick that cannot be
+    made: ALL_GAPS_NEEDED if the shares of all that are left are equal.
     """
     shared, left = extremes_of(row_of(table.sensitivities, table.bounds, first)), space.left
     for row in range(first, last):
@@ -256,7 +254,7 @@ def select_from_scores(
             shared = extremes_of(sensitivities)
         load_next_row(row, last, table.scores, table.bounds)
         extremes, size = shared, scores.size
-        for number in range(min(keys.shape[0], size)):
+        for number in range(min(units.key.shape[0], size)):
             if number == 1:
                 for a in range(size):
                     left[0, a], left[1, a], left[2, a] = scores[a], sensitivities[a], offsets[a]
@@ -266,12 +264,12 @@ def select_from_scores(
                     left[i, taken] = left[i, end]
                 scores, sensitivities, offsets = left[0, :end], left[1, :end], left[2, :end]
                 extremes = extremes_of(sensitivities)
-            use_key(space.work.stream, keys, number)
+            use_key(space.work.stream, units.key, number)
             seek(space.work.stream, units.nonces, row)
             rate = law.epsilon / extremes.largest
-            picked = pick_plainly(Heights(scores, scores[0], rate, offsets, sensitivities, extremes), space)
-            lists[row, number if picked >= 0 else 0] = picked
-            if picked < 0:
+            heights = Heights(scores, scores[0], rate, offsets, sensitivities, extremes)
+            lists[row, number] = pick_plainly(heights, space)
+            if lists[row, number] < 0:
                 break
 
 
