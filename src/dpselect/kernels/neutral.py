@@ -318,7 +318,7 @@ def log_series(x: float) -> float:
 def neutral_offsets(sensitivities: FloatArray) -> FloatArray:
     """Return the neutral offsets of rows of the same size, in units of each row's largest mean.
 
-    They agree with those of :func:`fill_neutral` to about 1e-13, and do not depend on the other rows.
+    They agree with those of :func:`fill_neutral` to about 1e-12, and do not depend on the other rows.
     """
     k = sensitivities.shape[1]
     offsets = np.zeros(sensitivities.shape)
