@@ -250,7 +250,7 @@ def compiled_without_refcounts(function: Callable[Parameters, Result]) -> Callab
 
 
 def compiled_in_any_order(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Make such a kernel, with sums in any order: for public numbers whose last bits do not matter."""
+    """Make a kernel without reference counts, with sums in any order: only for public numbers."""
     return Kernel(function, _nrt=False, fastmath={"reassoc", "nsz"})
 
 
