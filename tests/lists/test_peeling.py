@@ -121,7 +121,7 @@ def test_exact_default_lists_are_those_of_kernels_and_of_plain_python(forced, fo
     assert np.array_equal(top.select(scores, given, randomness=seed), plain)
 
 
-def test_lists_that_floats_leave_in_the_middle_are_made_again(monkeypatch):
+def test_lists_go_on_where_floats_leave_them(monkeypatch):
     top, seed = dps.TopK(dps.HeterogeneousNoisyMax(3.0), 5), dps.Randomness.seeded(9)
     scores, widths = rows((60, 20), 4)
     wanted, left, fill = top.select(scores, widths, randomness=seed), [], HeterogeneousLaw.fill_lists

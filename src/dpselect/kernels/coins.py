@@ -135,7 +135,7 @@ def sequential_word(stream: StreamState, _number: int) -> np.uint64:
 
 
 @inlined
-def halve(
+def fill_octave_counts(
     word_at: Callable[[StreamState, int], np.uint64],
     stream: StreamState,
     used: int,

@@ -154,21 +154,22 @@ class ListLaw(Law):
             units = randomness.units(batch.rows)._replace(key=keys)  # addresses are the same in every round
             law.fill_lists(batch, 0, batch.rows, units, base.FILTER_ERROR, lists)
         made = np.count_nonzero(lists >= 0, axis=1)
-        made_at_most, ends_early = made.max(), made < np.minimum(rounds, batch.sizes)
-        remaining = Remaining(batch, batch.sizes * ends_early, kept, room)
-        for number, whole in enumerate(streams):
-            if (rows := remaining.rows).size == 0:
-                break
-            asked = rows if made_at_most <= number else rows[made[rows] <= number]
-            if asked.size:
-                stream = whole if asked.size == batch.rows else whole.for_rows(batch.rows, asked)
-                left = remaining.batch(asked)
-                lists[asked, number] = places = self.law(left, remaining.kept(asked)).select(left, stream)
-            remaining.take(rows, places if asked is rows else lists[rows, number])
+        remaining = Remaining(batch, batch.sizes * (made < np.minimum(rounds, batch.sizes)), kept, room)
+        for number, stream in enumerate(streams):
+            if (rows := remaining.rows).size:
+                self._pick(remaining, rows[made[rows] <= number], stream, lists[:, number])
+                remaining.take(rows, lists[rows, number])
         for number in reversed(range(rounds - 1)):  # who is where a pick has left was last in the row
             later = lists[:, number + 1 : rounds]
             moved = (later == lists[:, number, None]) & (later != PADDING)
             np.copyto(later, (batch.sizes - number - 1)[:, None], where=moved)
+
+    def _pick(self, remaining: Remaining, rows: IndexArray, stream: Randomness, picks: IndexArray) -> None:
+        """Write the next picks of the given rows."""
+        if rows.size:
+            left = remaining.batch(rows)
+            addressed = stream if rows.size == picks.size else stream.for_rows(picks.size, rows)
+            picks[rows] = self.law(left, remaining.kept(rows)).select(left, addressed)
 
     def probability(self, batch: Batch, lists: Any) -> Any:
         """Return the exact probability of one list for each row; see ``TopK.probability``."""

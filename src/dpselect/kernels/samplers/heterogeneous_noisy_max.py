@@ -46,7 +46,7 @@ from dpselect.kernels.coins import (
     bernoulli_exp_byte,
     bernoulli_exp_interval,
     draw_exponential,
-    halve,
+    fill_octave_counts,
     sequential_word,
     split,
 )
@@ -78,7 +78,7 @@ def pick(
     size = heights.values.size
     stream, error_bound, seen, visited = space
     counts[0] = size  # candidates in octave j or higher
-    octaves, _ = halve(sequential_word, stream, 0, size, 1, counts)
+    octaves, _ = fill_octave_counts(sequential_word, stream, 0, size, 1, counts)
     if octaves == UNSURE:
         return UNRESOLVED
     best = (UNRESOLVED, -math.inf, -math.inf, -math.inf)

@@ -39,7 +39,7 @@ from dpselect.kernels.coins import (
     UNSURE,
     draw_exponential,
     exponential_bounds,
-    halve,
+    fill_octave_counts,
 )
 from dpselect.kernels.compilation import compiled, compiled_without_refcounts, inlined
 from dpselect.kernels.pmf.integrands import NO_ETA
@@ -120,7 +120,7 @@ class Draws(NamedTuple):
 def count_octaves(one_sided: bool, count: int, stream: StreamState, counts: IndexArray) -> tuple[int, int]:  # noqa: FBT001
     """Count the positive draws with W < 2^−j, j = 0, 1, …; with one-sided noise all draws are positive."""
     counts[0] = count
-    return halve(paired_word, stream, 1, count, 1 if one_sided else 0, counts)
+    return fill_octave_counts(paired_word, stream, 1, count, 1 if one_sided else 0, counts)
 
 
 @compiled_without_refcounts
